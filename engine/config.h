@@ -4,8 +4,8 @@
 
 #include "base/arena.h"
 #include "base/vector.h"
-#include "graph/passes/bind.h"
 #include "graph/passes/loss.h"
+#include "graph/passes/replacement.h"
 #include "graph/passes/update.h"
 #include "planner/cost/device_profile.h"
 #include "planner/schedule/schedule.h"

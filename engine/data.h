@@ -3,6 +3,7 @@
 #define ONSTAGE_ENGINE_DATA_H
 
 #include "engine/model.h"
+#include "graph/passes/bind.h"
 #include "runtime/data/dataset.h"
 
 /* Opens the training set, or the validation set (*dataset NULL: there is none). Fields are named after the model's

@@ -6,9 +6,6 @@
 #include "engine/given.h"
 #include "engine/new_head.h"
 #include "graph/passes/classify.h"
-#include "graph/passes/fill.h"
-#include "graph/passes/sinusoid.h"
-#include "graph/passes/tables.h"
 #include "kernels/registry.h"
 
 static bool insists(const void *config, const char *name) { return ons_config_insists(config, name); }
@@ -72,11 +69,8 @@ static ons_status *open_model(ons_model *m, const char *path, const ons_config *
     ONS_TRY(ons_model_file_open(path, &m->file));
     ONS_TRY(replace_heads(m, config, &options));
     ONS_TRY(ons_import(m->file, m->registry, &options, &m->store, blockers, &m->graph));
-    ons_classify_scalars(m->graph, config == NULL ? NULL : insists, config);
-    ons_classify_computed(m->graph, config == NULL ? NULL : insists, config);
-    ons_classify_fills(m->graph, config == NULL ? NULL : insists, config);
-    ons_classify_tables(m->graph, config == NULL ? NULL : insists, config);
-    ons_classify_sinusoids(m->graph, config == NULL ? NULL : insists, config);
+    ons_insistence insistence = {insists, config};
+    ons_classify(m->graph, config == NULL ? NULL : &insistence);
     return ons_arena_check(m->arena);
 }
 

@@ -180,16 +180,16 @@ typedef enum ons_trait {
     ONS_TRAIT_COUPLES_SAMPLES = 1 << 5, /* a sample's result depends on the others of its micro-batch */
     ONS_TRAIT_COMMUTATIVE = 1 << 6,     /* its two inputs may change places: patterns match both ways */
     ONS_TRAIT_ELEMENTWISE = 1 << 7,     /* output element i needs element i of operands of the same shape */
-    ONS_TRAIT_EXPANDS = 1 << 8,         /* binding always replaces it by nodes of other operators (ons_forms.mode) */
-    ONS_TRAIT_GRADIENT = 1 << 9,        /* output i is the derivative of the value that attribute 2 names by the value
-                                           that attribute 0 names at i, which is input i */
-    ONS_TRAIT_QUANTIZED = 1 << 10,      /* computes in integers, for inference alone: `check` names it */
-    ONS_TRAIT_LOOP = 1 << 11,           /* attribute 0 is the body of ONNX's Loop: unrolled when shapes are bound */
-    ONS_TRAIT_SCAN = 1 << 12,           /* ONNX's Scan, likewise; attributes: body, num_scan_inputs, axes and directions
-                                           of the inputs, those of the outputs, and whether all have samples at axis 0 */
-    ONS_TRAIT_LISTS = 1 << 13,          /* makes or takes a list of tensors (ons_forms.mode replaces it) */
-    ONS_TRAIT_DENSE = 1 << 14,          /* products of matrices, convolutions: what matrix units compute */
-    ONS_TRAIT_MOVES = 1 << 15,          /* output 0 holds elements of input 0, unchanged, in other places */
+    ONS_TRAIT_EXPANDS = 1 << 8,    /* binding always replaces it by nodes of other operators (ons_forms.decompose) */
+    ONS_TRAIT_GRADIENT = 1 << 9,   /* output i is the derivative of the value that attribute 2 names by the value
+                                      that attribute 0 names at i, which is input i */
+    ONS_TRAIT_QUANTIZED = 1 << 10, /* computes in integers, for inference alone: `check` names it */
+    ONS_TRAIT_LOOP = 1 << 11,      /* attribute 0 is the body of ONNX's Loop: unrolled when shapes are bound */
+    ONS_TRAIT_SCAN = 1 << 12,      /* ONNX's Scan, likewise; attributes: body, num_scan_inputs, axes and directions
+                                      of the inputs, those of the outputs, and whether all have samples at axis 0 */
+    ONS_TRAIT_SEQUENCES = 1 << 13, /* makes or takes an ONNX sequence (ons_forms.decompose replaces it) */
+    ONS_TRAIT_DENSE = 1 << 14,     /* products of matrices, convolutions: what matrix units compute */
+    ONS_TRAIT_MOVES = 1 << 15,     /* output 0 holds elements of input 0, unchanged, in other places */
     ONS_TRAIT_ANY_PRECISION = 1 << 16,  /* follows its operands' precision, and computes in float32 inside */
     ONS_TRAIT_FULL_PRECISION = 1 << 17, /* float32 alone, in spite of traits that say otherwise */
     ONS_TRAIT_ADDRESSES = 1 << 18,  /* the last axis of input 1 holds places in input 0, along its first axes or those
@@ -298,10 +298,13 @@ typedef struct ons_pattern {
 #define ONS_PATTERNS(...) ((const ons_pattern[]){__VA_ARGS__, {.form = NULL}})
 #define ONS_NO_PATTERNS   ((const ons_pattern[]){{.form = NULL}})
 
-/* Called when a forward graph is made ready for training or inference: rewrites the node in place (BatchNormalization,
- * Dropout). NULL: the same in both. See graph/passes/bind.h. */
-typedef struct ons_mode_change ons_mode_change;
-typedef ons_status *ons_mode_function(ons_mode_change *m);
+/* Called when a graph is bound, behind inference: may replace the node (graph/passes/replacement.h). The decomposition
+ * by nodes of other operators, or nothing; the training form by one for training or for inference (BatchNormalization,
+ * Dropout). NULL: there is none. */
+typedef struct ons_replacement ons_replacement;
+typedef struct ons_mode ons_mode;
+typedef ons_status *ons_decompose_function(ons_replacement *m);
+typedef ons_status *ons_training_form_function(ons_replacement *m, const ons_mode *mode);
 
 enum { ONS_VARIADIC = 0xffffffff }; /* any number of inputs or outputs */
 
@@ -320,16 +323,17 @@ typedef struct ons_inference_form {
 typedef struct ons_forms {
     ons_upgrade_function *upgrade;
     const ons_pattern *patterns;
-    ons_mode_function *mode;
+    ons_decompose_function *decompose;
+    ons_training_form_function *training_form;
     ons_inference_form inference;
 } ons_forms;
-#define ONS_FORMS(UPGRADE, PATTERNS, MODE)                                                                             \
-    { (UPGRADE), (PATTERNS), (MODE), ONS_SAME_IN_INFERENCE }
+#define ONS_FORMS(UPGRADE, PATTERNS, DECOMPOSE)                                                                        \
+    { (UPGRADE), (PATTERNS), (DECOMPOSE), NULL, ONS_SAME_IN_INFERENCE }
 /* INFERENCE: ONS_IN_INFERENCE("training_mode", ONS_VARIADIC, 1) */
-#define ONS_FORMS_FOR_INFERENCE(UPGRADE, PATTERNS, MODE, INFERENCE)                                                    \
-    { (UPGRADE), (PATTERNS), (MODE), INFERENCE }
+#define ONS_TRAINING_FORMS(UPGRADE, PATTERNS, TRAINING_FORM, INFERENCE)                                                \
+    { (UPGRADE), (PATTERNS), NULL, (TRAINING_FORM), INFERENCE }
 #define ONS_ONE_FORM                                                                                                   \
-    { NULL, ONS_NO_PATTERNS, NULL, ONS_SAME_IN_INFERENCE }
+    { NULL, ONS_NO_PATTERNS, NULL, NULL, ONS_SAME_IN_INFERENCE }
 
 /* -------------------------------------------------------------------------------------------------------- reference */
 
@@ -406,7 +410,7 @@ struct ons_operator {
     const ons_operator ons_op_##SYMBOL = {NAME,  OPSET, ARITY,   ATTRIBUTES, INFER, COST,     GRADIENT,                \
                                           SAVED, ROLES, ALIASES, LAYOUT,     FORMS, REFERENCE}
 
-/* The same for an operator with ONS_TRAIT_EXPANDS: EXPAND is its ons_mode_function, INPUTS are those that a gradient
+/* The same for an operator with ONS_TRAIT_EXPANDS: EXPAND is its decomposition, INPUTS are those that a gradient
  * can reach. It needs no kernel and no gradient rule, as the nodes that replace it have theirs; the harness checks them
  * against its reference. */
 #define ONS_DEFINE_EXPANSION(SYMBOL, NAME, OPSET, ARITY, ATTRIBUTES, INFER, COST, INPUTS, EXPAND, REFERENCE)           \

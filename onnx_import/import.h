@@ -22,7 +22,7 @@
 
 #include <stdbool.h>
 
-#include "graph/passes/bind.h"
+#include "graph/blocker.h"
 #include "graph/registry.h"
 #include "onnx_import/model_file.h"
 

@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_GRAPH_PASSES_AUTOGRAD_H
 #define ONSTAGE_GRAPH_PASSES_AUTOGRAD_H
 
-#include "graph/passes/bind.h"
+#include "graph/blocker.h"
 #include "graph/passes/update.h"
 
 /* Gradients of the scalar `loss` with respect to `parameters` (values of any kind; ordered as given). A parameter that

@@ -10,7 +10,8 @@
 #ifndef ONSTAGE_GRAPH_PASSES_BATCH_H
 #define ONSTAGE_GRAPH_PASSES_BATCH_H
 
-#include "graph/passes/bind.h"
+#include "graph/blocker.h"
+#include "graph/registry.h"
 
 /* Changes a graph fresh from ons_bind in place, from `from` samples to `to`. Where the batch cannot be followed,
  * `obstacle` gets the node and the reason (texts in the graph's arena) and the graph stays as it is; otherwise

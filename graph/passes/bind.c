@@ -130,8 +130,9 @@ static bool folds(const binder *b, const ons_operands *o) {
     return count_elements(o) <= most && o->op->cost(o).flops <= most;
 }
 
-static ons_status *fold(binder *b, pending *p, ons_arena *scratch) {
+static ons_status *fold(binder *b, pending *p) {
     const ons_operands *o = &p->operands;
+    ons_arena *scratch = p->scratch;
     const void **inputs;
     void **outputs;
     ONS_NEW(inputs, scratch, o->input_count + 1);
@@ -161,76 +162,89 @@ static ons_status *fold(binder *b, pending *p, ons_arena *scratch) {
     return ons_builder_finish(&b->builder);
 }
 
-/* Of an operator that is a constant alone, and never a node: its size may come from a few numbers of a file. */
-static ons_status *fold_always(binder *b, pending *p, ons_arena *scratch) {
+/* Sequences are for operators that take them apart. */
+static ons_status *infer(pending *p) {
+    for (uint32_t i = 0; i < p->node->input_count; ++i)
+        ONS_CHECK(!ons_bind_is_sequence(p->inputs[i]), ONS_UNSUPPORTED,
+                  "node '%s' (%s): input %u is a sequence of tensors, which this operator does not take", p->node->name,
+                  p->node->op->name, i);
+    return ons_operands_infer(&p->operands);
+}
+
+static ons_status *hand_through(binder *b, scope *s, pending *p) {
+    p->outputs[0] = p->inputs[0];
+    return NULL;
+}
+
+/* A constant alone, and never a node: its size may come from a few numbers of a file. */
+static ons_status *fold_always(binder *b, scope *s, pending *p) {
+    ONS_TRY(infer(p));
     double elements = count_elements(&p->operands);
     ONS_CHECK(
         elements <= folded_left(b), ONS_UNSUPPORTED,
         "node '%s' (%s): makes a constant of %.0f elements, and %.0f more are computed beforehand at most: store it in "
         "the model as an initialiser",
         p->name, p->node->op->name, elements, folded_left(b));
-    return fold(b, p, scratch);
+    return fold(b, p);
 }
 
-/* The operator's own replacement for training or inference, where it has one. */
-static ons_status *change_mode(binder *b, pending *p, bool *replaced) {
-    *replaced = false;
-    if (p->operands.op->forms.mode == NULL) return NULL;
-    ons_mode_change change = {
+/* By the operator's decomposition or its form for training or inference, where it has one. */
+static ons_status *replace(binder *b, scope *s, pending *p) {
+    const ons_forms *forms = &p->node->op->forms;
+    ons_replacement replacement = {
         .builder = &b->builder,
         .operands = &p->operands,
         .inputs = p->inputs,
         .outputs = p->outputs,
         .outputs_used = p->used,
-        .mode = b->options->mode,
         .binder = b,
         .name = p->name,
     };
-    ONS_TRY(p->operands.op->forms.mode(&change));
-    *replaced = change.replaced;
+    if (forms->decompose != NULL) ONS_TRY(forms->decompose(&replacement));
+    if (forms->training_form != NULL) ONS_TRY(forms->training_form(&replacement, &b->options->mode));
+    p->replaced = replacement.replaced;
     return ons_builder_finish(&b->builder);
 }
 
-/* Lists of tensors are for operators that take them apart. */
-static ons_status *check_lists(const pending *p) {
-    bool takes_lists = (p->node->op->roles.traits & ONS_TRAIT_LISTS) != 0;
-    for (uint32_t i = 0; i < p->node->input_count; ++i)
-        ONS_CHECK(takes_lists || !ons_bind_is_list(p->inputs[i]), ONS_UNSUPPORTED,
-                  "node '%s' (%s): input %u is a list of tensors, which this operator does not take", p->node->name,
-                  p->node->op->name, i);
-    return NULL;
+static ons_status *differentiate(binder *b, scope *s, pending *p) {
+    ons_bound_names names = {s->from, s->map};
+    ONS_TRY(infer(p));
+    return ons_bind_gradient(&b->builder, &names, p->node, p->inputs, p->outputs);
 }
 
-/* The order of preference: nothing at all, a branch, constants, another form, the node as it is. */
-static ons_status *place(binder *b, scope *s, pending *p, ons_arena *scratch) {
-    const ons_operator *op = p->node->op;
-    if (op->roles.traits & ONS_TRAIT_IDENTITY) {
-        p->outputs[0] = p->inputs[0];
-        return NULL;
-    }
-    if (op->roles.traits & (ONS_TRAIT_CONTROL_FLOW | ONS_TRAIT_LOOP | ONS_TRAIT_SCAN))
-        return ons_bind_control_flow(b, s, p);
-    ONS_TRY(check_lists(p));
-    bool replaced;
-    if (op->roles.traits & ONS_TRAIT_LISTS) return change_mode(b, p, &replaced);
-    ONS_TRY(ons_operands_infer(&p->operands));
-    if (op->roles.traits & ONS_TRAIT_GRADIENT) {
-        ons_bound_names names = {s->from, s->map};
-        return ons_bind_gradient(&b->builder, &names, p->node, p->inputs, p->outputs);
-    }
-    if (op->roles.traits & ONS_TRAIT_CONSTANT) return fold_always(b, p, scratch);
-    if (folds(b, &p->operands)) return fold(b, p, scratch);
-    ONS_TRY(change_mode(b, p, &replaced));
-    if (replaced) return NULL;
+/* The order of preference: a constant, other nodes, the node as it is. */
+static ons_status *fold_or_place(binder *b, scope *s, pending *p) {
+    ONS_TRY(infer(p));
+    if (folds(b, &p->operands)) return fold(b, p);
+    ONS_TRY(replace(b, s, p));
+    if (p->replaced) return NULL;
     ons_inputs inputs = {p->inputs, p->node->input_count};
-    ons_build_node_like(&b->builder, op, inputs, p->node->attributes, p->node->output_count, p->used, p->outputs);
+    ons_build_node_like(&b->builder, p->node->op, inputs, p->node->attributes, p->node->output_count, p->used,
+                        p->outputs);
     return ons_builder_finish(&b->builder);
+}
+
+/* What becomes of a node, by its operator's first trait of these. */
+static const struct {
+    uint32_t trait;
+    ons_status *(*bind)(binder *b, scope *s, pending *p);
+} steps[] = {
+    {ONS_TRAIT_IDENTITY, hand_through}, {ONS_TRAIT_CONTROL_FLOW, ons_bind_branches},
+    {ONS_TRAIT_LOOP, ons_bind_loop},    {ONS_TRAIT_SCAN, ons_bind_scan},
+    {ONS_TRAIT_SEQUENCES, replace},     {ONS_TRAIT_GRADIENT, differentiate},
+    {ONS_TRAIT_CONSTANT, fold_always},
+};
+
+static ons_status *place(binder *b, scope *s, pending *p) {
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; ++i)
+        if (p->node->op->roles.traits & steps[i].trait) return steps[i].bind(b, s, p);
+    return fold_or_place(b, s, p);
 }
 
 /* Whether the node made the value: what it merely hands through (an operand, a weight that a branch captures) keeps its
  * own name. `before`: how many values there were before the node. */
 static bool is_made_here(const ons_graph *graph, ons_value_id id, size_t before) {
-    if (ons_bind_is_list(id)) return false;
+    if (ons_bind_is_sequence(id)) return false;
     const ons_value *value = ons_graph_value(graph, id);
     return id >= before && (value->producer != ONS_NONE || value->kind == ONS_CONSTANT);
 }
@@ -248,16 +262,16 @@ static ons_status *describe_operands(binder *b, const ons_node *node, const ons_
     ons_value_id *tensors;
     ONS_NEW(tensors, scratch, node->input_count + 1);
     for (uint32_t i = 0; i < node->input_count; ++i)
-        tensors[i] = ons_bind_is_list(inputs[i]) ? (ons_value_id)ONS_NONE : inputs[i];
+        tensors[i] = ons_bind_is_sequence(inputs[i]) ? (ons_value_id)ONS_NONE : inputs[i];
     return ons_operands_make(b->to, node->op, node->name, node->attributes, tensors, node->input_count,
                              node->output_count, scratch, operands);
 }
 
 static ons_status *bind_node(binder *b, scope *s, const ons_node *node, ons_arena *scratch) {
-    pending p = {.node = node};
+    pending p = {.node = node, .scratch = scratch};
     ons_value_id *inputs;
     ONS_NEW(inputs, scratch, node->input_count + 1);
-    ONS_NEW(p.outputs, scratch, node->output_count + 8); /* a mode function may be generous */
+    ONS_NEW(p.outputs, scratch, node->output_count + 8); /* a replacement may be generous */
     ONS_NEW(p.used, scratch, node->output_count + 8);
     bool hangs = false; /* on a blocker that was noted */
     for (uint32_t i = 0; i < node->input_count; ++i) {
@@ -274,7 +288,7 @@ static ons_status *bind_node(binder *b, scope *s, const ons_node *node, ons_aren
     ONS_TRY(describe_operands(b, node, inputs, scratch, &p.operands));
     b->builder.name = p.name;
     size_t before = b->to->values.count;
-    ONS_TRY(place(b, s, &p, scratch));
+    ONS_TRY(place(b, s, &p));
     for (uint32_t i = 0; i < node->output_count; ++i) {
         if (node->outputs[i] == ONS_NONE || p.outputs[i] == ONS_NONE) continue;
         s->map[node->outputs[i]] = p.outputs[i];
@@ -296,12 +310,13 @@ static ons_status *build_folded(binder *b, const ons_operator *op, const char *n
     for (uint32_t i = 0; i < settings.count; ++i) values[settings.items[i].index] = settings.items[i].value;
     ons_node node = {.op = op, .name = name, .attributes = values, .input_count = inputs.count, .output_count = 1};
     bool used[1] = {true};
-    pending p = {.node = &node, .name = name, .inputs = inputs.ids, .outputs = output, .used = used};
+    pending p = {
+        .node = &node, .name = name, .inputs = inputs.ids, .outputs = output, .used = used, .scratch = scratch};
     *output = ONS_NONE;
     b->builder.name = name;
     ONS_TRY(describe_operands(b, &node, inputs.ids, scratch, &p.operands));
     ONS_TRY(ons_operands_infer(&p.operands));
-    if (folds(b, &p.operands)) return fold(b, &p, scratch);
+    if (folds(b, &p.operands)) return fold(b, &p);
     *output = ons_build(&b->builder, op, inputs, settings);
     return ons_builder_finish(&b->builder);
 }
@@ -422,8 +437,8 @@ static ons_status *bind_graph(binder *b, scope *s) {
         ons_value_id output;
         ONS_TRY(ons_bind_resolve(b, s, s->from->outputs.items[i], &output));
         const char *name = ons_graph_value(s->from, s->from->outputs.items[i])->name;
-        ONS_CHECK(!ons_bind_is_list(output), ONS_UNSUPPORTED, "output '%s' is a list of tensors; onstage gives tensors",
-                  name);
+        ONS_CHECK(!ons_bind_is_sequence(output), ONS_UNSUPPORTED,
+                  "output '%s' is a sequence of tensors; onstage gives tensors", name);
         if (output != ONS_NONE)
             ONS_PUSH(&b->to->outputs, output);
         else
@@ -454,7 +469,7 @@ ons_status *ons_bind(const ons_graph *imported, const ons_registry *registry, co
     }
     free(s.map);
     ons_vector_free(&b.symbols);
-    ons_vector_free(&b.lists);
+    ons_vector_free(&b.sequences);
     if (status != NULL) {
         ons_graph_free(b.to);
         return status;

@@ -9,11 +9,11 @@ typedef struct symbol_size {
     int64_t size;
 } symbol_size;
 
-/* A list of values. There is none in a bound graph: whoever makes, takes apart or joins one is replaced. */
-typedef struct value_list {
+/* A sequence of tensors. There is none in a bound graph: whoever makes, takes apart or joins one is replaced. */
+typedef struct value_sequence {
     const ons_value_id *items; /* in the bound graph's arena */
     uint32_t count;
-} value_list;
+} value_sequence;
 
 typedef struct binder {
     const ons_registry *registry;
@@ -23,8 +23,8 @@ typedef struct binder {
     ons_graph *to;
     ons_builder builder;
     int64_t folded; /* elements of all constants that were computed, in use or not, and operations for them */
-    ONS_VECTOR(symbol_size) symbols; /* resolved so far */
-    ONS_VECTOR(value_list) lists;    /* see ons_bind_is_list */
+    ONS_VECTOR(symbol_size) symbols;      /* resolved so far */
+    ONS_VECTOR(value_sequence) sequences; /* see ons_bind_is_sequence */
 } binder;
 
 /* A graph being copied: the outermost one, or a branch or body inside it. */
@@ -43,10 +43,12 @@ typedef struct pending {
     const ons_value_id *inputs; /* bound */
     ons_value_id *outputs;      /* to be set: bound */
     bool *used;                 /* whether the file names the output */
+    bool replaced;              /* by its operator's forms */
+    ons_arena *scratch;         /* while it is on its way */
 } pending;
 
-/* Of values that stand for a list, in maps and among the operands of nodes on their way, never in the graph. */
-static inline bool ons_bind_is_list(ons_value_id id) { return id != ONS_NONE && (id & 0x80000000u) != 0; }
+/* Of values that stand for a sequence, in maps and among the operands of nodes on their way, never in the graph. */
+static inline bool ons_bind_is_sequence(ons_value_id id) { return id != ONS_NONE && (id & 0x80000000u) != 0; }
 
 /* The bound value for one of the scope's: made by a node already bound, or an initialiser copied now, or a capture. */
 ons_status *ons_bind_resolve(binder *b, const scope *s, ons_value_id id, ons_value_id *result);
@@ -54,8 +56,10 @@ ons_status *ons_bind_resolve(binder *b, const scope *s, ons_value_id id, ons_val
 /* Binds all nodes that the scope's outputs need. */
 ons_status *ons_bind_nodes(binder *b, scope *s);
 
-/* Nodes with ONS_TRAIT_CONTROL_FLOW, ONS_TRAIT_LOOP or ONS_TRAIT_SCAN. */
-ons_status *ons_bind_control_flow(binder *b, scope *s, pending *p);
+/* Nodes with ONS_TRAIT_CONTROL_FLOW, ONS_TRAIT_LOOP, ONS_TRAIT_SCAN. */
+ons_status *ons_bind_branches(binder *b, scope *s, pending *p);
+ons_status *ons_bind_loop(binder *b, scope *s, pending *p);
+ons_status *ons_bind_scan(binder *b, scope *s, pending *p);
 
 /* Of a node with operands that are not known (ONS_NONE) because of a blocker before it: a loop whose trip count or
  * condition is known to depend on data is one more, and so is an operator that computes in integers. */

@@ -78,7 +78,7 @@ static ons_status *step_prefix(const body *y, int64_t step, const char **prefix)
 
 /* A constant of one element, as an integer; false where it depends on data. */
 static bool known_integer(const binder *b, ons_value_id id, int64_t *value) {
-    const ons_tensor *tensor = id == ONS_NONE || ons_bind_is_list(id) ? NULL : ons_graph_constant(b->to, id);
+    const ons_tensor *tensor = id == ONS_NONE || ons_bind_is_sequence(id) ? NULL : ons_graph_constant(b->to, id);
     if (tensor == NULL || tensor->data == NULL || ons_shape_elements(&tensor->type.shape) != 1) return false;
     switch (tensor->type.dtype) {
     case ONS_BOOL: *value = *(const uint8_t *)tensor->data; return true;
@@ -115,8 +115,8 @@ static ons_status *choose(binder *b, const pending *p, ons_value_id condition, o
     *result = yes;
     if (yes == no || yes == ONS_NONE || no == ONS_NONE) return NULL;
     ONS_CHECK(
-        !ons_bind_is_list(yes) && !ons_bind_is_list(no), ONS_UNSUPPORTED,
-        "node '%s' (%s): the condition depends on data and chooses between lists of tensors; export the model with "
+        !ons_bind_is_sequence(yes) && !ons_bind_is_sequence(no), ONS_UNSUPPORTED,
+        "node '%s' (%s): the condition depends on data and chooses between sequences of tensors; export the model with "
         "fixed shapes, so that it is constant",
         where, what);
     ons_type left = ons_graph_value(b->to, yes)->type, right = ons_graph_value(b->to, no)->type;
@@ -147,13 +147,12 @@ static ons_status *bind_both_branches(binder *b, scope *s, const pending *p, ons
     return NULL;
 }
 
-static ons_status *bind_if(binder *b, scope *s, pending *p) {
+ons_status *ons_bind_branches(binder *b, scope *s, pending *p) {
     int64_t condition;
+    ons_value_id *no;
     if (known_integer(b, p->inputs[0], &condition)) return bind_branch(b, s, p, condition != 0 ? 0 : 1, p->outputs);
-    ons_value_id *no = calloc(p->node->output_count + 1, sizeof *no);
-    ons_status *status = no == NULL ? ons_status_out_of_memory() : bind_both_branches(b, s, p, no);
-    free(no);
-    return status;
+    ONS_NEW(no, p->scratch, p->node->output_count + 1);
+    return bind_both_branches(b, s, p, no);
 }
 
 /* -------------------------------------------------------------------------------------------------------------- loops
@@ -224,8 +223,8 @@ static ons_status *join_result(passage *g, const pending *p, uint32_t result, in
     collected *items = &g->items[result];
     for (size_t i = 0; i < items->count; ++i) {
         if (items->items[i] == ONS_NONE) return NULL;
-        ONS_CHECK(!ons_bind_is_list(items->items[i]), ONS_INVALID_MODEL,
-                  "node '%s' (%s): lists of tensors cannot be stacked", p->node->name, p->node->op->name);
+        ONS_CHECK(!ons_bind_is_sequence(items->items[i]), ONS_INVALID_MODEL,
+                  "node '%s' (%s): sequences of tensors cannot be stacked", p->node->name, p->node->op->name);
     }
     for (size_t i = 0; backwards && i < items->count / 2; ++i) {
         ons_value_id other = items->items[items->count - 1 - i];
@@ -315,7 +314,7 @@ static ons_status *run_loop(passage *g, const pending *p) {
     return NULL;
 }
 
-static ons_status *bind_loop(binder *b, scope *s, const pending *p) {
+ons_status *ons_bind_loop(binder *b, scope *s, pending *p) {
     const ons_graph *graph = p->operands.attributes[0].graph;
     uint32_t given = p->node->input_count < 2 ? 0 : p->node->input_count - 2;
     ONS_CHECK(graph != NULL && graph->inputs.count == given + 2 && graph->outputs.count >= given + 1 &&
@@ -363,7 +362,8 @@ static ons_status *run_scan(passage *g, const pending *p, const ons_value_id *in
     for (uint32_t i = 0; i < scanned; ++i) {
         ons_value_id value = inputs[g->states + i];
         uint32_t axis;
-        ONS_CHECK(!ons_bind_is_list(value), ONS_INVALID_MODEL, "node '%s' (%s): scans a list of tensors", where, what);
+        ONS_CHECK(!ons_bind_is_sequence(value), ONS_INVALID_MODEL, "node '%s' (%s): scans a sequence of tensors", where,
+                  what);
         ons_shape shape = ons_graph_value(b->to, value)->type.shape;
         ONS_CHECK(ons_axis_resolve(listed(p, SCAN_INPUT_AXES, i), shape.rank, &axis), ONS_INVALID_MODEL,
                   "node '%s' (%s): axis %lld of a tensor of rank %u", where, what,
@@ -413,9 +413,10 @@ static ons_status *scan_once(binder *b, scope *s, const pending *p, const ons_va
 
 /* Opset 8: every operand has the samples along axis 0, and each sample is scanned on its own. */
 static ons_status *scan_samples(binder *b, scope *s, const pending *p, const ons_value_id *inputs, uint32_t count,
-                                uint32_t scanned, ons_arena *scratch) {
+                                uint32_t scanned) {
     const char *where = p->node->name, *what = p->node->op->name;
     int64_t samples = 0;
+    ons_arena *scratch = p->scratch;
     ons_value_id **parts, *each, *results;
     ONS_NEW(parts, scratch, count + 1);
     ONS_NEW(each, scratch, count + 1);
@@ -445,7 +446,7 @@ static ons_status *scan_samples(binder *b, scope *s, const pending *p, const ons
     return NULL;
 }
 
-static ons_status *bind_scan(binder *b, scope *s, const pending *p) {
+ons_status *ons_bind_scan(binder *b, scope *s, pending *p) {
     const ons_graph *graph = p->operands.attributes[0].graph;
     const ons_attribute *scans = &p->operands.attributes[SCAN_COUNT];
     bool batched = p->operands.attributes[SCAN_BATCHED].i != 0;
@@ -460,16 +461,5 @@ static ons_status *bind_scan(binder *b, scope *s, const pending *p) {
     if (!batched) return scan_once(b, s, p, p->inputs, count, (uint32_t)scans->i, p->outputs);
     ONS_CHECK(p->inputs[0] == ONS_NONE, ONS_UNSUPPORTED,
               "node '%s' (%s): sequences of different lengths; export the model with opset 9 or later", where, what);
-    ons_arena *scratch = ons_arena_new();
-    if (scratch == NULL) return ons_status_out_of_memory();
-    ons_status *status = scan_samples(b, s, p, p->inputs + first, count, (uint32_t)scans->i, scratch);
-    ons_arena_free(scratch);
-    return status;
-}
-
-ons_status *ons_bind_control_flow(binder *b, scope *s, pending *p) {
-    uint32_t traits = p->node->op->roles.traits;
-    if (traits & ONS_TRAIT_LOOP) return bind_loop(b, s, p);
-    if (traits & ONS_TRAIT_SCAN) return bind_scan(b, s, p);
-    return bind_if(b, s, p);
+    return scan_samples(b, s, p, p->inputs + first, count, (uint32_t)scans->i);
 }

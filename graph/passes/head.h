@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_GRAPH_PASSES_HEAD_H
 #define ONSTAGE_GRAPH_PASSES_HEAD_H
 
-#include "graph/passes/bind.h"
+#include "graph/registry.h"
 
 /* A value that has another size at one axis where the head has another number of classes. */
 typedef struct ons_head_size {

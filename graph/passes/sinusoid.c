@@ -75,19 +75,14 @@ static ons_value_id find_partner(const ons_graph *graph, ons_value_id id, number
     return ONS_NONE;
 }
 
-void ons_classify_sinusoids(ons_graph *graph, bool (*insists)(const void *context, const char *name),
-                            const void *context) {
+void ons_classify_sinusoids(ons_graph *graph, const ons_insistence *insistence) {
     for (ons_value_id id = 0; id < graph->values.count; ++id) {
         numbers all = parameter_numbers(graph, id);
         if (all.bytes == NULL) continue;
         bool both = holds_both(&ons_graph_value(graph, id)->type.shape, all);
-        ons_value_id tables[] = {id, both ? ONS_NONE : find_partner(graph, id, all)};
-        for (int i = 0; i < 2 && (both || tables[1] != ONS_NONE); ++i) {
-            if (tables[i] == ONS_NONE) continue;
-            ons_value *value = ons_graph_value(graph, tables[i]);
-            if (insists != NULL && insists(context, value->name)) continue;
-            value->kind = ONS_CONSTANT;
-            value->reason = ONS_SINUSOIDS;
-        }
+        ons_value_id partner = both ? id : find_partner(graph, id, all);
+        if (partner == ONS_NONE) continue;
+        ons_make_constant(graph, id, ONS_SINUSOIDS, insistence);
+        ons_make_constant(graph, partner, ONS_SINUSOIDS, insistence);
     }
 }

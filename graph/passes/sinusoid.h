@@ -4,11 +4,9 @@
 #ifndef ONSTAGE_GRAPH_PASSES_SINUSOID_H
 #define ONSTAGE_GRAPH_PASSES_SINUSOID_H
 
-#include "graph/graph.h"
+#include "graph/passes/classify.h"
 
-/* On a graph as imported: float32 and float64 parameters that are such tables become ONS_CONSTANT with the reason
- * ONS_SINUSOIDS. `insists` (may be NULL) names initialisers that the user wants trained all the same. */
-void ons_classify_sinusoids(ons_graph *graph, bool (*insists)(const void *context, const char *name),
-                            const void *context);
+/* Float32 and float64 parameters that are such tables become ONS_CONSTANT with the reason ONS_SINUSOIDS. */
+void ons_classify_sinusoids(ons_graph *graph, const ons_insistence *insistence);
 
 #endif

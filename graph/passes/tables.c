@@ -3,7 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "graph/passes/classify.h"
 #include "graph/passes/names.h"
 #include "graph/passes/readers.h"
 
@@ -180,18 +179,11 @@ static ons_role_reason find_reason(const ons_graph *graph, ons_value_id id, cons
     return grid ? ONS_COORDINATES : ONS_WEIGHT;
 }
 
-void ons_classify_tables(ons_graph *graph, bool (*insists)(const void *context, const char *name),
-                         const void *context) {
-    for (ons_value_id id = 0; id < graph->values.count; ++id) {
-        ons_value *value = ons_graph_value(graph, id);
-        const ons_tensor *tensor = ons_store_get(graph->store, value->data);
-        if (!ons_may_be_constant(value) || value->producer != ONS_NONE || tensor == NULL || tensor->data == NULL)
-            continue;
-        if (!ons_dtype_is_float(tensor->type.dtype) || ons_dtype_size(tensor->type.dtype) == 1) continue;
-        numbers n = {tensor->data, tensor->type.dtype, 0, 1, ons_shape_elements(&tensor->type.shape)};
-        ons_role_reason reason = find_reason(graph, id, &n);
-        if (reason == ONS_WEIGHT || (insists != NULL && insists(context, value->name))) continue;
-        value->kind = ONS_CONSTANT;
-        value->reason = reason;
-    }
+ons_role_reason ons_find_table(const ons_graph *graph, ons_value_id id) {
+    const ons_tensor *tensor = ons_store_get(graph->store, ons_graph_value(graph, id)->data);
+    if (tensor == NULL || tensor->data == NULL || !ons_dtype_is_float(tensor->type.dtype) ||
+        ons_dtype_size(tensor->type.dtype) == 1)
+        return ONS_WEIGHT;
+    numbers n = {tensor->data, tensor->type.dtype, 0, 1, ons_shape_elements(&tensor->type.shape)};
+    return find_reason(graph, id, &n);
 }

@@ -21,8 +21,7 @@
 
 #include "graph/graph.h"
 
-/* On a graph as imported: float parameters that are such tables become ONS_CONSTANT, with the reason. `insists` (may be
- * NULL) names initialisers that the user wants trained all the same. */
-void ons_classify_tables(ons_graph *graph, bool (*insists)(const void *context, const char *name), const void *context);
+/* The reason why an initialiser of a graph as imported is such a table; ONS_WEIGHT where it is none. */
+ons_role_reason ons_find_table(const ons_graph *graph, ons_value_id id);
 
 #endif

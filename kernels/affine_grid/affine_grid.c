@@ -57,11 +57,11 @@ static void find_position(const ons_operands *o, const int64_t *lengths, uint32_
     position[dims] = 1;
 }
 
-static ons_status *affine_grid_expand(ons_mode_change *m) {
+static ons_status *affine_grid_expand(ons_replacement *m) {
     const ons_operands *o = m->operands;
     int64_t size[ONS_INTEGERS_MAX], order[] = {0, 2, 1};
     uint32_t dims;
-    ONS_TRY(find_size(o, size, &dims));
+    ons_resolved(find_size(o, size, &dims));
     const ons_shape *result = &o->outputs[0].shape;
     int64_t count = ons_shape_span(result, 1, dims + 1);
     double *positions;
@@ -77,7 +77,7 @@ static void affine_grid_reference(const ons_operands *o, const ons_step *step, c
                                   void *const *outputs) {
     int64_t size[ONS_INTEGERS_MAX];
     uint32_t dims = 0;
-    ons_status_free(find_size(o, size, &dims)); /* has passed inference */
+    ons_resolved(find_size(o, size, &dims));
     if (dims == 0) return;
     const double *theta = inputs[THETA];
     double *grid = outputs[0], position[4];

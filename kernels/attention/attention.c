@@ -23,7 +23,7 @@ static ons_status *attention_infer(ons_operands *o) {
 /* For every pair of query and key two products of `size` multiply-adds, and 5 operations of softmax. */
 static ons_cost attention_cost(const ons_operands *o) {
     ons_attention a;
-    ons_status_free(find_attention(o, &a));
+    ons_resolved(find_attention(o, &a));
     return (ons_cost){ons_attention_pairs(&a) * (4 * (double)a.size + 5), ons_operand_bytes(o)};
 }
 
@@ -52,7 +52,7 @@ static void attention_reference(const ons_operands *o, const ons_step *step, con
                                 void *const *outputs) {
     (void)step;
     ons_attention a;
-    ons_status_free(find_attention(o, &a));
+    ons_resolved(find_attention(o, &a));
     for (int64_t b = 0; b < a.batch; ++b)
         for (int64_t h = 0; h < a.heads; ++h)
             for (int64_t i = 0; i < a.queries; ++i) reference_row(&a, inputs, outputs, b, h, i);

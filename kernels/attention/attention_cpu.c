@@ -22,7 +22,7 @@ static ons_status *attention_prepare(ons_prepare *p) {
     void *memory;
     ONS_TRY(ons_prepare_state(p, sizeof(attention_state), &memory));
     attention_state *state = memory;
-    ONS_TRY(find_attention(o, &state->attention));
+    ons_resolved(find_attention(o, &state->attention));
     const ons_attention *a = &state->attention;
     state->threads = ons_team_size(p);
     state->stride = ons_attention_stride(a->keys);

@@ -9,7 +9,7 @@ extern ons_run_function ons_cuda_run_attention;
 static ons_status *attention_cuda_prepare(ons_prepare *p) {
     ons_attention a;
     ons_cuda_attention_state *state;
-    ONS_TRY(find_attention(p->operands, &a));
+    ons_resolved(find_attention(p->operands, &a));
     ONS_TRY(ons_cuda_attention_prepare(p, &a, &state));
     state->saves = ons_has_output(p->operands, 1);
     ONS_TRY(ons_dnn_attention_prepare(p, &a, state->dtype, state->saves, &state->dnn));

@@ -36,7 +36,7 @@ static ons_status *attention_gradient_infer(ons_operands *o) {
  */
 static ons_cost attention_gradient_cost(const ons_operands *o) {
     ons_attention a;
-    ons_status_free(find_attention(o, &a));
+    ons_resolved(find_attention(o, &a));
     return (ons_cost){ons_attention_pairs(&a) * (10 * (double)a.size + 8), ons_operand_bytes(o)};
 }
 
@@ -74,7 +74,7 @@ static void attention_gradient_reference(const ons_operands *o, const ons_step *
                                          void *const *outputs) {
     (void)step;
     ons_attention a;
-    ons_status_free(find_attention(o, &a));
+    ons_resolved(find_attention(o, &a));
     for (int i = 0; i < 3; ++i)
         for (int64_t k = 0; k < ons_elements(&o->inputs[1 + i]); ++k) ((double *)outputs[i])[k] = 0;
     void *places[4] = {outputs[0], outputs[1], outputs[2], ons_has_output(o, 3) ? outputs[3] : NULL};

@@ -24,7 +24,7 @@ static ons_status *attention_gradient_prepare(ons_prepare *p) {
     void *memory;
     ONS_TRY(ons_prepare_state(p, sizeof(gradient_state), &memory));
     gradient_state *state = memory;
-    ONS_TRY(find_attention(o, &state->attention));
+    ons_resolved(find_attention(o, &state->attention));
     state->has_result = ons_has_input(o, RESULT);
     const ons_attention *a = &state->attention;
     state->threads = ons_team_size(p);

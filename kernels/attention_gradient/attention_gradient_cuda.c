@@ -8,7 +8,7 @@ extern ons_run_function ons_cuda_run_attention_gradient;
 
 static ons_status *attention_gradient_cuda_prepare(ons_prepare *p) {
     ons_attention a;
-    ONS_TRY(find_attention(p->operands, &a));
+    ons_resolved(find_attention(p->operands, &a));
     int64_t rows = a.batch * a.heads * a.queries;
     bool joins = a.has_mask && mask_batch(&a) < a.batch;
     p->scratch_bytes = ((rows + (joins ? rows * a.keys : 0)) * (int64_t)sizeof(float) + 63) / 64 * 64;

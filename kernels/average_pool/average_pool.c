@@ -14,7 +14,7 @@ static ons_status *average_pool_infer(ons_operands *o) {
 
 static ons_cost average_pool_cost(const ons_operands *o) {
     ons_pooling pooling;
-    ons_status_free(ons_pooling_resolve(o, &o->inputs[0], &pooling));
+    ons_resolved(ons_pooling_resolve(o, &o->inputs[0], &pooling));
     return (ons_cost){(double)ons_elements(&pooling.y) * (double)ons_window_taps(&pooling.window),
                       ons_operand_bytes(o)};
 }
@@ -23,7 +23,7 @@ static void average_pool_reference(const ons_operands *o, const ons_step *step, 
                                    void *const *outputs) {
     (void)step;
     ons_pooling pooling;
-    ons_status_free(ons_pooling_resolve(o, &o->inputs[0], &pooling));
+    ons_resolved(ons_pooling_resolve(o, &o->inputs[0], &pooling));
     const ons_window *w = &pooling.window;
     const double *x = inputs[0];
     double *y = outputs[0];
@@ -40,7 +40,7 @@ static void average_pool_reference(const ons_operands *o, const ons_step *step, 
 
 static ons_status *average_pool_gradient(ons_gradient *g) {
     ons_pooling pooling;
-    ONS_TRY(ons_pooling_resolve(g->operands, &g->operands->inputs[0], &pooling));
+    ons_resolved(ons_pooling_resolve(g->operands, &g->operands->inputs[0], &pooling));
     g->gradients[0] = ons_pooling_build_gradient(g, &ons_op_average_pool_gradient, &pooling, ONS_IN(g->cotangents[0]));
     return NULL;
 }

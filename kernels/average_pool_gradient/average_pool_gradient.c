@@ -12,7 +12,7 @@ static ons_status *average_pool_gradient_infer(ons_operands *o) {
 
 static ons_cost average_pool_gradient_cost(const ons_operands *o) {
     ons_pooling pooling;
-    ons_status_free(ons_pooling_resolve_gradient(o, &o->inputs[0], &pooling));
+    ons_resolved(ons_pooling_resolve_gradient(o, &o->inputs[0], &pooling));
     return (ons_cost){(double)ons_elements(&pooling.y) * (double)ons_window_taps(&pooling.window),
                       ons_operand_bytes(o)};
 }
@@ -21,7 +21,7 @@ static void average_pool_gradient_reference(const ons_operands *o, const ons_ste
                                             void *const *outputs) {
     (void)step;
     ons_pooling pooling;
-    ons_status_free(ons_pooling_resolve_gradient(o, &o->inputs[0], &pooling));
+    ons_resolved(ons_pooling_resolve_gradient(o, &o->inputs[0], &pooling));
     const ons_window *w = &pooling.window;
     const double *dy = inputs[0];
     double *dx = outputs[0];

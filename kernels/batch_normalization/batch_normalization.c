@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "graph/passes/bind.h"
+#include "graph/passes/replacement.h"
 #include "graph/upgrade.h"
 #include "kernels/common/batch_training.h"
 #include "kernels/common/rules.h"
@@ -100,11 +100,11 @@ static ons_status *batch_normalization_upgrade(ons_upgrade *u) {
     return ons_upgrade_set(u, "training_mode", (ons_attribute){.kind = ONS_ATTRIBUTE_INT, .i = training});
 }
 
-static ons_status *batch_normalization_mode(ons_mode_change *m) {
+static ons_status *batch_normalization_training_form(ons_replacement *m, const ons_mode *mode) {
     const ons_operands *o = m->operands;
     double epsilon = ons_attribute_float(o, EPSILON), momentum = ons_attribute_float(o, MOMENTUM);
-    bool train = m->mode.training &&
-                 (m->mode.batchnorm == ONS_AS_TRAINING || (m->mode.batchnorm == ONS_AS_GRAPH && is_training(o)));
+    bool train =
+        mode->training && (mode->batchnorm == ONS_AS_TRAINING || (mode->batchnorm == ONS_AS_GRAPH && is_training(o)));
     if (!train && !is_training(o)) return NULL;
     ons_inputs inputs = {m->inputs, 5};
     bool wanted[5] = {true, train, train, false, false};
@@ -114,7 +114,7 @@ static ons_status *batch_normalization_mode(ons_mode_change *m) {
     if (train)
         ons_build_node(m->builder, &ons_op_batch_normalization_training, inputs,
                        ONS_WITH(ONS_AT_FLOAT(EPSILON, epsilon), ONS_AT_FLOAT(MOMENTUM, momentum), ONS_AT_INT(2, kept),
-                                ONS_AT_INT(3, m->mode.replicas > 1 ? m->mode.replicas : 1)),
+                                ONS_AT_INT(3, mode->replicas > 1 ? mode->replicas : 1)),
                        5, wanted, made);
     else
         ons_build_node(m->builder, &ons_op_batch_normalization, inputs,
@@ -133,6 +133,6 @@ ONS_DEFINE_OPERATOR(batch_normalization, "BatchNormalization", ONS_ONNX(1, ONS_N
                     ONS_ROLES_WITH_FULL(ONS_NO_ROLE, ONS_TRAIT_ANY_PRECISION, ONS_INPUT_BIT(3) | ONS_INPUT_BIT(4),
                                         ONS_INPUT_BIT(1) | ONS_INPUT_BIT(2)),
                     ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(batch_normalization_choose),
-                    ONS_FORMS_FOR_INFERENCE(batch_normalization_upgrade, ONS_NO_PATTERNS, batch_normalization_mode,
-                                            ONS_IN_INFERENCE("training_mode", ONS_VARIADIC, 1)),
+                    ONS_TRAINING_FORMS(batch_normalization_upgrade, ONS_NO_PATTERNS, batch_normalization_training_form,
+                                       ONS_IN_INFERENCE("training_mode", ONS_VARIADIC, 1)),
                     ONS_REFERENCE(batch_normalization_reference));

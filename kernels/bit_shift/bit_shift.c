@@ -23,13 +23,7 @@ static int64_t shifted_word(const ons_operands *o, uint64_t a, uint64_t b) {
     return outside ? (word < 0 ? -1 : 0) : word >> b;
 }
 
-ONS_BINARY_REFERENCE(bit_shift_words, uint64_t, int64_t, shifted_word(o, a, b))
-
-static void bit_shift_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
-                                void *const *outputs) {
-    (void)step;
-    bit_shift_words(o, inputs, outputs);
-}
+ONS_BINARY_REFERENCE(bit_shift, uint64_t, int64_t, shifted_word(o, a, b))
 
 ONS_DEFINE_OPERATOR(bit_shift, "BitShift", ONS_ONNX(11, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1),
                     ONS_ATTRIBUTES(ONS_REQUIRED_ATTRIBUTE("direction", ONS_ATTRIBUTE_STRING)),

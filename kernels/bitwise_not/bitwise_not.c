@@ -1,14 +1,8 @@
 /* BitwiseNot: ones for zeros and zeros for ones. */
 #include "kernels/common/unary.h"
 
-ONS_UNARY_REFERENCE(bitwise_not_words, int64_t, int64_t, ons_wrap_to(o->outputs[0].dtype, ~x))
+ONS_UNARY_REFERENCE(bitwise_not, int64_t, int64_t, ons_wrap_to(o->outputs[0].dtype, ~x))
 /* Bits are bits: one function for all integers. */
-
-static void bitwise_not_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
-                                  void *const *outputs) {
-    (void)step;
-    bitwise_not_words(o, inputs, outputs);
-}
 
 static ons_status *bitwise_not_infer(ons_operands *o) {
     ONS_TRY(ons_need_integer(o, 0));

@@ -33,5 +33,5 @@ ONS_DEFINE_OPERATOR(cast, "Cast", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1)
                     ONS_INFER(cast_infer), ONS_COST(ons_cost_elementwise),
                     ONS_GRADIENT_RULE(ons_cast_gradient, ONS_ALL_INPUTS), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_ROLE_CAST, ONS_TRAIT_ELEMENTWISE | ONS_TRAIT_FULL_PRECISION, 0), ONS_NO_ALIASES,
-                    ONS_FOLLOWS_LAYOUT, ONS_FORMS(cast_upgrade, ONS_NO_PATTERNS, ons_cast_mode),
+                    ONS_FOLLOWS_LAYOUT, ONS_FORMS(cast_upgrade, ONS_NO_PATTERNS, ons_cast_decompose),
                     ONS_REFERENCE(ons_cast_reference));

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "graph/passes/bind.h"
+#include "graph/passes/replacement.h"
 #include "kernels/common/checks.h"
 #include "kernels/common/kernel.h"
 
@@ -67,7 +67,7 @@ static ons_cost causal_conv_with_state_cost(const ons_operands *o) {
 }
 
 /* The state in front of the sequence. */
-static ons_value_id join(ons_mode_change *m, const sizes *s) {
+static ons_value_id join(ons_replacement *m, const sizes *s) {
     ons_builder *b = m->builder;
     ons_value_id past = ons_has_input(m->operands, PAST) ? m->inputs[PAST] : ONS_NONE;
     if (past == ONS_NONE) {
@@ -78,12 +78,12 @@ static ons_value_id join(ons_mode_change *m, const sizes *s) {
     return ons_build(b, &ons_op_concat, ONS_IN(past, m->inputs[X]), ONS_WITH(ONS_AT_INT(0, 2)));
 }
 
-static ons_status *causal_conv_with_state_expand(ons_mode_change *m) {
+static ons_status *causal_conv_with_state_expand(ons_replacement *m) {
     enum { CONV_PADS = 3, CONV_GROUP = 5 };
     const ons_operands *o = m->operands;
     ons_builder *b = m->builder;
     sizes s;
-    ONS_TRY(find_sizes(o, &s));
+    ons_resolved(find_sizes(o, &s));
     bool state_wanted = o->output_count > PRESENT && m->outputs_used[PRESENT];
     bool joined = s.taps > 1 && (ons_has_input(o, PAST) || state_wanted);
     ons_value_id sequence = joined ? join(m, &s) : m->inputs[X];
@@ -113,7 +113,7 @@ static void causal_conv_with_state_reference(const ons_operands *o, const ons_st
                                              void *const *outputs) {
     (void)step;
     sizes s = {0};
-    ons_status_free(find_sizes(o, &s));
+    ons_resolved(find_sizes(o, &s));
     const double *x = inputs[X], *w = inputs[W], *bias = ons_has_input(o, BIAS) ? inputs[BIAS] : NULL;
     const double *past = ons_has_input(o, PAST) ? inputs[PAST] : NULL;
     double *y = outputs[Y], *present = o->output_count > PRESENT ? outputs[PRESENT] : NULL;

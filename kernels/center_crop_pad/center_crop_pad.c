@@ -42,11 +42,11 @@ static ons_status *center_crop_pad_infer(ons_operands *o) {
     return NULL;
 }
 
-static ons_status *center_crop_pad_expand(ons_mode_change *m) {
+static ons_status *center_crop_pad_expand(ons_replacement *m) {
     const ons_shape *shape = &m->operands->inputs[X].shape;
     int64_t pads[2 * ONS_RANK_MAX];
     placing p;
-    ONS_TRY(find_placing(m->operands, &p));
+    ons_resolved(find_placing(m->operands, &p));
     for (uint32_t i = 0; i < shape->rank; ++i) {
         pads[i] = p.before[i];
         pads[shape->rank + i] = p.result.dims[i] - shape->dims[i] - p.before[i];
@@ -59,7 +59,7 @@ static void center_crop_pad_reference(const ons_operands *o, const ons_step *ste
                                       void *const *outputs) {
     const ons_shape *shape = &o->inputs[X].shape;
     placing p;
-    ons_status_free(find_placing(o, &p)); /* has passed inference */
+    ons_resolved(find_placing(o, &p));
     int64_t index[ONS_RANK_MAX];
     uint64_t zero = 0;
     for (int64_t i = 0, n = ons_elements(&o->outputs[0]); i < n; ++i) {

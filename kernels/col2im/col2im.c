@@ -19,7 +19,7 @@ static void col2im_reference(const ons_operands *o, const ons_step *step, const 
                              void *const *outputs) {
     ons_unfold u;
     ons_type image;
-    ons_status_free(ons_unfold_of_columns(o, &o->inputs[0], &u, &image)); /* has passed inference */
+    ons_resolved(ons_unfold_of_columns(o, &o->inputs[0], &u, &image));
     bool is_float = ons_dtype_is_float(image.dtype);
     memset(outputs[0], 0, (size_t)ons_elements(&image) * 8);
     for (int64_t i = 0, n = ons_elements(&o->inputs[0]); i < n; ++i) {

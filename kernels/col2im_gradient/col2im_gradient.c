@@ -11,7 +11,7 @@ static void col2im_gradient_reference(const ons_operands *o, const ons_step *ste
                                       void *const *outputs) {
     ons_unfold u;
     ons_type columns;
-    ons_status_free(ons_unfold_of_image(o, &o->inputs[0], &u, &columns)); /* has passed inference */
+    ons_resolved(ons_unfold_of_image(o, &o->inputs[0], &u, &columns));
     const double *image = inputs[0];
     for (int64_t i = 0, n = ons_elements(&columns); i < n; ++i) {
         int64_t row = i / u.positions, at = ons_unfold_pixel(&u, row % u.taps, i % u.positions);

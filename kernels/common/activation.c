@@ -69,11 +69,11 @@ ons_status *ons_activation_resolve(const ons_operands *o, ons_activation *activa
     return NULL;
 }
 
-static ons_value_id with_two(ons_mode_change *m, const ons_operator *op, ons_value_id x, double first, double second) {
+static ons_value_id with_two(ons_replacement *m, const ons_operator *op, ons_value_id x, double first, double second) {
     return ons_build(m->builder, op, ONS_IN(x), ONS_WITH(ONS_AT_FLOAT(0, first), ONS_AT_FLOAT(1, second)));
 }
 
-ons_value_id ons_activation_expand(ons_mode_change *m, const ons_activation *activation, ons_value_id x) {
+ons_value_id ons_activation_expand(ons_replacement *m, const ons_activation *activation, ons_value_id x) {
     double first = activation->parameters[0], second = activation->parameters[1];
     switch (kind_of(activation)) {
     case RELU: return ons_expand1(m, &ons_op_relu, x);

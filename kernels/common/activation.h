@@ -15,7 +15,7 @@ typedef struct ons_activation {
 /* Fails with the node's name where the function is not known; fills in the defaults. */
 ons_status *ons_activation_resolve(const ons_operands *o, ons_activation *activation);
 
-ons_value_id ons_activation_expand(ons_mode_change *m, const ons_activation *activation, ons_value_id x);
+ons_value_id ons_activation_expand(ons_replacement *m, const ons_activation *activation, ons_value_id x);
 double ons_activation_reference(const ons_activation *activation, double x);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "graph/passes/bind.h"
+#include "graph/passes/replacement.h"
 #include "graph/small_types.h"
 #include "kernels/common/integers.h"
 
@@ -68,7 +68,7 @@ void ons_cast_reference(const ons_operands *o, const ons_step *step, const void 
                            ons_elements(&o->outputs[0]));
 }
 
-ons_status *ons_cast_mode(ons_mode_change *m) {
+ons_status *ons_cast_decompose(ons_replacement *m) {
     if (m->operands->inputs[0].dtype != m->operands->outputs[0].dtype) return NULL;
     m->outputs[0] = m->inputs[0];
     m->replaced = true;

@@ -19,8 +19,8 @@ ons_reference_function ons_cast_reference;
 ons_prepare_function ons_cast_prepare;
 ons_run_function ons_cast_run;
 
-/* A mode function: a conversion to the type that the value has already is nothing at all. */
-ons_mode_function ons_cast_mode;
+/* A decomposition: a conversion to the type that the value has already is nothing at all. */
+ons_decompose_function ons_cast_decompose;
 
 /* A gradient rule: back to the input's type. */
 ons_gradient_function ons_cast_gradient;

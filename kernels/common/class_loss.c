@@ -53,7 +53,7 @@ ons_status *ons_class_loss_gradient_infer(ons_operands *o) {
 
 ons_class_loss ons_class_loss_along(const ons_operands *o, int64_t class_axis, int64_t ignore_index) {
     ons_class_loss loss = {.ignore_index = ignore_index, .wide = o->inputs[1].dtype == ONS_INT64, .weights = ONS_NONE};
-    ons_status_free(ons_class_loss_view(o, class_axis, &loss.view));
+    ons_resolved(ons_class_loss_view(o, class_axis, &loss.view));
     int64_t size = loss.view.length * (loss.view.inner == 1 ? 1 : ONS_COLUMNS);
     loss.parts = ons_parts(ons_class_loss_items(&loss), size);
     return loss;

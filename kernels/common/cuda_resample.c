@@ -15,6 +15,6 @@ ons_status *ons_cuda_resampling_prepare(ons_prepare *p, const ons_resampling *r,
 
 ons_status *ons_cuda_resize_prepare(ons_prepare *p) {
     ons_resampling r;
-    ONS_TRY(ons_resampling_of(p->operands, &p->operands->inputs[ONS_RESAMPLE_X].shape, &r));
+    ons_resolved(ons_resampling_of(p->operands, &p->operands->inputs[ONS_RESAMPLE_X].shape, &r));
     return ons_cuda_resampling_prepare(p, &r, false);
 }

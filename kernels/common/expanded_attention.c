@@ -46,7 +46,7 @@ ons_status *ons_heads_check(const ons_operands *o, ons_heads *h, uint32_t mask, 
  */
 
 /* A boolean, true where the key is seen, that broadcasts to the scores. */
-static ons_value_id seen(ons_mode_change *m, const ons_heads *h, ons_value_id mask) {
+static ons_value_id seen(ons_replacement *m, const ons_heads *h, ons_value_id mask) {
     int64_t keys_dims[] = {1, h->keys}, counts_dims[] = {h->batch, 1};
     int64_t mask_dims[] = {h->batch, 1, h->mask == ONS_SCORE_MASK ? h->queries : 1, h->keys};
     ons_value_id result = ONS_NONE;
@@ -67,7 +67,7 @@ static ons_value_id seen(ons_mode_change *m, const ons_heads *h, ons_value_id ma
 }
 
 /* -inf where the key comes after the query. */
-static ons_value_id causal_mask(ons_mode_change *m, const ons_heads *h, ons_dtype dtype) {
+static ons_value_id causal_mask(ons_replacement *m, const ons_heads *h, ons_dtype dtype) {
     if (h->queries > 0 && h->keys > (1 << 28) / h->queries) {
         ons_builder_fail(m->builder, ons_node_error(m->operands, "a mask of %lld queries and %lld keys is too large",
                                                     (long long)h->queries, (long long)h->keys));
@@ -83,7 +83,7 @@ static ons_value_id causal_mask(ons_mode_change *m, const ons_heads *h, ons_dtyp
     return ons_build_constant(m->builder, m->operands->name, &type, words);
 }
 
-ons_value_id ons_heads_expand(ons_mode_change *m, const ons_heads *h, const ons_value_id operands[static 3],
+ons_value_id ons_heads_expand(ons_replacement *m, const ons_heads *h, const ons_value_id operands[static 3],
                               ons_value_id mask, ons_value_id bias) {
     static const int64_t swap[] = {0, 2, 1, 3};
     ons_builder *b = m->builder;

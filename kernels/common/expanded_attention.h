@@ -28,7 +28,7 @@ typedef struct ons_heads {
 ons_status *ons_heads_check(const ons_operands *o, ons_heads *h, uint32_t mask, uint32_t bias);
 
 /* [batch, queries, heads × value size]. `mask` and `bias` are ONS_NONE where they are left out. */
-ons_value_id ons_heads_expand(ons_mode_change *m, const ons_heads *h, const ons_value_id operands[static 3],
+ons_value_id ons_heads_expand(ons_replacement *m, const ons_heads *h, const ons_value_id operands[static 3],
                               ons_value_id mask, ons_value_id bias);
 
 /* The same in words. `bias_shape` is read where `bias` is not NULL. */

@@ -56,11 +56,11 @@ double ons_skip_element(const ons_operands *o, const void *const *inputs, uint32
     return ons_has_input(o, bias) ? sum + ((const double *)inputs[bias])[i % x->dims[x->rank - 1]] : sum;
 }
 
-ons_value_id ons_skip_sum(ons_mode_change *m, uint32_t bias) {
+ons_value_id ons_skip_sum(ons_replacement *m, uint32_t bias) {
     return ons_expand_sum(m, ons_expand_sum(m, m->inputs[0], m->inputs[1]), ons_expand_input(m, bias));
 }
 
-ons_status *ons_skip_finish(ons_mode_change *m, ons_value_id result, ons_value_id sum) {
+ons_status *ons_skip_finish(ons_replacement *m, ons_value_id result, ons_value_id sum) {
     for (uint32_t i = 1; i < 3 && i < m->operands->output_count; ++i)
         ONS_CHECK(!m->outputs_used[i], ONS_UNSUPPORTED,
                   "node '%s' (%s): output %u (a statistic of the rows) is not made; compute it by nodes of its own",

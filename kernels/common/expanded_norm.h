@@ -21,8 +21,8 @@ ons_status *ons_need_vector(const ons_operands *o, uint32_t index, int64_t size,
 ons_status *ons_skip_infer(ons_operands *o, uint32_t bias);
 /* x + skip + bias: of its own element in words, and as nodes. */
 double ons_skip_element(const ons_operands *o, const void *const *inputs, uint32_t bias, int64_t i);
-ons_value_id ons_skip_sum(ons_mode_change *m, uint32_t bias);
+ons_value_id ons_skip_sum(ons_replacement *m, uint32_t bias);
 /* The sum is output 3; outputs 1 and 2 are refused where something reads them. */
-ons_status *ons_skip_finish(ons_mode_change *m, ons_value_id result, ons_value_id sum);
+ons_status *ons_skip_finish(ons_replacement *m, ons_value_id result, ons_value_id sum);
 
 #endif

@@ -77,4 +77,9 @@ static inline bool ons_word_less(ons_dtype dtype, int64_t a, int64_t b) {
     return dtype == ONS_UINT64 ? (uint64_t)a < (uint64_t)b : a < b;
 }
 
+/* One of three things for references, by the words of a type: doubles, integers, or uint64_t, whose words would be
+ * taken for negative numbers. */
+#define ONS_BY_WORDS(DTYPE, FLOATS, INTEGERS, UNSIGNED)                                                                \
+    (ons_dtype_is_float(DTYPE) ? (FLOATS) : (DTYPE) == ONS_UINT64 ? (UNSIGNED) : (INTEGERS))
+
 #endif

@@ -2,6 +2,7 @@
 #ifndef ONSTAGE_KERNELS_COMMON_KERNEL_H
 #define ONSTAGE_KERNELS_COMMON_KERNEL_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -29,6 +30,13 @@ ons_status *ons_infer_broadcast_compare(ons_operands *o); /* the same with a boo
 ons_cost ons_cost_free(const ons_operands *o);        /* a view: nothing moves */
 ons_cost ons_cost_copy(const ons_operands *o);        /* outputs written, as many elements read; no arithmetic */
 ons_cost ons_cost_elementwise(const ons_operands *o); /* all operands once; one operation an output element */
+
+/* Takes what an operator works out of its operands, which it does in one function: inference, which comes first,
+ * reports that function's errors, so later callers have none. */
+static inline void ons_resolved(ons_status *status) {
+    assert(status == NULL);
+    ons_status_free(status);
+}
 
 /* Bytes of all operands, each once. */
 double ons_operand_bytes(const ons_operands *o);

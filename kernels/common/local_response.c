@@ -17,7 +17,7 @@ ons_status *ons_local_response_of(const ons_operands *o, const ons_type *x, ons_
 
 double ons_local_sum_exact(const ons_operands *o, const ons_type *x, const double *words, int64_t at) {
     ons_local_response l;
-    ons_status_free(ons_local_response_of(o, x, &l));
+    ons_resolved(ons_local_response_of(o, x, &l));
     int64_t positions = l.size.positions, channel = at / positions % l.size.channels;
     double sum = 0;
     for (int64_t c = ons_local_first(channel, l.before); c < ons_local_end(&l, channel, l.after); ++c) {

@@ -19,7 +19,7 @@ ons_status *ons_microsoft_gelu_infer(ons_operands *o) {
     return NULL;
 }
 
-ons_status *ons_microsoft_gelu_expand(ons_mode_change *m, const char *approximate) {
+ons_status *ons_microsoft_gelu_expand(ons_replacement *m, const char *approximate) {
     ons_value_id x = ons_expand_sum(m, m->inputs[0], ons_expand_input(m, 1));
     return ons_expand_finish(m,
                              ons_build(m->builder, &ons_op_gelu, ONS_IN(x), ONS_WITH(ONS_AT_STRING(0, approximate))));

@@ -9,7 +9,7 @@
 ons_status *ons_microsoft_gelu_infer(ons_operands *o);
 
 /* Gelu of the sum; `approximate` as Gelu has it. */
-ons_status *ons_microsoft_gelu_expand(ons_mode_change *m, const char *approximate);
+ons_status *ons_microsoft_gelu_expand(ons_replacement *m, const char *approximate);
 void ons_microsoft_gelu_reference(const ons_operands *o, const void *const *inputs, void *const *outputs,
                                   double (*formula)(double x));
 

@@ -31,3 +31,21 @@ ons_status *ons_pointwise_loss_build_gradient(ons_gradient *g, const ons_operato
                         g->operands->attributes, 1, NULL, &g->gradients[0]);
     return NULL;
 }
+
+void ons_pointwise_loss_sum(const ons_operands *o, const ons_step *step, const void *const *inputs,
+                            void *const *outputs, ons_pointwise_words *formula) {
+    const double *prediction = inputs[0], *target = inputs[1];
+    double sum = 0, parameter = ons_pointwise_loss_parameter(o);
+    for (int64_t i = 0, n = ons_elements(&o->inputs[0]); i < n; ++i)
+        sum += formula(prediction[i], target[i], parameter);
+    *(double *)outputs[0] = sum / step->counted_targets;
+}
+
+void ons_pointwise_loss_slopes(const ons_operands *o, const ons_step *step, const void *const *inputs,
+                               void *const *outputs, ons_pointwise_words *formula) {
+    const double *prediction = inputs[0], *target = inputs[1];
+    double *dx = outputs[0], scale = *(const double *)inputs[2] / step->counted_targets;
+    double parameter = ons_pointwise_loss_parameter(o);
+    for (int64_t i = 0, n = ons_elements(&o->inputs[0]); i < n; ++i)
+        dx[i] = formula(prediction[i], target[i], parameter) * scale;
+}

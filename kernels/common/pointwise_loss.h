@@ -1,6 +1,6 @@
 /* What the losses that compare prediction and target element by element share. A folder gives its formula twice (double
- * for the reference, float for the kernel, written so that the compiler turns the loop into vectors), and the macros
- * below make the loops. The sum is in double and in fixed order. */
+ * for the reference, float for the kernel, written so that the compiler turns the loop into vectors); the macros below
+ * make inline functions of them, which the loops take. The sum is in double and in fixed order. */
 #ifndef ONSTAGE_KERNELS_COMMON_POINTWISE_LOSS_H
 #define ONSTAGE_KERNELS_COMMON_POINTWISE_LOSS_H
 
@@ -30,6 +30,28 @@ double ons_pointwise_loss_parameter(const ons_operands *o);
 /* Builds `op`(prediction, target, cotangent) with the node's own attributes. */
 ons_status *ons_pointwise_loss_build_gradient(ons_gradient *g, const ons_operator *op);
 
+/* Formulas: a loss or a slope of one element, for references and for kernels.
+ *
+ *  */
+typedef double ons_pointwise_words(double x, double t, double parameter);
+typedef float ons_pointwise_formula(float x, float t, float parameter);
+
+/* References: the sum of the losses; the slopes by the cotangent. */
+void ons_pointwise_loss_sum(const ons_operands *o, const ons_step *step, const void *const *inputs,
+                            void *const *outputs, ons_pointwise_words *formula);
+void ons_pointwise_loss_slopes(const ons_operands *o, const ons_step *step, const void *const *inputs,
+                               void *const *outputs, ons_pointwise_words *formula);
+
+/* Runs: the state is an ons_pointwise_loss. */
+typedef double ons_pointwise_part(const float *prediction, const float *target, float parameter, int64_t n);
+void ons_pointwise_loss_run(const ons_launch *launch, ons_pointwise_part *sum_part);
+typedef void ons_pointwise_part_slopes(const float *prediction, const float *target, float *dx, float parameter,
+                                       float scale, int64_t n);
+void ons_pointwise_loss_gradient_run(const ons_launch *launch, ons_pointwise_part_slopes *slopes);
+
+#define ONS_POINTWISE_FORMULA(SYMBOL, KERNEL)                                                                          \
+    static inline float SYMBOL##_at(float x, float t, float parameter) { return (KERNEL); }
+
 #define ONS_POINTWISE_LOSS_COST(SYMBOL, OPERATIONS)                                                                    \
     static ons_cost SYMBOL##_cost(const ons_operands *o) {                                                             \
         return (ons_cost){(OPERATIONS) * (double)ons_elements(&o->inputs[0]), ons_operand_bytes(o)};                   \
@@ -44,77 +66,59 @@ ons_status *ons_pointwise_loss_build_gradient(ons_gradient *g, const ons_operato
     static ons_status *SYMBOL##_gradient(ons_gradient *g) {                                                            \
         return ons_pointwise_loss_build_gradient(g, &ons_op_##SYMBOL##_gradient);                                      \
     }                                                                                                                  \
+    static double SYMBOL##_words(double x, double t, double parameter) { return (REFERENCE); }                         \
     static void SYMBOL##_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,             \
                                    void *const *outputs) {                                                             \
-        const double *prediction = inputs[0], *target = inputs[1];                                                     \
-        double sum = 0, parameter = ons_pointwise_loss_parameter(o);                                                   \
-        (void)parameter;                                                                                               \
-        for (int64_t i = 0, n = ons_elements(&o->inputs[0]); i < n; ++i) {                                             \
-            double x = prediction[i], t = target[i];                                                                   \
-            sum += (REFERENCE);                                                                                        \
-        }                                                                                                              \
-        *(double *)outputs[0] = sum / step->counted_targets;                                                           \
+        ons_pointwise_loss_sum(o, step, inputs, outputs, SYMBOL##_words);                                              \
     }
 
-#define ONS_POINTWISE_LOSS_KERNEL(SYMBOL, KERNEL)                                                                      \
-    static double SYMBOL##_part(const float *prediction, const float *target, float parameter, int64_t n) {            \
-        enum { BLOCK = 512 };                                                                                          \
-        float losses[BLOCK];                                                                                           \
-        double sum = 0;                                                                                                \
-        (void)parameter;                                                                                               \
-        for (int64_t begin = 0; begin < n; begin += BLOCK) {                                                           \
-            int count = n - begin < BLOCK ? (int)(n - begin) : BLOCK;                                                  \
-            _Pragma("omp simd") for (int i = 0; i < count; ++i) {                                                      \
-                float x = prediction[begin + i], t = target[begin + i];                                                \
-                losses[i] = (KERNEL);                                                                                  \
-            }                                                                                                          \
-            _Pragma("omp simd reduction(+ : sum)") for (int i = 0; i < count; ++i) sum += (double)losses[i];           \
-        }                                                                                                              \
-        return sum;                                                                                                    \
-    }                                                                                                                  \
-    static void SYMBOL##_run(const ons_launch *launch) {                                                               \
-        const ons_pointwise_loss *loss = launch->state;                                                                \
-        const float *prediction = launch->inputs[0], *target = launch->inputs[1];                                      \
-        double *sums = launch->scratch;                                                                                \
-        int parts = loss->parts;                                                                                       \
-        _Pragma("omp parallel for schedule(static) if (parts > 1)") for (int part = 0; part < parts; ++part) {         \
-            int64_t begin = ons_part_begin(loss->elements, parts, part);                                               \
-            int64_t end = ons_part_begin(loss->elements, parts, part + 1);                                             \
-            sums[part] = SYMBOL##_part(prediction + begin, target + begin, loss->parameter, end - begin);              \
-        }                                                                                                              \
-        *(float *)launch->outputs[0] = (float)(ons_sum_parts(sums, parts) / launch->step->counted_targets);            \
+/* The sum of a part's losses. Inlined, and the formula with it, where a kernel names it. */
+static inline __attribute__((always_inline)) double ons_pointwise_loss_part(const float *prediction,
+                                                                            const float *target, float parameter,
+                                                                            int64_t n, ons_pointwise_formula *formula) {
+    enum { BLOCK = 512 };
+    float losses[BLOCK];
+    double sum = 0;
+    for (int64_t begin = 0; begin < n; begin += BLOCK) {
+        int count = n - begin < BLOCK ? (int)(n - begin) : BLOCK;
+#pragma omp simd
+        for (int i = 0; i < count; ++i) losses[i] = formula(prediction[begin + i], target[begin + i], parameter);
+#pragma omp simd reduction(+ : sum)
+        for (int i = 0; i < count; ++i) sum += (double)losses[i];
     }
+    return sum;
+}
+
+#define ONS_POINTWISE_LOSS_KERNEL(SYMBOL, KERNEL)                                                                      \
+    ONS_POINTWISE_FORMULA(SYMBOL, KERNEL)                                                                              \
+    static double SYMBOL##_part(const float *prediction, const float *target, float parameter, int64_t n) {            \
+        return ons_pointwise_loss_part(prediction, target, parameter, n, SYMBOL##_at);                                 \
+    }                                                                                                                  \
+    static void SYMBOL##_run(const ons_launch *launch) { ons_pointwise_loss_run(launch, SYMBOL##_part); }
 
 /* The same for a gradient, but for a rule: the expressions give the slope at x. */
 #define ONS_POINTWISE_LOSS_GRADIENT_RULES(SYMBOL, OPERATIONS, REFERENCE)                                               \
     ONS_POINTWISE_LOSS_COST(SYMBOL, OPERATIONS)                                                                        \
+    static double SYMBOL##_words(double x, double t, double parameter) { return (REFERENCE); }                         \
     static void SYMBOL##_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,             \
                                    void *const *outputs) {                                                             \
-        const double *prediction = inputs[0], *target = inputs[1];                                                     \
-        double *dx = outputs[0], scale = *(const double *)inputs[2] / step->counted_targets;                           \
-        double parameter = ons_pointwise_loss_parameter(o);                                                            \
-        (void)parameter;                                                                                               \
-        for (int64_t i = 0, n = ons_elements(&o->inputs[0]); i < n; ++i) {                                             \
-            double x = prediction[i], t = target[i];                                                                   \
-            dx[i] = (REFERENCE)*scale;                                                                                 \
-        }                                                                                                              \
+        ons_pointwise_loss_slopes(o, step, inputs, outputs, SYMBOL##_words);                                           \
     }
 
+static inline __attribute__((always_inline)) void ons_pointwise_slopes(const float *prediction, const float *target,
+                                                                       float *dx, float parameter, float scale,
+                                                                       int64_t n, ons_pointwise_formula *formula) {
+#pragma omp simd
+    for (int64_t i = 0; i < n; ++i) dx[i] = formula(prediction[i], target[i], parameter) * scale;
+}
+
 #define ONS_POINTWISE_LOSS_GRADIENT_KERNEL(SYMBOL, KERNEL)                                                             \
-    static void SYMBOL##_run(const ons_launch *launch) {                                                               \
-        const ons_pointwise_loss *loss = launch->state;                                                                \
-        const float *prediction = launch->inputs[0], *target = launch->inputs[1];                                      \
-        float *dx = launch->outputs[0];                                                                                \
-        float scale = (float)(*(const float *)launch->inputs[2] / launch->step->counted_targets);                      \
-        float parameter = loss->parameter;                                                                             \
-        int64_t n = loss->elements;                                                                                    \
-        (void)parameter;                                                                                               \
-        _Pragma("omp parallel for simd schedule(static) if (n > ONS_PARALLEL_GRAIN)") for (int64_t i = 0; i < n;       \
-                                                                                           ++i) {                      \
-            float x = prediction[i], t = target[i];                                                                    \
-            dx[i] = (KERNEL)*scale;                                                                                    \
-        }                                                                                                              \
-    }
+    ONS_POINTWISE_FORMULA(SYMBOL, KERNEL)                                                                              \
+    static void SYMBOL##_slopes(const float *prediction, const float *target, float *dx, float parameter, float scale, \
+                                int64_t n) {                                                                           \
+        ons_pointwise_slopes(prediction, target, dx, parameter, scale, n, SYMBOL##_at);                                \
+    }                                                                                                                  \
+    static void SYMBOL##_run(const ons_launch *launch) { ons_pointwise_loss_gradient_run(launch, SYMBOL##_slopes); }
 
 /* ---- cases: targets lie in [LOW, 1]; SETTING is one attribute, or ONS_NO_SETTING */
 /* clang-format off */

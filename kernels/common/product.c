@@ -168,7 +168,7 @@ ons_status *ons_product_prepare(ons_prepare *p, const ons_shape *a, const ons_sh
     product->form = *form;
     product->threads = ons_team_size(p);
     ons_shape result;
-    ONS_TRY(ons_product_resolve(o, a, b, form, &product->sizes, &result));
+    ons_resolved(ons_product_resolve(o, a, b, form, &product->sizes, &result));
     const ons_product_sizes *s = &product->sizes;
     if (s->batch == 0 || s->m == 0 || s->n == 0 || s->k == 0) {
         product->way = ONS_PRODUCT_EMPTY;
@@ -246,7 +246,7 @@ void ons_product_run(const ons_product *product, const float *a, const float *b,
                 const ons_product_form *form, const TYPE *a, const TYPE *b, TYPE *c) {                                 \
         ons_product_sizes s;                                                                                           \
         ons_shape result, left = promote(a_shape, true), right = promote(b_shape, false);                              \
-        ons_status_free(ons_product_resolve(o, a_shape, b_shape, form, &s, &result));                                  \
+        ons_resolved(ons_product_resolve(o, a_shape, b_shape, form, &s, &result));                                     \
         bool ta = form->transpose_a, tb = form->transpose_b;                                                           \
         for (int64_t i = 0; i < s.batch; ++i) {                                                                        \
             int64_t from_a = i * s.m * s.k, from_b = i * s.k * s.n;                                                    \

@@ -5,44 +5,65 @@
 
 #include "kernels/common/vector_math.h"
 
-/* VALUE in terms of v, SLOPE of v and y. */
-#define ROW(VALUE, SLOPE)                                                                                              \
-    for (int64_t i = 0; i < count; ++i) {                                                                              \
-        float v = x[i] < -clip ? -clip : x[i];                                                                         \
-        v = v > clip ? clip : v;                                                                                       \
-        float y = (VALUE);                                                                                             \
-        slopes[i] = ons_absolute(x[i]) > clip ? 0.0f : (SLOPE);                                                        \
-        x[i] = y;                                                                                                      \
-    }                                                                                                                  \
-    break;
+/* Value and slope of a function. */
+typedef struct bend {
+    float y, slope;
+} bend;
 
-static void row_with_slopes(const ons_activation *a, float clip, float *restrict x, float *restrict slopes,
-                            int64_t count) {
+/* The function NAME: VALUE in terms of v, alpha and beta, SLOPE of y as well.
+ *
+ *  */
+#define BEND(NAME, VALUE, SLOPE)                                                                                       \
+    static inline bend NAME(float v, float alpha, float beta) {                                                        \
+        float y = (VALUE);                                                                                             \
+        return (bend){y, (SLOPE)};                                                                                     \
+    }
+BEND(sigmoid, ons_sigmoid(v), y *(1.0f - y))
+BEND(hyperbolic, ons_tanh(v), 1.0f - y * y)
+BEND(rectifier, v<0.0f ? 0.0f : v, v> 0.0f ? 1.0f : 0.0f)
+BEND(affine, alpha *v + beta, alpha)
+BEND(leaky, v < 0.0f ? alpha * v : v, v < 0.0f ? alpha : 1.0f)
+BEND(thresholded, v < alpha ? 0.0f : v, v < alpha ? 0.0f : 1.0f)
+BEND(hard_sigmoid, alpha *v + beta < 0.0f ? 0.0f : (alpha * v + beta > 1.0f ? 1.0f : alpha * v + beta),
+     y > 0.0f && y < 1.0f ? alpha : 0.0f)
+BEND(exponential, v < 0.0f ? alpha * ons_exp_minus_one(v) : v, v < 0.0f ? alpha * ons_exp(v) : 1.0f)
+BEND(softsign, v / (1.0f + ons_absolute(v)), 1.0f / ((1.0f + ons_absolute(v)) * (1.0f + ons_absolute(v))))
+BEND(softplus, ons_softplus(v), ons_sigmoid(v))
+
+static inline bend scaled(float v, float alpha, float beta) {
+    float inner = ons_tanh(beta * v);
+    return (bend){alpha * inner, alpha * beta * (1.0f - inner * inner)};
+}
+
+typedef bend bend_function(float v, float alpha, float beta);
+
+/* Inlined, and the function with it, where the switch below names it. */
+static inline __attribute__((always_inline)) void bend_row(float *restrict x, float *restrict slopes, int64_t count,
+                                                           float clip, float alpha, float beta,
+                                                           bend_function *function) {
+    for (int64_t i = 0; i < count; ++i) {
+        float v = x[i] < -clip ? -clip : x[i];
+        v = v > clip ? clip : v;
+        bend bent = function(v, alpha, beta);
+        slopes[i] = ons_absolute(x[i]) > clip ? 0.0f : bent.slope;
+        x[i] = bent.y;
+    }
+}
+
+static void row_with_slopes(const ons_activation *a, float clip, float *restrict x, float *restrict slopes, int64_t n) {
     const float alpha = (float)a->alpha, beta = (float)a->beta;
     switch (a->kind) {
-    case ONS_ACTIVATION_SIGMOID: ROW(ons_sigmoid(v), y * (1.0f - y))
-    case ONS_ACTIVATION_TANH: ROW(ons_tanh(v), 1.0f - y * y)
-    case ONS_ACTIVATION_RELU: ROW(v < 0.0f ? 0.0f : v, v > 0.0f ? 1.0f : 0.0f)
-    case ONS_ACTIVATION_AFFINE: ROW(alpha * v + beta, alpha)
-    case ONS_ACTIVATION_LEAKY_RELU: ROW(v < 0.0f ? alpha * v : v, v < 0.0f ? alpha : 1.0f)
-    case ONS_ACTIVATION_THRESHOLDED_RELU: ROW(v < alpha ? 0.0f : v, v < alpha ? 0.0f : 1.0f)
-    case ONS_ACTIVATION_SCALED_TANH:
-        for (int64_t i = 0; i < count; ++i) {
-            float v = x[i] < -clip ? -clip : x[i];
-            v = v > clip ? clip : v;
-            float inner = ons_tanh(beta * v);
-            slopes[i] = ons_absolute(x[i]) > clip ? 0.0f : alpha * beta * (1.0f - inner * inner);
-            x[i] = alpha * inner;
-        }
-        break;
-    case ONS_ACTIVATION_HARD_SIGMOID: {
-        ROW(alpha * v + beta < 0.0f ? 0.0f : (alpha * v + beta > 1.0f ? 1.0f : alpha * v + beta),
-            y > 0.0f && y < 1.0f ? alpha : 0.0f)
-    }
-    case ONS_ACTIVATION_ELU: ROW(v < 0.0f ? alpha * ons_exp_minus_one(v) : v, v < 0.0f ? alpha * ons_exp(v) : 1.0f)
-    case ONS_ACTIVATION_SOFTSIGN:
-        ROW(v / (1.0f + ons_absolute(v)), 1.0f / ((1.0f + ons_absolute(v)) * (1.0f + ons_absolute(v))))
-    case ONS_ACTIVATION_SOFTPLUS: ROW(ons_softplus(v), ons_sigmoid(v))
+    case ONS_ACTIVATION_SIGMOID: bend_row(x, slopes, n, clip, alpha, beta, sigmoid); break;
+    case ONS_ACTIVATION_TANH: bend_row(x, slopes, n, clip, alpha, beta, hyperbolic); break;
+    case ONS_ACTIVATION_RELU: bend_row(x, slopes, n, clip, alpha, beta, rectifier); break;
+    case ONS_ACTIVATION_AFFINE: bend_row(x, slopes, n, clip, alpha, beta, affine); break;
+    case ONS_ACTIVATION_LEAKY_RELU: bend_row(x, slopes, n, clip, alpha, beta, leaky); break;
+    case ONS_ACTIVATION_THRESHOLDED_RELU: bend_row(x, slopes, n, clip, alpha, beta, thresholded); break;
+    case ONS_ACTIVATION_SCALED_TANH: bend_row(x, slopes, n, clip, alpha, beta, scaled); break;
+    case ONS_ACTIVATION_HARD_SIGMOID: bend_row(x, slopes, n, clip, alpha, beta, hard_sigmoid); break;
+    case ONS_ACTIVATION_ELU: bend_row(x, slopes, n, clip, alpha, beta, exponential); break;
+    case ONS_ACTIVATION_SOFTSIGN: bend_row(x, slopes, n, clip, alpha, beta, softsign); break;
+    case ONS_ACTIVATION_SOFTPLUS: bend_row(x, slopes, n, clip, alpha, beta, softplus); break;
     }
 }
 

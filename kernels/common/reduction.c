@@ -21,7 +21,7 @@ ons_status *ons_reduction_axes(const ons_operands *o, bool reduced[static ONS_RA
 int64_t ons_reduction_count(const ons_operands *o) {
     bool reduced[ONS_RANK_MAX];
     int64_t count = 1;
-    ons_status_free(ons_reduction_axes(o, reduced)); /* has passed inference */
+    ons_resolved(ons_reduction_axes(o, reduced));
     for (uint32_t i = 0; i < o->inputs[0].shape.rank; ++i) count *= reduced[i] ? o->inputs[0].shape.dims[i] : 1;
     return count;
 }
@@ -56,6 +56,17 @@ int64_t ons_reduction_target(const ons_operands *o, const bool reduced[static ON
     for (uint32_t i = 0; i < o->inputs[0].shape.rank; ++i) index[i] = reduced[i] ? 0 : index[i];
     ons_shape kept = kept_shape(&o->inputs[0].shape, reduced);
     return ons_ravel(&kept, index);
+}
+
+void ons_reduction_each(const ons_operands *o, const void *from, void *to, const ons_reduction_words *formulas) {
+    bool reduced[ONS_RANK_MAX];
+    int64_t results = ons_elements(&o->outputs[0]);
+    ons_resolved(ons_reduction_axes(o, reduced));
+    double count = (double)ons_reduction_count(o);
+    for (int64_t i = 0; i < results; ++i) formulas->start(o, to, i);
+    for (int64_t i = 0, n = ons_elements(&o->inputs[0]); i < n; ++i)
+        formulas->step(o, to, ons_reduction_target(o, reduced, i), from, i);
+    for (int64_t i = 0; i < results; ++i) formulas->finish(to, i, count);
 }
 
 ons_value_id ons_reduction_keep(ons_gradient *g, ons_value_id value) {

@@ -57,107 +57,141 @@ ons_value_id ons_reduction_spread(ons_gradient *g, ons_value_id value);
 /* For references: the number of the result that element `number` of the input goes into. */
 int64_t ons_reduction_target(const ons_operands *o, const bool reduced[ONS_AT_LEAST(ONS_RANK_MAX)], int64_t number);
 
+/* Formulas of a reference over words: the result out[i] at first, with an element taken in, and in the end. */
+typedef struct ons_reduction_words {
+    void (*start)(const ons_operands *o, void *out, int64_t i);
+    void (*step)(const ons_operands *o, void *out, int64_t i, const void *in, int64_t at);
+    void (*finish)(void *out, int64_t i, double count);
+} ons_reduction_words;
+void ons_reduction_each(const ons_operands *o, const void *from, void *to, const ons_reduction_words *formulas);
+
 /* Makes SYMBOL_reference from expressions of the result so far `a` and an element `x`, once for double, once for
  * int64_t; finish expressions of `a` and the double `count`. */
 #define ONS_REDUCTION_REFERENCE(SYMBOL, IDENTITY, STEP, FINISH, INT_IDENTITY, INT_STEP, INT_FINISH)                    \
-    ONS_REDUCTION_LOOP(SYMBOL##_floats, double, IDENTITY, STEP, FINISH)                                                \
-    ONS_REDUCTION_LOOP(SYMBOL##_integers, int64_t, INT_IDENTITY, INT_STEP, INT_FINISH)                                 \
+    ONS_REDUCTION_WORDS(SYMBOL##_floats, double, IDENTITY, STEP, FINISH)                                               \
+    ONS_REDUCTION_WORDS(SYMBOL##_integers, int64_t, INT_IDENTITY, INT_STEP, INT_FINISH)                                \
     static void SYMBOL##_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,             \
                                    void *const *outputs) {                                                             \
-        (ons_dtype_is_float(o->inputs[0].dtype) ? SYMBOL##_floats : SYMBOL##_integers)(o, inputs[0], outputs[0]);      \
+        bool floats = ons_dtype_is_float(o->inputs[0].dtype);                                                          \
+        ons_reduction_each(o, inputs[0], outputs[0], floats ? &SYMBOL##_floats : &SYMBOL##_integers);                  \
     }
-#define ONS_REDUCTION_LOOP(FUNCTION, TYPE, IDENTITY, STEP, FINISH)                                                     \
-    static void FUNCTION(const ons_operands *o, const void *from, void *to) {                                          \
-        const TYPE *in = from;                                                                                         \
-        TYPE *out = to;                                                                                                \
-        bool reduced[ONS_RANK_MAX];                                                                                    \
-        ons_status_free(ons_reduction_axes(o, reduced));                                                               \
-        double count = (double)ons_reduction_count(o);                                                                 \
-        (void)count;                                                                                                   \
-        for (int64_t i = 0, n = ons_elements(&o->outputs[0]); i < n; ++i) out[i] = (IDENTITY);                         \
-        for (int64_t i = 0, n = ons_elements(&o->inputs[0]); i < n; ++i) {                                             \
-            int64_t target = ons_reduction_target(o, reduced, i);                                                      \
-            TYPE a = out[target], x = in[i];                                                                           \
-            out[target] = (STEP);                                                                                      \
-        }                                                                                                              \
-        for (int64_t i = 0, n = ons_elements(&o->outputs[0]); i < n; ++i) {                                            \
-            TYPE a = out[i];                                                                                           \
-            out[i] = (FINISH);                                                                                         \
-        }                                                                                                              \
+#define ONS_REDUCTION_WORDS(NAME, TYPE, IDENTITY, STEP, FINISH)                                                        \
+    static void NAME##_start(const ons_operands *o, void *out, int64_t i) { ((TYPE *)out)[i] = (IDENTITY); }           \
+    static void NAME##_step(const ons_operands *o, void *out, int64_t i, const void *in, int64_t at) {                 \
+        TYPE a = ((const TYPE *)out)[i], x = ((const TYPE *)in)[at];                                                   \
+        ((TYPE *)out)[i] = (STEP);                                                                                     \
+    }                                                                                                                  \
+    static void NAME##_finish(void *out, int64_t i, double count) {                                                    \
+        TYPE a = ((const TYPE *)out)[i];                                                                               \
+        ((TYPE *)out)[i] = (FINISH);                                                                                   \
+    }                                                                                                                  \
+    static const ons_reduction_words NAME = {NAME##_start, NAME##_step, NAME##_finish};
+
+/* Formulas of a reducer. `run`: how many steps are taken in float before the result goes into a double. `identity` is
+ * also an element that changes nothing. */
+typedef struct ons_reduction_formulas {
+    float identity;
+    int run;
+    ons_lanes (*step)(ons_lanes a, ons_lanes x);
+    ons_lanes (*join)(ons_lanes a, ons_lanes b);
+    ons_half_lanes (*join_halves)(ons_half_lanes a, ons_half_lanes b);
+    double (*join_one)(double a, double b);
+    float (*finish)(double a, double count);
+} ons_reduction_formulas;
+
+/* ---- loops: inlined, and the formulas with them, into the functions of the reducer that names them */
+#define ONS_REDUCTION_INLINE static inline __attribute__((always_inline))
+
+ONS_REDUCTION_INLINE ons_wide_lanes ons_reduce_widen(ons_wide_lanes a, ons_lanes x, const ons_reduction_formulas *f) {
+    ons_wide_lanes b = ons_wide_lanes_of(x);
+    return (ons_wide_lanes){{f->join_halves(a.half[0], b.half[0]), f->join_halves(a.half[1], b.half[1])}};
+}
+
+ONS_REDUCTION_INLINE double ons_reduce_row(const float *x, int64_t n, const ons_reduction_formulas *f) {
+    const ons_lanes none = ons_lanes_all(f->identity);
+    ons_wide_lanes total = ons_wide_lanes_of(none);
+    int64_t i = 0;
+    while (i + 4 * ONS_LANES <= n) {
+        int64_t end = n - i < f->run * 4 * ONS_LANES ? n : i + f->run * 4 * ONS_LANES;
+        ons_lanes a = none, b = none, c = none, d = none;
+        for (; i + 4 * ONS_LANES <= end; i += 4 * ONS_LANES) {
+            a = f->step(a, ons_lanes_load(x + i));
+            b = f->step(b, ons_lanes_load(x + i + ONS_LANES));
+            c = f->step(c, ons_lanes_load(x + i + 2 * ONS_LANES));
+            d = f->step(d, ons_lanes_load(x + i + 3 * ONS_LANES));
+        }
+        total = ons_reduce_widen(total, f->join(f->join(a, b), f->join(c, d)), f);
     }
+    ons_lanes rest = none;
+    for (; i + ONS_LANES <= n; i += ONS_LANES) rest = f->step(rest, ons_lanes_load(x + i));
+    if (i < n) rest = f->step(rest, ons_lanes_load_some(x + i, n - i, f->identity));
+    total = ons_reduce_widen(total, rest, f);
+    total.half[0] = f->join_halves(total.half[0], total.half[1]);
+    for (int width = ONS_LANES / 4; width > 0; width /= 2)
+        for (int k = 0; k < width; ++k) total.half[0][k] = f->join_one(total.half[0][k], total.half[0][k + width]);
+    return total.half[0][0];
+}
+
+ONS_REDUCTION_INLINE void ons_reduce_some_columns(const float *x, int64_t rows, int64_t stride, int sets, int count,
+                                                  double *results, const ons_reduction_formulas *f) {
+    const ons_lanes none = ons_lanes_all(f->identity);
+    ons_wide_lanes total[ONS_REDUCTION_WIDTH / ONS_LANES];
+    for (int k = 0; k < sets; ++k) total[k] = ons_wide_lanes_of(none);
+    for (int64_t r = 0; r < rows;) {
+        int64_t end = rows - r < f->run ? rows : r + f->run;
+        ons_lanes a[ONS_REDUCTION_WIDTH / ONS_LANES];
+        for (int k = 0; k < sets; ++k) a[k] = none;
+        for (; r < end; ++r, x += stride)
+            for (int k = 0; k < sets; ++k)
+                a[k] = f->step(a[k], count == ONS_LANES ? ons_lanes_load(x + k * ONS_LANES)
+                                                        : ons_lanes_load_some(x, count, f->identity));
+        for (int k = 0; k < sets; ++k) total[k] = ons_reduce_widen(total[k], a[k], f);
+    }
+    for (int k = 0; k < sets; ++k)
+        for (int i = 0; i < count; ++i)
+            results[k * ONS_LANES + i] =
+                f->join_one(results[k * ONS_LANES + i], total[k].half[2 * i / ONS_LANES][i % (ONS_LANES / 2)]);
+}
+
+ONS_REDUCTION_INLINE void ons_reduce_columns(const float *x, int64_t rows, int64_t stride, int width, double *results,
+                                             const ons_reduction_formulas *f) {
+    int j = 0;
+    if (width == ONS_REDUCTION_WIDTH) {
+        ons_reduce_some_columns(x, rows, stride, ONS_REDUCTION_WIDTH / ONS_LANES, ONS_LANES, results, f);
+        return;
+    }
+    for (; j + ONS_LANES <= width; j += ONS_LANES)
+        ons_reduce_some_columns(x + j, rows, stride, 1, ONS_LANES, results + j, f);
+    if (j < width) ons_reduce_some_columns(x + j, rows, stride, 1, width - j, results + j, f);
+}
+
+ONS_REDUCTION_INLINE void ons_reduce_join(double *a, const double *b, int64_t n, const ons_reduction_formulas *f) {
+    for (int64_t j = 0; j < n; ++j) a[j] = f->join_one(a[j], b[j]);
+}
+
+ONS_REDUCTION_INLINE void ons_reduce_finish(const double *from, float *results, int64_t n, double count,
+                                            const ons_reduction_formulas *f) {
+    for (int64_t j = 0; j < n; ++j) results[j] = f->finish(from[j], count);
+}
 
 /* Makes the functions of `SYMBOL_reducer` and SYMBOL_prepare from STEP(a, x) on ons_lanes, JOIN(a, b) on vectors of
- * floats and of doubles, JOIN_ONE(a, b) on doubles, and FINISH, an expression of the doubles `a` and `count`. RUN: how
- * many steps are taken in float before the result goes into a double. IDENTITY is also an element that changes nothing.
- */
+ * floats and of doubles, JOIN_ONE(a, b) on doubles, and FINISH, an expression of the doubles `a` and `count`. */
 #define ONS_DEFINE_REDUCER(SYMBOL, RUN, IDENTITY, STEP, JOIN, JOIN_ONE, FINISH)                                        \
-    static inline ons_wide_lanes SYMBOL##_widen(ons_wide_lanes a, ons_lanes x) {                                       \
-        ons_wide_lanes b = ons_wide_lanes_of(x);                                                                       \
-        return (ons_wide_lanes){{JOIN(a.half[0], b.half[0]), JOIN(a.half[1], b.half[1])}};                             \
-    }                                                                                                                  \
-    static double SYMBOL##_row(const float *x, int64_t n) {                                                            \
-        const ons_lanes none = ons_lanes_all(IDENTITY);                                                                \
-        ons_wide_lanes total = ons_wide_lanes_of(none);                                                                \
-        int64_t i = 0;                                                                                                 \
-        while (i + 4 * ONS_LANES <= n) {                                                                               \
-            int64_t end = n - i < (RUN)*4 * ONS_LANES ? n : i + (RUN)*4 * ONS_LANES;                                   \
-            ons_lanes a = none, b = none, c = none, d = none;                                                          \
-            for (; i + 4 * ONS_LANES <= end; i += 4 * ONS_LANES) {                                                     \
-                a = STEP(a, ons_lanes_load(x + i));                                                                    \
-                b = STEP(b, ons_lanes_load(x + i + ONS_LANES));                                                        \
-                c = STEP(c, ons_lanes_load(x + i + 2 * ONS_LANES));                                                    \
-                d = STEP(d, ons_lanes_load(x + i + 3 * ONS_LANES));                                                    \
-            }                                                                                                          \
-            total = SYMBOL##_widen(total, JOIN(JOIN(a, b), JOIN(c, d)));                                               \
-        }                                                                                                              \
-        ons_lanes rest = none;                                                                                         \
-        for (; i + ONS_LANES <= n; i += ONS_LANES) rest = STEP(rest, ons_lanes_load(x + i));                           \
-        if (i < n) rest = STEP(rest, ons_lanes_load_some(x + i, n - i, IDENTITY));                                     \
-        total = SYMBOL##_widen(total, rest);                                                                           \
-        total.half[0] = JOIN(total.half[0], total.half[1]);                                                            \
-        for (int width = ONS_LANES / 4; width > 0; width /= 2)                                                         \
-            for (int k = 0; k < width; ++k) total.half[0][k] = JOIN_ONE(total.half[0][k], total.half[0][k + width]);   \
-        return total.half[0][0];                                                                                       \
-    }                                                                                                                  \
-    static inline __attribute__((always_inline)) void SYMBOL##_some_columns(                                           \
-        const float *x, int64_t rows, int64_t stride, int sets, int count, double *results) {                          \
-        const ons_lanes none = ons_lanes_all(IDENTITY);                                                                \
-        ons_wide_lanes total[ONS_REDUCTION_WIDTH / ONS_LANES];                                                         \
-        for (int k = 0; k < sets; ++k) total[k] = ons_wide_lanes_of(none);                                             \
-        for (int64_t r = 0; r < rows;) {                                                                               \
-            int64_t end = rows - r < (RUN) ? rows : r + (RUN);                                                         \
-            ons_lanes a[ONS_REDUCTION_WIDTH / ONS_LANES];                                                              \
-            for (int k = 0; k < sets; ++k) a[k] = none;                                                                \
-            for (; r < end; ++r, x += stride)                                                                          \
-                for (int k = 0; k < sets; ++k)                                                                         \
-                    a[k] = STEP(a[k], count == ONS_LANES ? ons_lanes_load(x + k * ONS_LANES)                           \
-                                                         : ons_lanes_load_some(x, count, IDENTITY));                   \
-            for (int k = 0; k < sets; ++k) total[k] = SYMBOL##_widen(total[k], a[k]);                                  \
-        }                                                                                                              \
-        for (int k = 0; k < sets; ++k)                                                                                 \
-            for (int i = 0; i < count; ++i)                                                                            \
-                results[k * ONS_LANES + i] =                                                                           \
-                    JOIN_ONE(results[k * ONS_LANES + i], total[k].half[2 * i / ONS_LANES][i % (ONS_LANES / 2)]);       \
-    }                                                                                                                  \
+    static inline ons_lanes SYMBOL##_step(ons_lanes a, ons_lanes x) { return STEP(a, x); }                             \
+    static inline ons_lanes SYMBOL##_join_lanes(ons_lanes a, ons_lanes b) { return JOIN(a, b); }                       \
+    static inline ons_half_lanes SYMBOL##_join_halves(ons_half_lanes a, ons_half_lanes b) { return JOIN(a, b); }       \
+    static inline double SYMBOL##_join_one(double a, double b) { return JOIN_ONE(a, b); }                              \
+    static inline float SYMBOL##_finish_one(double a, double count) { return (float)(FINISH); }                        \
+    static const ons_reduction_formulas SYMBOL##_formulas = {                                                          \
+        IDENTITY,           RUN, SYMBOL##_step, SYMBOL##_join_lanes, SYMBOL##_join_halves, SYMBOL##_join_one,          \
+        SYMBOL##_finish_one};                                                                                          \
+    static double SYMBOL##_row(const float *x, int64_t n) { return ons_reduce_row(x, n, &SYMBOL##_formulas); }         \
     static void SYMBOL##_columns(const float *x, int64_t rows, int64_t stride, int width, double *results) {           \
-        int j = 0;                                                                                                     \
-        if (width == ONS_REDUCTION_WIDTH) {                                                                            \
-            SYMBOL##_some_columns(x, rows, stride, ONS_REDUCTION_WIDTH / ONS_LANES, ONS_LANES, results);               \
-            return;                                                                                                    \
-        }                                                                                                              \
-        for (; j + ONS_LANES <= width; j += ONS_LANES)                                                                 \
-            SYMBOL##_some_columns(x + j, rows, stride, 1, ONS_LANES, results + j);                                     \
-        if (j < width) SYMBOL##_some_columns(x + j, rows, stride, 1, width - j, results + j);                          \
+        ons_reduce_columns(x, rows, stride, width, results, &SYMBOL##_formulas);                                       \
     }                                                                                                                  \
-    static void SYMBOL##_join(double *a, const double *b, int64_t n) {                                                 \
-        for (int64_t j = 0; j < n; ++j) a[j] = JOIN_ONE(a[j], b[j]);                                                   \
-    }                                                                                                                  \
+    static void SYMBOL##_join(double *a, const double *b, int64_t n) { ons_reduce_join(a, b, n, &SYMBOL##_formulas); } \
     static void SYMBOL##_finish(const double *from, float *results, int64_t n, double count) {                         \
-        (void)count;                                                                                                   \
-        for (int64_t j = 0; j < n; ++j) {                                                                              \
-            double a = from[j];                                                                                        \
-            results[j] = (float)(FINISH);                                                                              \
-        }                                                                                                              \
+        ons_reduce_finish(from, results, n, count, &SYMBOL##_formulas);                                                \
     }                                                                                                                  \
     static const ons_reducer SYMBOL##_reducer = {IDENTITY, SYMBOL##_row, SYMBOL##_columns, SYMBOL##_join,              \
                                                  SYMBOL##_finish};                                                     \

@@ -76,7 +76,7 @@ ons_status *ons_reduction_prepare(ons_prepare *p, const ons_reducer *reducer) {
         return ons_node_error(o, "no CPU kernel for %s; convert the model to float32",
                               ons_dtype_name(o->inputs[0].dtype));
     bool reduced[ONS_RANK_MAX];
-    ONS_TRY(ons_reduction_axes(o, reduced));
+    ons_resolved(ons_reduction_axes(o, reduced));
     void *memory;
     ONS_TRY(ons_prepare_state(p, sizeof(reduction_state), &memory));
     reduction_state *s = memory;

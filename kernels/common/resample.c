@@ -288,7 +288,7 @@ ons_status *ons_resize_infer(ons_operands *o) {
 
 ons_cost ons_resize_cost(const ons_operands *o) {
     ons_resampling r;
-    ons_status_free(ons_resampling_of(o, &o->inputs[ONS_RESAMPLE_X].shape, &r)); /* has passed inference */
+    ons_resolved(ons_resampling_of(o, &o->inputs[ONS_RESAMPLE_X].shape, &r));
     return ons_resampling_cost(o, &r);
 }
 

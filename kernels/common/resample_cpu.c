@@ -27,6 +27,6 @@ void ons_resampling_run(const ons_launch *launch) {
 
 ons_status *ons_resize_prepare(ons_prepare *p) {
     ons_resampling r;
-    ONS_TRY(ons_resampling_of(p->operands, &p->operands->inputs[ONS_RESAMPLE_X].shape, &r));
+    ons_resolved(ons_resampling_of(p->operands, &p->operands->inputs[ONS_RESAMPLE_X].shape, &r));
     return ons_resampling_prepare(p, &r, false);
 }

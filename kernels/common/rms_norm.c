@@ -28,7 +28,7 @@ void ons_rms_norm_reference(const ons_operands *o, const ons_step *step, const v
                             void *const *outputs) {
     (void)step;
     ons_layer_norm norm;
-    ons_status_free(ons_rms_norm_find_norm(o, &norm));
+    ons_resolved(ons_rms_norm_find_norm(o, &norm));
     const double *scale = inputs[1];
     double *inverses = o->output_count > 1 ? outputs[1] : NULL;
     for (int64_t row = 0; row < norm.rows; ++row) {

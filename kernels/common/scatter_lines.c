@@ -18,7 +18,7 @@ ons_status *ons_scatter_lines_infer(ons_operands *o) {
 void ons_scatter_lines_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                  void *const *outputs) {
     ons_line_map map = {0};
-    ons_status_free(ons_scatter_lines_find_map(o, &map)); /* has passed inference */
+    ons_resolved(ons_scatter_lines_find_map(o, &map));
     ons_scatter_mode mode = ons_scatter_mode_of(ons_scatter_lines_reduction_of(o));
     memcpy(outputs[0], inputs[ONS_SCATTER_DATA], (size_t)ons_elements(&o->inputs[ONS_SCATTER_DATA]) * 8);
     for (int64_t i = 0, n = ons_elements(&o->inputs[ONS_SCATTER_INDICES]); i < n; ++i) {

@@ -4,7 +4,7 @@ ons_status *ons_infer_sequence(ons_operands *o) {
     return ons_node_error(o, "sequences of tensors are resolved when shapes are bound; this one could not be");
 }
 
-ons_status *ons_sequence_position(const ons_mode_change *m, uint32_t input, uint32_t count, uint32_t otherwise,
+ons_status *ons_sequence_position(const ons_replacement *m, uint32_t input, uint32_t count, uint32_t otherwise,
                                   uint32_t *position) {
     int64_t values[ONS_INTEGERS_MAX];
     uint32_t given;

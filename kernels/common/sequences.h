@@ -1,9 +1,9 @@
-/* Operators on ONNX's sequences. While shapes are bound a sequence is a list of values (graph/passes/bind.h); what is
- * left afterwards works on tensors alone. */
+/* Operators on ONNX's sequences. While shapes are bound a sequence is known value by value
+ * (graph/passes/replacement.h); what is left afterwards works on tensors alone. */
 #ifndef ONSTAGE_KERNELS_COMMON_SEQUENCES_H
 #define ONSTAGE_KERNELS_COMMON_SEQUENCES_H
 
-#include "graph/passes/bind.h"
+#include "graph/passes/replacement.h"
 #include "kernels/common/kernel.h"
 
 /* The inference of them all: fails, as none can stand in a bound graph. */
@@ -11,7 +11,7 @@ ons_status *ons_infer_sequence(ons_operands *o);
 
 /* A position among `count` elements (from the end where it is negative) by input `input`, or `otherwise` where that is
  * left out. */
-ons_status *ons_sequence_position(const ons_mode_change *m, uint32_t input, uint32_t count, uint32_t otherwise,
+ons_status *ons_sequence_position(const ons_replacement *m, uint32_t input, uint32_t count, uint32_t otherwise,
                                   uint32_t *position);
 
 #define ONS_DEFINE_SEQUENCE_OPERATOR(SYMBOL, NAME, FIRST, ARITY, ATTRIBUTES, RESOLVE)                                  \
@@ -23,7 +23,7 @@ ons_status *ons_sequence_position(const ons_mode_change *m, uint32_t input, uint
                                           ons_cost_free,                                                               \
                                           ONS_NOT_DIFFERENTIABLE("sequences are resolved when shapes are bound"),      \
                                           ONS_SAVES_NOTHING,                                                           \
-                                          ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_LISTS, 0),                                  \
+                                          ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_SEQUENCES, 0),                              \
                                           ONS_NO_ALIASES,                                                              \
                                           ONS_PLAIN_LAYOUT,                                                            \
                                           ONS_FORMS(NULL, ONS_NO_PATTERNS, RESOLVE),                                   \

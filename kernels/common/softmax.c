@@ -14,7 +14,7 @@ static ons_status *find_view(const ons_operands *o, ons_axis_view *view) {
 
 ons_axis_view ons_softmax_view(const ons_operands *o) {
     ons_axis_view view;
-    ons_status_free(find_view(o, &view));
+    ons_resolved(find_view(o, &view));
     return view;
 }
 

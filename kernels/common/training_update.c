@@ -46,8 +46,8 @@ ons_cost ons_update_cost(const ons_operands *o) {
     return (ons_cost){10 * elements, ons_operand_bytes(o)};
 }
 
-ons_status *ons_update_expand(ons_mode_change *m, uint32_t states,
-                              void (*step)(ons_mode_change *m, ons_update_values *v)) {
+ons_status *ons_update_expand(ons_replacement *m, uint32_t states,
+                              void (*step)(ons_replacement *m, ons_update_values *v)) {
     uint32_t tensors = tensors_of(m->operands, states);
     ons_value_id count = ons_expand_reshape(m, m->inputs[COUNT], 0, NULL);
     ons_value_id rate = ons_expand_reshape(m, m->inputs[RATE], 0, NULL);
@@ -87,15 +87,15 @@ void ons_update_reference(const ons_operands *o, uint32_t states, const void *co
         }
 }
 
-ons_value_id ons_update_regularized(ons_mode_change *m, const ons_update_values *v, double factor) {
+ons_value_id ons_update_regularized(ons_replacement *m, const ons_update_values *v, double factor) {
     return factor == 0 ? v->gradient : ons_update_blend(m, factor, v->x, 1, v->gradient);
 }
 
-ons_value_id ons_update_blend(ons_mode_change *m, double factor, ons_value_id a, double other, ons_value_id b) {
+ons_value_id ons_update_blend(ons_replacement *m, double factor, ons_value_id a, double other, ons_value_id b) {
     return ons_expand2(m, &ons_op_add, ons_expand_scale(m, a, factor), ons_expand_scale(m, b, other));
 }
 
-ons_value_id ons_update_if_counted(ons_mode_change *m, const ons_update_values *v, ons_value_id then,
+ons_value_id ons_update_if_counted(ons_replacement *m, const ons_update_values *v, ons_value_id then,
                                    ons_value_id otherwise) {
     ons_value_id counted = ons_expand2(m, &ons_op_greater, v->count, ons_build_scalar(m->builder, ONS_INT64, 0));
     return ons_build(m->builder, &ons_op_where, ONS_IN(counted, then, otherwise), ONS_DEFAULTS);

@@ -24,17 +24,17 @@ typedef struct ons_update_numbers {
 } ons_update_numbers;
 
 /* `step` sets x and states to the new ones; it is called for every tensor, and for every element. */
-ons_status *ons_update_expand(ons_mode_change *m, uint32_t states,
-                              void (*step)(ons_mode_change *m, ons_update_values *v));
+ons_status *ons_update_expand(ons_replacement *m, uint32_t states,
+                              void (*step)(ons_replacement *m, ons_update_values *v));
 void ons_update_reference(const ons_operands *o, uint32_t states, const void *const *inputs, void *const *outputs,
                           void (*step)(const ons_operands *o, ons_update_numbers *v));
 
 /* gradient + factor × x. */
-ons_value_id ons_update_regularized(ons_mode_change *m, const ons_update_values *v, double factor);
+ons_value_id ons_update_regularized(ons_replacement *m, const ons_update_values *v, double factor);
 /* factor × a + other × b. */
-ons_value_id ons_update_blend(ons_mode_change *m, double factor, ons_value_id a, double other, ons_value_id b);
+ons_value_id ons_update_blend(ons_replacement *m, double factor, ons_value_id a, double other, ons_value_id b);
 /* `then` where T > 0, else `otherwise`: both are scalars of X's type. */
-ons_value_id ons_update_if_counted(ons_mode_change *m, const ons_update_values *v, ons_value_id then,
+ons_value_id ons_update_if_counted(ons_replacement *m, const ons_update_values *v, ons_value_id then,
                                    ons_value_id otherwise);
 
 #endif

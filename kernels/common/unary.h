@@ -1,5 +1,6 @@
 /* Elementwise operators of one operand: a folder gives its formula twice (double for the reference, float for the
- * kernel, written so that the compiler turns the loop into vectors) and a macro makes the functions. */
+ * kernel, written so that the compiler turns the loop into vectors); a macro makes an inline function of it, which the
+ * loops below take. */
 #ifndef ONSTAGE_KERNELS_COMMON_UNARY_H
 #define ONSTAGE_KERNELS_COMMON_UNARY_H
 
@@ -47,39 +48,47 @@ ons_status *ons_infer_float_test(ons_operands *o);   /* a truth value for each e
 /* A gradient rule for operators whose derivative is 0 wherever there is one: it makes no gradient. */
 ons_status *ons_gradient_stops(ons_gradient *g);
 
+/* A formula, for out[i]. */
+typedef void ons_unary_formula(const void *in, void *out, int64_t i, const float *parameters);
+
+/* Inlined, and the formula with it, where a span function names the formula. */
+static inline __attribute__((always_inline)) void ons_unary_loop(const void *in, void *out, int64_t count,
+                                                                 const float *given, ons_unary_formula *formula) {
+    const float parameters[ONS_UNARY_PARAMETERS] = {given[0], given[1], given[2], given[3]}; /* not in `out` */
+#pragma omp simd
+    for (int64_t i = 0; i < count; ++i) formula(in, out, i, parameters);
+}
+
 /* NAME: a span function. IN and OUT are element types in memory, WORK the type of `x` in EXPRESSION, which may also use
  * const float *parameters. */
 #define ONS_UNARY_SPAN(NAME, IN, WORK, OUT, EXPRESSION)                                                                \
-    static void NAME(const void *input, void *output, int64_t count, const float *given) {                             \
-        const float parameters[ONS_UNARY_PARAMETERS] = {given[0], given[1], given[2], given[3]}; /* not in `out` */    \
-        const IN *in = input;                                                                                          \
-        OUT *out = output;                                                                                             \
-        (void)parameters;                                                                                              \
-        _Pragma("omp simd") for (int64_t i = 0; i < count; ++i) {                                                      \
-            WORK x = (WORK)in[i];                                                                                      \
-            out[i] = (OUT)(EXPRESSION);                                                                                \
-        }                                                                                                              \
+    static inline void NAME##_at(const void *in, void *out, int64_t i, const float *parameters) {                      \
+        WORK x = (WORK)((const IN *)in)[i];                                                                            \
+        ((OUT *)out)[i] = (OUT)(EXPRESSION);                                                                           \
+    }                                                                                                                  \
+    static void NAME(const void *in, void *out, int64_t count, const float *parameters) {                              \
+        ons_unary_loop(in, out, count, parameters, NAME##_at);                                                         \
     }
 
-/* NAME: a reference over words: IN and OUT are double or int64_t. May use `o`. */
-#define ONS_UNARY_REFERENCE(NAME, IN, OUT, EXPRESSION)                                                                 \
-    static void NAME(const ons_operands *o, const void *const *inputs, void *const *outputs) {                         \
-        const IN *in = inputs[0];                                                                                      \
-        OUT *out = outputs[0];                                                                                         \
-        for (int64_t i = 0, n = ons_elements(&o->outputs[0]); i < n; ++i) {                                            \
-            IN x = in[i];                                                                                              \
-            out[i] = (OUT)(EXPRESSION);                                                                                \
-        }                                                                                                              \
+/* A formula over words, for out[i], and all of output 0 by it. */
+typedef void ons_unary_words(const ons_operands *o, const void *in, void *out, int64_t i);
+void ons_unary_each(const ons_operands *o, const void *const *inputs, void *const *outputs, ons_unary_words *formula);
+
+/* NAME: such a formula. IN and OUT are double or int64_t. May use `o`. */
+#define ONS_UNARY_WORDS(NAME, IN, OUT, EXPRESSION)                                                                     \
+    static void NAME(const ons_operands *o, const void *in, void *out, int64_t i) {                                    \
+        IN x = ((const IN *)in)[i];                                                                                    \
+        ((OUT *)out)[i] = (OUT)(EXPRESSION);                                                                           \
     }
 
-/* SYMBOL_reference from an expression of `double x` and const ons_operands *o. */
-#define ONS_UNARY_FLOAT_REFERENCE(SYMBOL, REFERENCE)                                                                   \
-    ONS_UNARY_REFERENCE(SYMBOL##_float_reference, double, double, REFERENCE)                                           \
+/* SYMBOL_reference from an expression of `IN x`, and the same for floats. */
+#define ONS_UNARY_REFERENCE(SYMBOL, IN, OUT, EXPRESSION)                                                               \
+    ONS_UNARY_WORDS(SYMBOL##_words, IN, OUT, EXPRESSION)                                                               \
     static void SYMBOL##_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,             \
                                    void *const *outputs) {                                                             \
-        (void)step;                                                                                                    \
-        SYMBOL##_float_reference(o, inputs, outputs);                                                                  \
+        ons_unary_each(o, inputs, outputs, SYMBOL##_words);                                                            \
     }
+#define ONS_UNARY_FLOAT_REFERENCE(SYMBOL, REFERENCE) ONS_UNARY_REFERENCE(SYMBOL, double, double, REFERENCE)
 
 /* SYMBOL_run from an expression of `float x` and const float *parameters. */
 #define ONS_UNARY_FLOAT_KERNEL(SYMBOL, KERNEL)                                                                         \
@@ -91,18 +100,13 @@ ons_status *ons_gradient_stops(ons_gradient *g);
 /* The same with integers: INTEGER (of `int64_t x`) is their reference and their kernel, UNSIGNED (of `uint64_t x`) the
  * reference of uint64, whose words it would take for negative numbers. SYMBOL_run is made by the second macro. */
 #define ONS_UNARY_NUMBER_REFERENCE(SYMBOL, REFERENCE, INTEGER, UNSIGNED)                                               \
-    ONS_UNARY_REFERENCE(SYMBOL##_float_reference, double, double, REFERENCE)                                           \
-    ONS_UNARY_REFERENCE(SYMBOL##_integer_reference, int64_t, int64_t, ons_wrap_to(o->outputs[0].dtype, (INTEGER)))     \
-    ONS_UNARY_REFERENCE(SYMBOL##_unsigned_reference, uint64_t, uint64_t, UNSIGNED)                                     \
+    ONS_UNARY_WORDS(SYMBOL##_floats, double, double, REFERENCE)                                                        \
+    ONS_UNARY_WORDS(SYMBOL##_integers, int64_t, int64_t, ons_wrap_to(o->outputs[0].dtype, (INTEGER)))                  \
+    ONS_UNARY_WORDS(SYMBOL##_unsigned, uint64_t, uint64_t, UNSIGNED)                                                   \
     static void SYMBOL##_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,             \
                                    void *const *outputs) {                                                             \
-        (void)step;                                                                                                    \
-        if (ons_dtype_is_float(o->inputs[0].dtype))                                                                    \
-            SYMBOL##_float_reference(o, inputs, outputs);                                                              \
-        else if (o->inputs[0].dtype == ONS_UINT64)                                                                     \
-            SYMBOL##_unsigned_reference(o, inputs, outputs);                                                           \
-        else                                                                                                           \
-            SYMBOL##_integer_reference(o, inputs, outputs);                                                            \
+        ons_unary_each(o, inputs, outputs,                                                                             \
+                       ONS_BY_WORDS(o->inputs[0].dtype, SYMBOL##_floats, SYMBOL##_integers, SYMBOL##_unsigned));       \
     }
 
 #define ONS_UNARY_NUMBER_KERNEL(SYMBOL, INTEGER, KERNEL)                                                               \

@@ -28,3 +28,14 @@ ons_status *ons_gradient_of_chosen(ons_gradient *g) {
         if (g->wanted[i]) g->gradients[i] = ons_make2(g, &ons_op_mul, share, chosen[i]);
     return NULL;
 }
+
+void ons_variadic_each(const ons_operands *o, const void *const *inputs, void *const *outputs,
+                       const ons_variadic_words *formulas) {
+    const ons_shape *shape = &o->outputs[0].shape;
+    for (int64_t i = 0, n = ons_shape_elements(shape); i < n; ++i) {
+        uint64_t total = ((const uint64_t *)inputs[0])[ons_broadcast_index(shape, &o->inputs[0].shape, i)];
+        for (uint32_t k = 1; k < o->input_count; ++k)
+            formulas->join(&total, inputs[k], ons_broadcast_index(shape, &o->inputs[k].shape, i));
+        formulas->finish(o, &total, o->input_count, outputs[0], i);
+    }
+}

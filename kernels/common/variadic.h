@@ -7,57 +7,94 @@
 
 enum { ONS_VARIADIC_BLOCK = 256 };
 
+/* What a block of results is made of, in the type that is computed with. */
+typedef union ons_variadic_totals {
+    float floats[ONS_VARIADIC_BLOCK];
+    int64_t integers[ONS_VARIADIC_BLOCK];
+} ons_variadic_totals;
+
+/* Formulas: total[i] from the first operand's element, the same joined with another one's, and out[i] from it. */
+typedef struct ons_variadic_formulas {
+    void (*start)(const void *first, int64_t at, void *total, int64_t i);
+    void (*join)(const void *next, int64_t at, void *total, int64_t i);
+    void (*finish)(const void *total, int64_t i, int64_t count, void *out);
+} ons_variadic_formulas;
+
+/* Inlined, and the formulas with it, where a span function names them; `size` is that of an element. All operands of a
+ * block are read before it is written, so the output may be any of them. */
+static inline __attribute__((always_inline)) void ons_variadic_loop(const ons_span *span, int64_t size,
+                                                                    const ons_variadic_formulas *f) {
+    for (int64_t begin = 0; begin < span->count; begin += ONS_VARIADIC_BLOCK) {
+        int64_t n = span->count - begin < ONS_VARIADIC_BLOCK ? span->count - begin : ONS_VARIADIC_BLOCK;
+        ons_variadic_totals total;
+        for (uint32_t k = 0; k < span->input_count; ++k) {
+            const char *next = (const char *)span->inputs[k] + begin * span->steps[k] * size;
+            ons_element one;
+            if (k == 0 && span->steps[k] == 0) {
+                memcpy(&one, next, (size_t)size);
+                for (int64_t i = 0; i < n; ++i) f->start(&one, 0, &total, i);
+            } else if (k == 0) {
+                for (int64_t i = 0; i < n; ++i) f->start(next, i, &total, i);
+            } else if (span->steps[k] == 0) {
+                memcpy(&one, next, (size_t)size);
+#pragma omp simd
+                for (int64_t i = 0; i < n; ++i) f->join(&one, 0, &total, i);
+            } else {
+#pragma omp simd
+                for (int64_t i = 0; i < n; ++i) f->join(next, i, &total, i);
+            }
+        }
+        char *out = (char *)span->output + begin * size;
+#pragma omp simd
+        for (int64_t i = 0; i < n; ++i) f->finish(&total, i, span->input_count, out);
+    }
+}
+
 /* NAME: a span function. `a` is the result so far, `b` the next operand's element, both WORK; FINISH sees the end in
- * `a`, and `count` operands. All operands of a block are read before it is written, so the output may be any of them.
- */
+ * `a`, and `count` operands. */
 #define ONS_VARIADIC_SPAN(NAME, TYPE, WORK, JOIN, FINISH)                                                              \
+    static inline void NAME##_start(const void *first, int64_t at, void *total, int64_t i) {                           \
+        ((WORK *)total)[i] = (WORK)((const TYPE *)first)[at];                                                          \
+    }                                                                                                                  \
+    static inline void NAME##_join(const void *next, int64_t at, void *total, int64_t i) {                             \
+        WORK a = ((const WORK *)total)[i], b = (WORK)((const TYPE *)next)[at];                                         \
+        ((WORK *)total)[i] = (JOIN);                                                                                   \
+    }                                                                                                                  \
+    static inline void NAME##_finish(const void *total, int64_t i, int64_t count, void *out) {                         \
+        WORK a = ((const WORK *)total)[i];                                                                             \
+        ((TYPE *)out)[i] = (TYPE)(FINISH);                                                                             \
+    }                                                                                                                  \
     static void NAME(const ons_span *span) {                                                                           \
-        TYPE *out = span->output;                                                                                      \
-        int64_t count = span->input_count;                                                                             \
-        (void)count;                                                                                                   \
-        for (int64_t begin = 0; begin < span->count; begin += ONS_VARIADIC_BLOCK) {                                    \
-            int64_t n = span->count - begin < ONS_VARIADIC_BLOCK ? span->count - begin : ONS_VARIADIC_BLOCK;           \
-            WORK total[ONS_VARIADIC_BLOCK];                                                                            \
-            const TYPE *first = (const TYPE *)span->inputs[0] + begin * span->steps[0];                                \
-            if (span->steps[0] == 0)                                                                                   \
-                for (int64_t i = 0; i < n; ++i) total[i] = (WORK)*first;                                               \
-            else                                                                                                       \
-                for (int64_t i = 0; i < n; ++i) total[i] = (WORK)first[i];                                             \
-            for (uint32_t k = 1; k < span->input_count; ++k) {                                                         \
-                const TYPE *next = (const TYPE *)span->inputs[k] + begin * span->steps[k];                             \
-                if (span->steps[k] == 0) {                                                                             \
-                    WORK b = (WORK)*next;                                                                              \
-                    _Pragma("omp simd") for (int64_t i = 0; i < n; ++i) {                                              \
-                        WORK a = total[i];                                                                             \
-                        total[i] = (JOIN);                                                                             \
-                    }                                                                                                  \
-                } else {                                                                                               \
-                    _Pragma("omp simd") for (int64_t i = 0; i < n; ++i) {                                              \
-                        WORK a = total[i], b = (WORK)next[i];                                                          \
-                        total[i] = (JOIN);                                                                             \
-                    }                                                                                                  \
-                }                                                                                                      \
-            }                                                                                                          \
-            _Pragma("omp simd") for (int64_t i = 0; i < n; ++i) {                                                      \
-                WORK a = total[i];                                                                                     \
-                out[begin + i] = (TYPE)(FINISH);                                                                       \
-            }                                                                                                          \
-        }                                                                                                              \
+        static const ons_variadic_formulas formulas = {NAME##_start, NAME##_join, NAME##_finish};                      \
+        ons_variadic_loop(span, sizeof(TYPE), &formulas);                                                              \
     }
 
-#define ONS_VARIADIC_REFERENCE(NAME, WORD, JOIN, FINISH)                                                               \
-    static void NAME(const ons_operands *o, const void *const *inputs, void *const *outputs) {                         \
-        const ons_shape *shape = &o->outputs[0].shape;                                                                 \
-        int64_t count = o->input_count;                                                                                \
-        (void)count;                                                                                                   \
-        for (int64_t i = 0, n = ons_shape_elements(shape); i < n; ++i) {                                               \
-            WORD a = ((const WORD *)inputs[0])[ons_broadcast_index(shape, &o->inputs[0].shape, i)];                    \
-            for (uint32_t k = 1; k < o->input_count; ++k) {                                                            \
-                WORD b = ((const WORD *)inputs[k])[ons_broadcast_index(shape, &o->inputs[k].shape, i)];                \
-                a = (JOIN);                                                                                            \
-            }                                                                                                          \
-            ((WORD *)outputs[0])[i] = (FINISH);                                                                        \
-        }                                                                                                              \
+/* Formulas over words: `a` joined with b[at]; the result of an element from `a`. `count`: of the operands. */
+typedef struct ons_variadic_words {
+    void (*join)(void *a, const void *b, int64_t at);
+    void (*finish)(const ons_operands *o, const void *a, int64_t count, void *out, int64_t i);
+} ons_variadic_words;
+void ons_variadic_each(const ons_operands *o, const void *const *inputs, void *const *outputs,
+                       const ons_variadic_words *formulas);
+
+/* NAME: such formulas. JOIN and FINISH as above, of WORD. */
+#define ONS_VARIADIC_WORDS(NAME, WORD, JOIN, FINISH)                                                                   \
+    static void NAME##_join(void *total, const void *next, int64_t at) {                                               \
+        WORD a = *(const WORD *)total, b = ((const WORD *)next)[at];                                                   \
+        *(WORD *)total = (JOIN);                                                                                       \
+    }                                                                                                                  \
+    static void NAME##_finish(const ons_operands *o, const void *total, int64_t count, void *out, int64_t i) {         \
+        WORD a = *(const WORD *)total;                                                                                 \
+        ((WORD *)out)[i] = (FINISH);                                                                                   \
+    }                                                                                                                  \
+    static const ons_variadic_words NAME = {NAME##_join, NAME##_finish};
+
+/* SYMBOL_reference from SYMBOL_floats, and others for integers and uint64. */
+#define ONS_VARIADIC_REFERENCES(SYMBOL, INTEGERS, UNSIGNED)                                                            \
+    static void SYMBOL##_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,             \
+                                   void *const *outputs) {                                                             \
+        ons_variadic_each(o, inputs, outputs,                                                                          \
+                          ONS_BY_WORDS(o->inputs[0].dtype, &SYMBOL##_floats, &INTEGERS, &UNSIGNED));                   \
     }
 
 /* Kernels: JOIN and FINISH see float or int64_t. */
@@ -70,17 +107,16 @@ enum { ONS_VARIADIC_BLOCK = 256 };
 
 /* Floats and integers: JOIN and FINISH see double, float or int64_t; an integer's result is wrapped to its dtype. */
 #define ONS_VARIADIC_NUMBER_REFERENCE(SYMBOL, JOIN, INTEGER_JOIN, FINISH)                                              \
-    ONS_VARIADIC_REFERENCE(SYMBOL##_float_reference, double, JOIN, FINISH)                                             \
-    ONS_VARIADIC_REFERENCE(SYMBOL##_integer_reference, int64_t, INTEGER_JOIN,                                          \
-                           ons_wrap_to(o->outputs[0].dtype, (FINISH)))                                                 \
-    ONS_BINARY_REFERENCES(SYMBOL)
+    ONS_VARIADIC_WORDS(SYMBOL##_floats, double, JOIN, FINISH)                                                          \
+    ONS_VARIADIC_WORDS(SYMBOL##_integers, int64_t, INTEGER_JOIN, ons_wrap_to(o->outputs[0].dtype, (FINISH)))           \
+    ONS_VARIADIC_REFERENCES(SYMBOL, SYMBOL##_integers, SYMBOL##_integers)
 
 /* One of the operands; INTEGER_JOIN sees uint64_t too. */
 #define ONS_CHOICE_REFERENCE(SYMBOL, JOIN, INTEGER_JOIN)                                                               \
-    ONS_VARIADIC_REFERENCE(SYMBOL##_float_reference, double, JOIN, a)                                                  \
-    ONS_VARIADIC_REFERENCE(SYMBOL##_integer_reference, int64_t, INTEGER_JOIN, a)                                       \
-    ONS_VARIADIC_REFERENCE(SYMBOL##_unsigned_reference, uint64_t, INTEGER_JOIN, a)                                     \
-    ONS_ORDERED_REFERENCES(SYMBOL)
+    ONS_VARIADIC_WORDS(SYMBOL##_floats, double, JOIN, a)                                                               \
+    ONS_VARIADIC_WORDS(SYMBOL##_integers, int64_t, INTEGER_JOIN, a)                                                    \
+    ONS_VARIADIC_WORDS(SYMBOL##_unsigned, uint64_t, INTEGER_JOIN, a)                                                   \
+    ONS_VARIADIC_REFERENCES(SYMBOL, SYMBOL##_integers, SYMBOL##_unsigned)
 
 #define ONS_CHOICE_KERNELS(SYMBOL, JOIN, INTEGER_JOIN) ONS_VARIADIC_KERNELS(SYMBOL, JOIN, INTEGER_JOIN, a)
 

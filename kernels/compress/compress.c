@@ -2,7 +2,7 @@
  * decides the shape, so the condition must be known when shapes are bound; the node then becomes a Gather. */
 #include "kernels/compress/compress.h"
 
-#include "graph/passes/bind.h"
+#include "graph/passes/replacement.h"
 #include "kernels/common/axes.h"
 
 extern const ons_operator ons_op_gather;
@@ -58,7 +58,7 @@ static ons_status *compress_infer(ons_operands *o) {
 static void compress_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                void *const *outputs) {
     view v = {0};
-    ons_status_free(find_view(o, &v)); /* has passed inference */
+    ons_resolved(find_view(o, &v));
     const int64_t *condition = inputs[CONDITION];
     int64_t n = ons_elements(&o->inputs[CONDITION]), room = ons_elements(&o->outputs[0]), to = 0;
     n = n < v.length ? n : v.length;
@@ -83,9 +83,9 @@ static ons_value_id chosen_positions(ons_builder *builder, const ons_operands *o
     return ons_build_constant(builder, "positions", &type, positions);
 }
 
-static ons_status *compress_mode(ons_mode_change *m) {
+static ons_status *compress_decompose(ons_replacement *m) {
     view v;
-    ONS_TRY(find_view(m->operands, &v));
+    ons_resolved(find_view(m->operands, &v));
     ons_value_id data = m->inputs[DATA];
     if (v.flat) data = ons_build_reshape(m->builder, data, &(ons_shape){1, {v.length}});
     m->outputs[0] = ons_build(m->builder, &ons_op_gather, ONS_IN(data, chosen_positions(m->builder, m->operands)),
@@ -96,7 +96,7 @@ static ons_status *compress_mode(ons_mode_change *m) {
 
 static ons_status *compress_gradient(ons_gradient *g) {
     view v;
-    ONS_TRY(find_view(g->operands, &v));
+    ons_resolved(find_view(g->operands, &v));
     const ons_shape *data = &g->operands->inputs[DATA].shape;
     ons_shape shape = v.flat ? (ons_shape){1, {v.length}} : *data;
     ons_value_id gradient = ons_build(g->builder, &ons_op_gather_gradient,
@@ -110,4 +110,4 @@ ONS_DEFINE_OPERATOR(compress, "Compress", ONS_ONNX(9, ONS_NEWEST), ONS_ARITY(2, 
                     ONS_ATTRIBUTES(ONS_OPTIONAL_ATTRIBUTE("axis", ONS_ATTRIBUTE_INT)), ONS_INFER(compress_infer),
                     ONS_COST(ons_cost_copy), ONS_GRADIENT_RULE(compress_gradient, ONS_INPUT_BIT(DATA)),
                     ONS_SAVES_NOTHING, ONS_ANY_PRECISION_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
-                    ONS_FORMS(NULL, ONS_NO_PATTERNS, compress_mode), ONS_REFERENCE(compress_reference));
+                    ONS_FORMS(NULL, ONS_NO_PATTERNS, compress_decompose), ONS_REFERENCE(compress_reference));

@@ -19,14 +19,14 @@ static ons_status *conv_infer(ons_operands *o) {
 
 static ons_cost conv_cost(const ons_operands *o) {
     ons_convolution c;
-    ons_status_free(resolve(o, &c));
+    ons_resolved(resolve(o, &c));
     double bias = c.bias ? (double)ons_elements(&o->outputs[0]) : 0;
     return (ons_cost){ons_convolution_flops(&c) + bias, ons_operand_bytes(o)};
 }
 
 static ons_status *conv_choose(const ons_operands *o, ons_layout *inputs, ons_layout *outputs) {
     ons_convolution c;
-    ONS_TRY(resolve(o, &c));
+    ons_resolved(resolve(o, &c));
     ONS_TRY(ons_convolution_choose(o, &c));
     inputs[0] = c.x.layout;
     inputs[1] = c.w.layout;
@@ -38,7 +38,7 @@ static void conv_reference(const ons_operands *o, const ons_step *step, const vo
                            void *const *outputs) {
     (void)step;
     ons_convolution c;
-    ons_status_free(resolve(o, &c));
+    ons_resolved(resolve(o, &c));
     const double *bias = c.bias ? inputs[2] : NULL;
     double *y = outputs[0];
     int64_t positions = ons_window_outputs(&c.window), channels = c.y.shape.dims[1];
@@ -50,7 +50,7 @@ static void conv_reference(const ons_operands *o, const ons_step *step, const vo
 static ons_status *conv_gradient(ons_gradient *g) {
     ons_convolution c;
     ons_window_settings s;
-    ONS_TRY(resolve(g->operands, &c));
+    ons_resolved(resolve(g->operands, &c));
     ons_window_get_settings(&c.window, &c.x.shape, &s);
     ons_value_id dy = g->cotangents[0];
     ons_setting group = ONS_AT_INT(ONS_CONVOLUTION_GROUP, c.groups);

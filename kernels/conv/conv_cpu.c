@@ -12,7 +12,7 @@ typedef struct conv_state {
 static ons_status *conv_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     ons_convolution c;
-    ONS_TRY(resolve(o, &c));
+    ons_resolved(resolve(o, &c));
     c.y.layout = o->outputs[0].layout;
     void *memory;
     ONS_TRY(ons_prepare_state(p, sizeof(conv_state), &memory));

@@ -14,13 +14,13 @@ static ons_status *conv_input_gradient_infer(ons_operands *o) {
 
 static ons_cost conv_input_gradient_cost(const ons_operands *o) {
     ons_convolution c;
-    ons_status_free(resolve(o, &c));
+    ons_resolved(resolve(o, &c));
     return (ons_cost){ons_convolution_flops(&c), ons_operand_bytes(o)};
 }
 
 static ons_status *conv_input_gradient_choose(const ons_operands *o, ons_layout *inputs, ons_layout *outputs) {
     ons_convolution c;
-    ONS_TRY(resolve(o, &c));
+    ons_resolved(resolve(o, &c));
     ONS_TRY(ons_convolution_choose(o, &c));
     inputs[0] = c.y.layout;
     inputs[1] = c.w.layout;
@@ -32,7 +32,7 @@ static void conv_input_gradient_reference(const ons_operands *o, const ons_step 
                                           void *const *outputs) {
     (void)step;
     ons_convolution c;
-    ons_status_free(resolve(o, &c));
+    ons_resolved(resolve(o, &c));
     memset(outputs[0], 0, (size_t)ons_elements(&c.x) * sizeof(double));
     ons_convolution_reference(&c, NULL, inputs[1], inputs[0], outputs[0]);
 }

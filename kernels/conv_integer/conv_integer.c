@@ -36,7 +36,7 @@ static ons_status *conv_integer_infer(ons_operands *o) {
 
 static ons_cost conv_integer_cost(const ons_operands *o) {
     ons_convolution c;
-    ons_status_free(resolve(o, &c));
+    ons_resolved(resolve(o, &c));
     return (ons_cost){ons_convolution_flops(&c), ons_operand_bytes(o)};
 }
 
@@ -44,7 +44,7 @@ static void conv_integer_reference(const ons_operands *o, const ons_step *step, 
                                    void *const *outputs) {
     (void)step;
     ons_convolution c;
-    ons_status_free(resolve(o, &c));
+    ons_resolved(resolve(o, &c));
     const int64_t *x = inputs[X], *w = inputs[W];
     int64_t x_zero = ons_has_input(o, X_ZERO) ? *(const int64_t *)inputs[X_ZERO] : 0;
     const int64_t *w_zeros = ons_has_input(o, W_ZERO) ? inputs[W_ZERO] : NULL;

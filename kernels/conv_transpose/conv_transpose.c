@@ -53,7 +53,7 @@ static ons_status *conv_transpose_infer(ons_operands *o) {
 
 static ons_cost conv_transpose_cost(const ons_operands *o) {
     ons_convolution c;
-    ons_status_free(ons_conv_transpose_resolve(o, &c));
+    ons_resolved(ons_conv_transpose_resolve(o, &c));
     double bias = c.bias ? (double)ons_elements(&c.x) : 0;
     return (ons_cost){ons_convolution_flops(&c) + bias, ons_operand_bytes(o)};
 }
@@ -62,7 +62,7 @@ static void conv_transpose_reference(const ons_operands *o, const ons_step *step
                                      void *const *outputs) {
     (void)step;
     ons_convolution c;
-    ons_status_free(ons_conv_transpose_resolve(o, &c));
+    ons_resolved(ons_conv_transpose_resolve(o, &c));
     const double *bias = c.bias ? inputs[2] : NULL;
     double *y = outputs[0];
     int64_t positions = ons_window_inputs(&c.window), channels = c.x.shape.dims[1];
@@ -87,7 +87,7 @@ bool ons_conv_transpose_crop(ons_convolution *c) {
 
 static ons_status *conv_transpose_choose(const ons_operands *o, ons_layout *inputs, ons_layout *outputs) {
     ons_convolution c;
-    ONS_TRY(ons_conv_transpose_resolve(o, &c));
+    ons_resolved(ons_conv_transpose_resolve(o, &c));
     ons_conv_transpose_crop(&c);
     ONS_TRY(ons_convolution_choose(o, &c));
     inputs[0] = c.y.layout;
@@ -122,7 +122,7 @@ static ons_value_id fit_cotangent(ons_gradient *g, ons_window *w, ons_value_id c
 
 static ons_status *conv_transpose_gradient(ons_gradient *g) {
     ons_convolution c;
-    ONS_TRY(ons_conv_transpose_resolve(g->operands, &c));
+    ons_resolved(ons_conv_transpose_resolve(g->operands, &c));
     if (c.bias && g->wanted[2]) g->gradients[2] = ons_make1(g, &ons_op_channel_sum, g->cotangents[0]);
     if (!g->wanted[0] && !g->wanted[1]) return NULL;
     ons_value_id dy = fit_cotangent(g, &c.window, g->cotangents[0]);

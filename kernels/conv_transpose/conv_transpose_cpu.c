@@ -18,7 +18,7 @@ typedef struct conv_transpose_state {
 static ons_status *conv_transpose_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     ons_convolution c;
-    ONS_TRY(ons_conv_transpose_resolve(o, &c));
+    ons_resolved(ons_conv_transpose_resolve(o, &c));
     c.x.layout = o->outputs[0].layout;
     void *memory;
     ONS_TRY(ons_prepare_state(p, sizeof(conv_transpose_state), &memory));

@@ -35,14 +35,14 @@ static ons_status *conv_weight_gradient_infer(ons_operands *o) {
 
 static ons_cost conv_weight_gradient_cost(const ons_operands *o) {
     ons_convolution c;
-    ons_status_free(ons_conv_weight_gradient_resolve(o, &c));
+    ons_resolved(ons_conv_weight_gradient_resolve(o, &c));
     double bias = c.bias ? (double)ons_elements(&c.y) : 0;
     return (ons_cost){ons_convolution_flops(&c) + bias, ons_operand_bytes(o)};
 }
 
 static ons_status *conv_weight_gradient_choose(const ons_operands *o, ons_layout *inputs, ons_layout *outputs) {
     ons_convolution c;
-    ONS_TRY(ons_conv_weight_gradient_resolve(o, &c));
+    ons_resolved(ons_conv_weight_gradient_resolve(o, &c));
     ONS_TRY(ons_convolution_choose(o, &c));
     inputs[0] = c.x.layout;
     inputs[1] = c.y.layout;
@@ -54,7 +54,7 @@ static void conv_weight_gradient_reference(const ons_operands *o, const ons_step
                                            void *const *outputs) {
     (void)step;
     ons_convolution c;
-    ons_status_free(ons_conv_weight_gradient_resolve(o, &c));
+    ons_resolved(ons_conv_weight_gradient_resolve(o, &c));
     memset(outputs[0], 0, (size_t)ons_elements(&c.w) * sizeof(double));
     ons_convolution_reference(&c, inputs[0], NULL, inputs[1], outputs[0]);
     const double *dy = inputs[1];

@@ -12,7 +12,7 @@ typedef struct state {
 
 static ons_status *conv_weight_gradient_prepare(ons_prepare *p) {
     ons_convolution c;
-    ONS_TRY(ons_conv_weight_gradient_resolve(p->operands, &c));
+    ons_resolved(ons_conv_weight_gradient_resolve(p->operands, &c));
     c.w.layout = p->operands->outputs[0].layout;
     void *memory;
     ONS_TRY(ons_prepare_state(p, sizeof(state), &memory));

@@ -8,13 +8,7 @@ extern const ons_operator ons_op_mul;
 extern const ons_operator ons_op_neg;
 extern const ons_operator ons_op_sin;
 
-ONS_UNARY_REFERENCE(cos_words, double, double, cos(x))
-
-static void cos_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
-                          void *const *outputs) {
-    (void)step;
-    cos_words(o, inputs, outputs);
-}
+ONS_UNARY_REFERENCE(cos, double, double, cos(x))
 
 static ons_status *cos_gradient(ons_gradient *g) {
     g->gradients[0] =

@@ -7,7 +7,7 @@ extern const ons_operator ons_op_cum_prod_gradient;
 static void cum_prod_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                void *const *outputs) {
     ons_running s = {0};
-    ons_status_free(ons_running_of(o, &s)); /* has passed inference */
+    ons_resolved(ons_running_of(o, &s));
     bool is_float = ons_dtype_is_float(o->inputs[0].dtype);
     for (int64_t row = 0; row < s.outer * s.inner; ++row) {
         double real = 1;

@@ -22,7 +22,7 @@ static void cum_prod_gradient_reference(const ons_operands *o, const ons_step *s
                                         void *const *outputs) {
     ons_running s = {0};
     const double *x = inputs[X], *dy = inputs[COTANGENT];
-    ons_status_free(ons_running_of(o, &s)); /* has passed inference */
+    ons_resolved(ons_running_of(o, &s));
     for (int64_t row = 0; row < s.outer * s.inner; ++row)
         for (int64_t i = 0; i < s.length; ++i) {
             double sum = 0;

@@ -16,7 +16,7 @@ static ons_status *deform_conv_prepare(ons_prepare *p) {
     void *memory;
     ONS_TRY(ons_prepare_state(p, sizeof(deform_conv_state), &memory));
     deform_conv_state *s = memory;
-    ONS_TRY(resolve(p->operands, &s->d));
+    ons_resolved(resolve(p->operands, &s->d));
     const ons_deformable *d = &s->d;
     s->bias = ons_has_input(p->operands, BIAS);
     s->empty = d->channels * d->pixels * d->outputs * d->positions * d->batch == 0;

@@ -20,7 +20,7 @@ static ons_status *deform_conv_gradient_infer(ons_operands *o) {
 /* Two products; a dozen operations for each pixel that is read. */
 static ons_cost deform_conv_gradient_cost(const ons_operands *o) {
     ons_deformable d;
-    ons_status_free(resolve(o, &d));
+    ons_resolved(resolve(o, &d));
     return (ons_cost){2 * ons_deformable_flops(&d) +
                           12.0 * (double)(d.batch * d.channels * d.taps) * (double)d.positions,
                       ons_operand_bytes(o)};
@@ -36,7 +36,7 @@ static void deform_conv_gradient_reference(const ons_operands *o, const ons_step
                                            void *const *outputs) {
     (void)step;
     ons_deformable d = {0};
-    ons_status_free(resolve(o, &d));
+    ons_resolved(resolve(o, &d));
     const double *dy = inputs[DY], *x = inputs[X], *w = inputs[W], *offsets = inputs[OFFSET];
     const double *mask = d.has_mask ? inputs[MASK] : NULL;
     double *dx = clear(o, outputs, DX), *dw = clear(o, outputs, DW), *doffset = clear(o, outputs, DOFFSET);

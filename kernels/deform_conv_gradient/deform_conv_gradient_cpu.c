@@ -19,7 +19,7 @@ static ons_status *deform_conv_gradient_prepare(ons_prepare *p) {
     void *memory;
     ONS_TRY(ons_prepare_state(p, sizeof(state), &memory));
     state *s = memory;
-    ONS_TRY(resolve(o, &s->d));
+    ons_resolved(resolve(o, &s->d));
     const ons_deformable *d = &s->d;
     s->empty = d->channels * d->pixels * d->outputs * d->positions * d->batch == 0;
     for (uint32_t i = 0; i < o->output_count; ++i)

@@ -39,7 +39,7 @@ static void dequantize_linear_reference(const ons_operands *o, const ons_step *s
                                         void *const *outputs) {
     (void)step;
     ons_scales s;
-    ons_status_free(find_scales(o, &s));
+    ons_resolved(find_scales(o, &s));
     bool is_float = ons_is_small_float(o->inputs[X].dtype);
     for (int64_t i = 0; i < s.elements; ++i) {
         if (is_float) { /* their zero point can only be 0 */
@@ -58,7 +58,7 @@ static ons_status *dequantize_linear_gradient(ons_gradient *g) {
     const ons_operands *o = g->operands;
     ons_builder *b = g->builder;
     ons_scales s;
-    ONS_TRY(find_scales(o, &s));
+    ons_resolved(find_scales(o, &s));
     if (!g->wanted[SCALE]) return NULL;
     if (s.blocked) return ons_node_error(o, "no gradient to scales of blocks; leave them as they are");
     if (o->inputs[SCALE].dtype != o->outputs[0].dtype)
@@ -88,7 +88,7 @@ static ons_status *dequantize_linear_gradient(ons_gradient *g) {
     return NULL;
 }
 
-static ons_status *dequantize_linear_mode(ons_mode_change *m) {
+static ons_status *dequantize_linear_decompose(ons_replacement *m) {
     const ons_operands *o = m->operands;
     const ons_graph *graph = m->builder->graph;
     ons_node_id producer = ons_graph_value(graph, m->inputs[X])->producer;
@@ -122,5 +122,5 @@ ONS_DEFINE_OPERATOR(dequantize_linear, "DequantizeLinear", ONS_ONNX(10, ONS_NEWE
                     ONS_GRADIENT_ON_REQUEST(dequantize_linear_gradient, ONS_INPUT_BIT(X) | ONS_INPUT_BIT(SCALE),
                                             ONS_INPUT_BIT(SCALE)),
                     ONS_SAVES(ONS_INPUT_BIT(X) | ONS_INPUT_BIT(ZERO), 0), ONS_PLAIN_OPERATOR, ONS_NO_ALIASES,
-                    ONS_PLAIN_LAYOUT, ONS_FORMS(NULL, ONS_NO_PATTERNS, dequantize_linear_mode),
+                    ONS_PLAIN_LAYOUT, ONS_FORMS(NULL, ONS_NO_PATTERNS, dequantize_linear_decompose),
                     ONS_REFERENCE(dequantize_linear_reference));

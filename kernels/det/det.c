@@ -19,7 +19,7 @@ static void det_reference(const ons_operands *o, const ons_step *step, const voi
                           void *const *outputs) {
     (void)step;
     int64_t count, size;
-    ons_status_free(ons_square_matrices(o, &count, &size)); /* has passed inference */
+    ons_resolved(ons_square_matrices(o, &count, &size));
     double *work = outputs[1];
     if (count * size > 0) memcpy(work, inputs[0], (size_t)(count * size * size) * sizeof *work);
     for (int64_t i = 0; i < count; ++i) ((double *)outputs[0])[i] = ons_determinant(work + i * size * size, size);

@@ -60,7 +60,7 @@ static ons_status *dft_infer(ons_operands *o) {
 
 static ons_cost dft_cost(const ons_operands *o) {
     transform t = {0};
-    ons_status_free(resolve(o, &t));
+    ons_resolved(resolve(o, &t));
     double lines = (double)ons_elements(&o->outputs[0]) / fmax((double)(t.outputs * t.parts), 1);
     return (ons_cost){floor(5 * lines * (double)t.length * log2((double)t.length)), ons_operand_bytes(o)};
 }
@@ -70,9 +70,9 @@ static double weight_of(const transform *t, int64_t k) {
     return 2 * k > t->length ? 0 : k == 0 || 2 * k == t->length ? 1 : 2;
 }
 
-static ons_status *dft_expand(ons_mode_change *m) {
+static ons_status *dft_expand(ons_replacement *m) {
     transform t = {0};
-    ONS_TRY(resolve(m->operands, &t));
+    ons_resolved(resolve(m->operands, &t));
     ons_value_id x = m->inputs[X];
     if (t.inverse && t.onesided) {
         ons_type type = m->operands->inputs[X];
@@ -93,7 +93,7 @@ static void dft_reference(const ons_operands *o, const ons_step *step, const voi
                           void *const *outputs) {
     (void)step;
     transform t = {0};
-    ons_status_free(resolve(o, &t));
+    ons_resolved(resolve(o, &t));
     const ons_shape *shape = &o->inputs[X].shape;
     int64_t count = shape->dims[t.axis], parts = shape->dims[shape->rank - 1], outer = ons_shape_span(shape, 0, t.axis),
             inner = ons_shape_span(shape, t.axis + 1, shape->rank - 1);

@@ -1,9 +1,9 @@
 /* Dropout as it stands in a file. It passes its input through; ready for training, where it is to drop, it is replaced
- * by dropout_training (see dropout_mode). */
+ * by dropout_training (see dropout_training_form). */
 #include <string.h>
 
 #include "graph/evaluate.h"
-#include "graph/passes/bind.h"
+#include "graph/passes/replacement.h"
 #include "graph/upgrade.h"
 #include "kernels/common/checks.h"
 #include "kernels/common/dropout.h"
@@ -72,26 +72,26 @@ static ons_status *read_scalar(const ons_operands *o, uint32_t input, const char
 }
 
 /* The ratio to train with; 0 where nothing is to be dropped. */
-static ons_status *training_ratio(const ons_mode_change *m, double *ratio) {
+static ons_status *training_ratio(const ons_operands *o, const ons_mode *mode, double *ratio) {
     double training = 0;
     *ratio = 0;
-    if (!m->mode.training || m->mode.dropout == ONS_AS_INFERENCE) return NULL;
-    if (m->mode.dropout == ONS_AS_TRAINING) {
-        *ratio = m->mode.dropout_ratio;
+    if (!mode->training || mode->dropout == ONS_AS_INFERENCE) return NULL;
+    if (mode->dropout == ONS_AS_TRAINING) {
+        *ratio = mode->dropout_ratio;
         return NULL;
     }
-    ONS_TRY(read_scalar(m->operands, TRAINING_MODE, "training mode", &training));
+    ONS_TRY(read_scalar(o, TRAINING_MODE, "training mode", &training));
     if (training == 0) return NULL;
     *ratio = 0.5;
-    return read_scalar(m->operands, RATIO, "ratio", ratio);
+    return read_scalar(o, RATIO, "ratio", ratio);
 }
 
-static ons_value_id mask_as_declared(ons_mode_change *m, ons_value_id mask) {
+static ons_value_id mask_as_declared(ons_replacement *m, ons_value_id mask) {
     if (ons_attribute_int(m->operands, FLOAT_MASK) == 0) return mask;
     return ons_build(m->builder, &ons_op_cast, ONS_IN(mask), ONS_WITH(ONS_AT_INT(0, m->operands->inputs[DATA].dtype)));
 }
 
-static ons_status *pass_through(ons_mode_change *m) {
+static ons_status *pass_through(ons_replacement *m) {
     m->outputs[0] = m->inputs[DATA];
     if (m->operands->output_count < 2 || !m->outputs_used[1]) return NULL;
     ons_type type = ons_type_make(ONS_BOOL, m->operands->inputs[DATA].shape);
@@ -103,9 +103,9 @@ static ons_status *pass_through(ons_mode_change *m) {
     return NULL;
 }
 
-static ons_status *dropout_mode(ons_mode_change *m) {
+static ons_status *dropout_training_form(ons_replacement *m, const ons_mode *mode) {
     double ratio;
-    ONS_TRY(training_ratio(m, &ratio));
+    ONS_TRY(training_ratio(m->operands, mode, &ratio));
     ONS_TRY(ons_dropout_check(m->operands, ratio));
     m->replaced = true;
     if (ratio == 0) return pass_through(m);
@@ -118,11 +118,13 @@ static ons_status *dropout_mode(ons_mode_change *m) {
     return NULL;
 }
 
-ONS_DEFINE_OPERATOR(
-    dropout, "Dropout", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 3, 1, 2),
-    ONS_ATTRIBUTES(ONS_OPTIONAL_ATTRIBUTE("seed", ONS_ATTRIBUTE_INT), ONS_INT_ATTRIBUTE("onstage_float_mask", 0)),
-    ONS_INFER(dropout_infer), ONS_COST(ons_cost_free), ONS_GRADIENT_RULE(dropout_gradient, ONS_INPUT_BIT(DATA)),
-    ONS_SAVES_NOTHING, ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_RANDOM | ONS_TRAIT_ELEMENTWISE, 0), ONS_NO_ALIASES,
-    ONS_FOLLOWS_LAYOUT,
-    ONS_FORMS_FOR_INFERENCE(dropout_upgrade, ONS_NO_PATTERNS, dropout_mode, ONS_IN_INFERENCE(NULL, 2, ONS_VARIADIC)),
-    ONS_REFERENCE(dropout_reference));
+ONS_DEFINE_OPERATOR(dropout, "Dropout", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 3, 1, 2),
+                    ONS_ATTRIBUTES(ONS_OPTIONAL_ATTRIBUTE("seed", ONS_ATTRIBUTE_INT),
+                                   ONS_INT_ATTRIBUTE("onstage_float_mask", 0)),
+                    ONS_INFER(dropout_infer), ONS_COST(ons_cost_free),
+                    ONS_GRADIENT_RULE(dropout_gradient, ONS_INPUT_BIT(DATA)), ONS_SAVES_NOTHING,
+                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_RANDOM | ONS_TRAIT_ELEMENTWISE, 0), ONS_NO_ALIASES,
+                    ONS_FOLLOWS_LAYOUT,
+                    ONS_TRAINING_FORMS(dropout_upgrade, ONS_NO_PATTERNS, dropout_training_form,
+                                       ONS_IN_INFERENCE(NULL, 2, ONS_VARIADIC)),
+                    ONS_REFERENCE(dropout_reference));

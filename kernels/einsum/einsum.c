@@ -28,7 +28,7 @@ static ons_status *einsum_infer(ons_operands *o) {
  * all indices: what it would take at once. */
 static ons_cost einsum_cost(const ons_operands *o) {
     ons_einsum e;
-    ons_status_free(read_equation(o, &e)); /* has passed inference */
+    ons_resolved(read_equation(o, &e));
     double all = 1, result = (double)ons_elements(&o->outputs[0]);
     for (uint32_t label = 0; label < ONS_EINSUM_LABELS; ++label) all *= e.sizes[label] < 0 ? 1 : (double)e.sizes[label];
     return (ons_cost){all * (e.count - 1 + (all > result ? 1 : 0)), ons_operand_bytes(o)};
@@ -68,7 +68,7 @@ static void product_at(const ons_operands *o, const ons_einsum *e, const void *c
 static void einsum_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                              void *const *outputs) {
     ons_einsum e;
-    ons_status_free(read_equation(o, &e)); /* has passed inference */
+    ons_resolved(read_equation(o, &e));
     ons_labels kept = ons_term_labels(&e.result), summed = 0;
     int64_t index[ONS_EINSUM_LABELS] = {0}, n = ons_elements(&o->outputs[0]);
     bool empty = false;
@@ -91,10 +91,10 @@ static void einsum_reference(const ons_operands *o, const ons_step *step, const 
     }
 }
 
-static ons_status *einsum_expand(ons_mode_change *m) {
+static ons_status *einsum_expand(ons_replacement *m) {
     ons_einsum e;
     ons_factor factors[ONS_EINSUM_OPERANDS];
-    ONS_TRY(read_equation(m->operands, &e));
+    ons_resolved(read_equation(m->operands, &e));
     for (uint32_t i = 0; i < e.count; ++i) factors[i] = (ons_factor){m->inputs[i], e.operands[i]};
     return ons_expand_finish(m, ons_einsum_contract(m->builder, e.sizes, factors, e.count, &e.result));
 }

@@ -26,7 +26,7 @@ static void fake_quantize_reference(const ons_operands *o, const ons_step *step,
                                     void *const *outputs) {
     (void)step;
     ons_fake fake;
-    ons_status_free(ons_fake_resolve(o, X, &fake));
+    ons_resolved(ons_fake_resolve(o, X, &fake));
     const double *from = inputs[FROM_SCALE], *to = inputs[TO_SCALE];
     for (int64_t i = 0; i < fake.scales.elements; ++i) {
         int64_t k = ons_scale_of(&fake.scales, i);

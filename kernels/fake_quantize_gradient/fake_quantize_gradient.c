@@ -25,7 +25,7 @@ static void fake_quantize_gradient_reference(const ons_operands *o, const ons_st
                                              void *const *outputs) {
     (void)step;
     ons_fake fake;
-    ons_status_free(ons_fake_resolve(o, X, &fake));
+    ons_resolved(ons_fake_resolve(o, X, &fake));
     double *dx = outputs[0], *from = outputs[1], *to = outputs[2];
     for (int64_t k = 0; k < fake.scales.count; ++k) {
         if (from != NULL) from[k] = 0;

@@ -25,7 +25,7 @@ static ons_status *fake_quantize_gradient_prepare(ons_prepare *p) {
     void *memory;
     ONS_TRY(ons_prepare_state(p, sizeof(gradient_state), &memory));
     gradient_state *state = memory;
-    ONS_TRY(ons_fake_resolve(o, X, &state->fake));
+    ons_resolved(ons_fake_resolve(o, X, &state->fake));
     state->has_from = ons_has_input(o, FROM_ZERO);
     state->has_to = ons_has_input(o, TO_ZERO);
     state->chunks = (state->fake.scales.elements + CHUNK - 1) / CHUNK;

@@ -52,7 +52,7 @@ static ons_status *fourier_transform_infer(ons_operands *o) {
 static ons_cost fourier_transform_cost(const ons_operands *o) {
     ons_fourier_sizes s;
     uint32_t axis;
-    ons_status_free(ons_fourier_transform_resolve(o, &s, &axis));
+    ons_resolved(ons_fourier_transform_resolve(o, &s, &axis));
     return (ons_cost){floor(5 * (double)(s.outer * s.inner) * (double)s.length * log2((double)s.length)),
                       ons_operand_bytes(o)};
 }
@@ -62,7 +62,7 @@ static void fourier_transform_reference(const ons_operands *o, const ons_step *s
     (void)step;
     ons_fourier_sizes s;
     uint32_t axis;
-    ons_status_free(ons_fourier_transform_resolve(o, &s, &axis));
+    ons_resolved(ons_fourier_transform_resolve(o, &s, &axis));
     const double *x = inputs[0];
     double *y = outputs[0];
     for (int64_t line = 0; line < s.outer * s.inner; ++line)
@@ -84,7 +84,7 @@ static ons_status *fourier_transform_gradient(ons_gradient *g) {
     const ons_operands *o = g->operands;
     ons_fourier_sizes s;
     uint32_t axis;
-    ONS_TRY(ons_fourier_transform_resolve(o, &s, &axis));
+    ons_resolved(ons_fourier_transform_resolve(o, &s, &axis));
     g->gradients[0] =
         ons_build(g->builder, &ons_op_fourier_transform, ONS_IN(g->cotangents[0]),
                   ONS_WITH(ONS_AT_INT(AXIS, axis), ONS_AT_INT(LENGTH, s.length), ONS_AT_INT(BACKWARDS, !s.backwards),

@@ -18,7 +18,7 @@ static ons_status *fourier_transform_prepare(ons_prepare *p) {
     void *memory;
     ONS_TRY(ons_prepare_state(p, sizeof(transform_state), &memory));
     transform_state *state = memory;
-    ONS_TRY(ons_fourier_transform_resolve(p->operands, &state->sizes, &axis));
+    ons_resolved(ons_fourier_transform_resolve(p->operands, &state->sizes, &axis));
     ONS_TRY(ons_fourier_prepare(state->sizes.length, p->arena, &state->plan));
     state->threads = p->threads;
     state->scratch = (2 * state->sizes.length + ons_fourier_scratch(&state->plan) + 7) / 8 * 8;

@@ -2,7 +2,7 @@
 #include "kernels/gather/gather.h"
 
 #include "graph/evaluate.h"
-#include "graph/passes/bind.h"
+#include "graph/passes/replacement.h"
 #include "kernels/common/lookup.h"
 
 extern const ons_operator ons_op_gather_gradient, ons_op_reshape;
@@ -62,18 +62,19 @@ static bool takes_all(const ons_operands *o, uint32_t axis) {
 }
 
 /* PyTorch's exporter writes as_strided so: it is then a change of shape. */
-static ons_status *gather_mode(ons_mode_change *m) {
+static ons_status *gather_decompose(ons_replacement *m) {
     const ons_operands *o = m->operands;
     const ons_shape *shape = &o->outputs[0].shape;
     uint32_t axis;
     ONS_TRY(ons_node_axis(o, ons_attribute_int(o, AXIS), o->inputs[DATA].shape.rank, &axis));
     if (!takes_all(o, axis)) return NULL;
     ons_value_id sizes = ons_build_integers(m->builder, shape->dims, shape->rank);
-    return ons_mode_set(m, &ons_op_reshape, ONS_IN(m->inputs[DATA], sizes), ONS_WITH(ONS_AT_INT(0, 1)));
+    return ons_replace_by(m, &ons_op_reshape, ONS_IN(m->inputs[DATA], sizes), ONS_WITH(ONS_AT_INT(0, 1)));
 }
 
 ONS_DEFINE_OPERATOR(gather, "Gather", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", 0)), ONS_INFER(gather_infer), ONS_COST(ons_cost_copy),
                     ONS_GRADIENT_RULE(gather_gradient, ONS_INPUT_BIT(DATA)), ONS_SAVES(ONS_INPUT_BIT(INDICES), 0),
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ANY_PRECISION | ONS_TRAIT_ALONG_AXIS, 0), ONS_NO_ALIASES,
-                    ONS_PLAIN_LAYOUT, ONS_FORMS(NULL, ONS_NO_PATTERNS, gather_mode), ONS_REFERENCE(gather_reference));
+                    ONS_PLAIN_LAYOUT, ONS_FORMS(NULL, ONS_NO_PATTERNS, gather_decompose),
+                    ONS_REFERENCE(gather_reference));

@@ -16,7 +16,7 @@ static ons_status *gather_elements_infer(ons_operands *o) {
 static void gather_elements_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                       void *const *outputs) {
     ons_line_map map = {0};
-    ons_status_free(find_map(o, &map)); /* has passed inference */
+    ons_resolved(find_map(o, &map));
     for (int64_t i = 0, n = ons_elements(&o->outputs[0]), zero = 0; i < n; ++i) {
         int64_t from = ons_line_reference(&map, step, i, ((const int64_t *)inputs[INDICES])[i]);
         ons_copy_word(outputs[0], i, from < 0 ? &zero : inputs[DATA], from < 0 ? 0 : from);

@@ -20,7 +20,7 @@ static ons_cost gather_elements_gradient_cost(const ons_operands *o) {
 static void gather_elements_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                                void *const *outputs) {
     ons_line_map map = {0};
-    ons_status_free(find_map(o, &map)); /* has passed inference */
+    ons_resolved(find_map(o, &map));
     double *out = outputs[0];
     memset(out, 0, (size_t)ons_elements(&o->outputs[0]) * sizeof *out);
     for (int64_t i = 0, n = ons_elements(&o->inputs[COTANGENT]); i < n; ++i) {

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "graph/passes/bind.h"
+#include "graph/passes/replacement.h"
 #include "kernels/common/nd_lookup.h"
 
 extern const ons_operator ons_op_gather_nd, ons_op_gather_nd_gradient;
@@ -22,7 +22,7 @@ static void gather_nd_reference(const ons_operands *o, const ons_step *step, con
                                 void *const *outputs) {
     ons_nd_lookup lookup = {0};
     uint32_t tail;
-    ons_status_free(find_lookup(o, &lookup, &tail)); /* has passed inference */
+    ons_resolved(find_lookup(o, &lookup, &tail));
     for (int64_t i = 0, zero = 0; i < lookup.batches * lookup.tuples; ++i) {
         int64_t from = ons_nd_lookup_reference(&lookup, step, inputs[INDICES], i);
         for (int64_t k = 0; k < lookup.slice; ++k)
@@ -53,7 +53,7 @@ static bool counts_first_axis(const ons_operands *o) {
 }
 
 /* The same with that axis as one of the batch, whose number the tuples do without. */
-static ons_status *gather_nd_mode(ons_mode_change *m) {
+static ons_status *gather_nd_decompose(ons_replacement *m) {
     const ons_operands *o = m->operands;
     if (!counts_first_axis(o)) return NULL;
     ons_type type = o->inputs[INDICES];
@@ -68,12 +68,12 @@ static ons_status *gather_nd_mode(ons_mode_change *m) {
     }
     ons_value_id indices = ons_build_constant(m->builder, "indices", &type, places);
     free(places);
-    return ons_mode_set(m, &ons_op_gather_nd, ONS_IN(m->inputs[DATA], indices), ONS_WITH(ONS_AT_INT(BATCH_DIMS, 1)));
+    return ons_replace_by(m, &ons_op_gather_nd, ONS_IN(m->inputs[DATA], indices), ONS_WITH(ONS_AT_INT(BATCH_DIMS, 1)));
 }
 
 ONS_DEFINE_OPERATOR(gather_nd, "GatherND", ONS_ONNX(11, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("batch_dims", 0)), ONS_INFER(gather_nd_infer),
                     ONS_COST(ons_cost_copy), ONS_GRADIENT_RULE(gather_nd_gradient, ONS_INPUT_BIT(DATA)),
                     ONS_SAVES(ONS_INPUT_BIT(INDICES), 0), ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ADDRESSES, 0),
-                    ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_FORMS(NULL, ONS_NO_PATTERNS, gather_nd_mode),
+                    ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_FORMS(NULL, ONS_NO_PATTERNS, gather_nd_decompose),
                     ONS_REFERENCE(gather_nd_reference));

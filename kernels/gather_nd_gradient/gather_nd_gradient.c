@@ -25,7 +25,7 @@ static void gather_nd_gradient_reference(const ons_operands *o, const ons_step *
     ons_nd_lookup lookup = {0};
     uint32_t tail;
     ons_shape data;
-    ons_status_free(find_lookup(o, &data, &lookup, &tail)); /* has passed inference */
+    ons_resolved(find_lookup(o, &data, &lookup, &tail));
     double *out = outputs[0];
     memset(out, 0, (size_t)ons_elements(&o->outputs[0]) * sizeof *out);
     for (int64_t i = 0, bad = 0; i < lookup.batches * lookup.tuples; ++i) {

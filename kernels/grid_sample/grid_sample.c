@@ -18,7 +18,7 @@ static ons_status *grid_sample_infer(ons_operands *o) {
 /* A multiplication and an addition for every element that is seen. */
 static ons_cost grid_sample_cost(const ons_operands *o) {
     ons_grid grid;
-    ons_status_free(ons_grid_of(o, &o->inputs[X], &o->inputs[GRID], &grid)); /* has passed inference */
+    ons_resolved(ons_grid_of(o, &o->inputs[X], &o->inputs[GRID], &grid));
     return (ons_cost){2.0 * grid.combinations * (double)ons_elements(&o->outputs[0]), ons_operand_bytes(o)};
 }
 
@@ -39,7 +39,7 @@ static void sample_plane(const ons_grid *g, const ons_grid_view *view, const voi
 static void grid_sample_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                   void *const *outputs) {
     ons_grid g;
-    ons_status_free(ons_grid_of(o, &o->inputs[X], &o->inputs[GRID], &g)); /* has passed inference */
+    ons_resolved(ons_grid_of(o, &o->inputs[X], &o->inputs[GRID], &g));
     for (int64_t i = 0; i < g.batch * g.outputs; ++i) {
         ons_grid_view view;
         ons_grid_look(&g, (const double *)inputs[GRID] + i * g.dims, &view);

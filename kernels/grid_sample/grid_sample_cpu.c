@@ -7,7 +7,7 @@
 
 static ons_status *grid_sample_prepare(ons_prepare *p) {
     ons_grid grid;
-    ONS_TRY(ons_grid_of(p->operands, &p->operands->inputs[X], &p->operands->inputs[GRID], &grid));
+    ons_resolved(ons_grid_of(p->operands, &p->operands->inputs[X], &p->operands->inputs[GRID], &grid));
     return ons_grid_prepare(p, &grid);
 }
 

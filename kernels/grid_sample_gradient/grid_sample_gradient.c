@@ -19,14 +19,14 @@ static ons_status *grid_sample_gradient_infer(ons_operands *o) {
 /* A multiplication and an addition for every element that is seen, for each of the two. */
 static ons_cost grid_sample_gradient_cost(const ons_operands *o) {
     ons_grid grid;
-    ons_status_free(ons_grid_of(o, &o->inputs[X], &o->inputs[GRID], &grid)); /* has passed inference */
+    ons_resolved(ons_grid_of(o, &o->inputs[X], &o->inputs[GRID], &grid));
     return (ons_cost){4.0 * grid.combinations * (double)ons_elements(&o->inputs[COTANGENT]), ons_operand_bytes(o)};
 }
 
 static void grid_sample_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                            void *const *outputs) {
     ons_grid g;
-    ons_status_free(ons_grid_of(o, &o->inputs[X], &o->inputs[GRID], &g)); /* has passed inference */
+    ons_resolved(ons_grid_of(o, &o->inputs[X], &o->inputs[GRID], &g));
     const double *dy = inputs[COTANGENT], *x = inputs[X], *grid = inputs[GRID];
     double *dx = outputs[X_GRADIENT], *dgrid = outputs[GRID_GRADIENT];
     if (dx != NULL) memset(dx, 0, (size_t)ons_elements(&o->inputs[X]) * sizeof *dx);

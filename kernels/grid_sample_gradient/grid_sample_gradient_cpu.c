@@ -8,7 +8,7 @@
 
 ons_status *ons_grid_sample_gradient_prepare(ons_prepare *p) {
     ons_grid grid;
-    ONS_TRY(ons_grid_of(p->operands, &p->operands->inputs[X], &p->operands->inputs[GRID], &grid));
+    ons_resolved(ons_grid_of(p->operands, &p->operands->inputs[X], &p->operands->inputs[GRID], &grid));
     return ons_grid_prepare(p, &grid);
 }
 

@@ -26,13 +26,13 @@ static void group_normalization_reference(const ons_operands *o, const ons_step 
                                           void *const *outputs) {
     (void)step;
     ons_group_norm norm;
-    ons_status_free(find_norm(o, &norm));
+    ons_resolved(find_norm(o, &norm));
     ons_group_norm_reference(o, &norm, ons_attribute_float(o, EPSILON), inputs, outputs);
 }
 
 static ons_status *group_normalization_gradient(ons_gradient *g) {
     ons_group_norm norm;
-    ONS_TRY(find_norm(g->operands, &norm));
+    ons_resolved(find_norm(g->operands, &norm));
     return ons_group_norm_build_gradient(g, &norm);
 }
 

@@ -31,7 +31,7 @@ static void group_normalization_gradient_reference(const ons_operands *o, const 
                                                    const void *const *inputs, void *const *outputs) {
     (void)step;
     ons_group_norm norm;
-    ons_status_free(find_norm(o, &norm));
+    ons_resolved(find_norm(o, &norm));
     const double *scales = inputs[2], *means = inputs[3], *inverses = inputs[4];
     double *dscale = o->output_count > 1 ? outputs[1] : NULL, *dbias = o->output_count > 2 ? outputs[2] : NULL;
     int64_t count = norm.width * norm.size.positions;

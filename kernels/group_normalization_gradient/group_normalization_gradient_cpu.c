@@ -5,7 +5,7 @@
 
 static ons_status *group_normalization_gradient_prepare(ons_prepare *p) {
     ons_group_norm norm;
-    ONS_TRY(find_norm(p->operands, &norm));
+    ons_resolved(find_norm(p->operands, &norm));
     return ons_group_norm_prepare_gradient(p, &norm);
 }
 

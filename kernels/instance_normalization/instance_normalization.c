@@ -24,13 +24,13 @@ static void instance_normalization_reference(const ons_operands *o, const ons_st
                                              void *const *outputs) {
     (void)step;
     ons_group_norm norm;
-    ons_status_free(find_norm(o, &norm));
+    ons_resolved(find_norm(o, &norm));
     ons_group_norm_reference(o, &norm, ons_attribute_float(o, EPSILON), inputs, outputs);
 }
 
 static ons_status *instance_normalization_gradient(ons_gradient *g) {
     ons_group_norm norm;
-    ONS_TRY(find_norm(g->operands, &norm));
+    ons_resolved(find_norm(g->operands, &norm));
     return ons_group_norm_build_gradient(g, &norm);
 }
 

@@ -5,16 +5,10 @@
 
 #include "kernels/common/unary.h"
 
-ONS_UNARY_REFERENCE(is_inf_words, double, int64_t,
+ONS_UNARY_REFERENCE(is_inf, double, int64_t,
                     (x == -INFINITY && ons_attribute_int(o, DETECT_NEGATIVE) != 0) ||
                         (x == INFINITY && ons_attribute_int(o, DETECT_POSITIVE) != 0))
 /* The parameters are the infinities to be found, NaN where one is not. */
-
-static void is_inf_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
-                             void *const *outputs) {
-    (void)step;
-    is_inf_words(o, inputs, outputs);
-}
 
 ONS_DEFINE_OPERATOR(is_inf, "IsInf", ONS_ONNX(10, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("detect_negative", 1), ONS_INT_ATTRIBUTE("detect_positive", 1)),

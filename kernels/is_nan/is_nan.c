@@ -1,13 +1,7 @@
 /* IsNaN: whether an element is not a number. */
 #include "kernels/common/unary.h"
 
-ONS_UNARY_REFERENCE(is_nan_words, double, int64_t, x != x)
-
-static void is_nan_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
-                             void *const *outputs) {
-    (void)step;
-    is_nan_words(o, inputs, outputs);
-}
+ONS_UNARY_REFERENCE(is_nan, double, int64_t, x != x)
 
 ONS_DEFINE_OPERATOR(is_nan, "IsNaN", ONS_ONNX(9, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES,
                     ONS_INFER(ons_infer_float_test), ONS_COST(ons_cost_elementwise),

@@ -32,7 +32,7 @@ static void layer_normalization_reference(const ons_operands *o, const ons_step 
                                           void *const *outputs) {
     (void)step;
     ons_layer_norm norm;
-    ons_status_free(find_norm(o, &norm));
+    ons_resolved(find_norm(o, &norm));
     const double *scale = inputs[1], *bias = ons_has_input(o, 2) ? inputs[2] : NULL;
     double *means = outputs[1], *deviations = outputs[2];
     for (int64_t row = 0; row < norm.rows; ++row) {

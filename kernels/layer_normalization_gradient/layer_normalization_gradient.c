@@ -30,7 +30,7 @@ static void layer_normalization_gradient_reference(const ons_operands *o, const 
                                                    const void *const *inputs, void *const *outputs) {
     (void)step;
     ons_layer_norm norm;
-    ons_status_free(find_norm(o, &norm));
+    ons_resolved(find_norm(o, &norm));
     const double *scale = inputs[2];
     double *dscale = outputs[1], *dbias = outputs[2], columns = (double)norm.columns;
     for (int64_t i = 0; i < norm.columns; ++i) {

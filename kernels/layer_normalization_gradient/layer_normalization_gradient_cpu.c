@@ -5,7 +5,7 @@
 
 static ons_status *layer_normalization_gradient_prepare(ons_prepare *p) {
     ons_layer_norm norm;
-    ONS_TRY(find_norm(p->operands, &norm));
+    ons_resolved(find_norm(p->operands, &norm));
     return ons_norm_gradient_prepare(p, &norm);
 }
 

@@ -10,7 +10,7 @@ static ons_status *layer_normalization_gradient_cuda_prepare(ons_prepare *p) {
     ons_cuda_norm *state;
     ONS_NEW(state, p->arena, 1);
     ONS_TRY(ons_cuda_norm_types(o, 1, 2, state));
-    ONS_TRY(find_norm(o, &state->norm));
+    ons_resolved(find_norm(o, &state->norm));
     ons_cuda_norm_parts(p, state);
     p->state = state;
     p->implementation = "cuda:rows";

@@ -22,7 +22,7 @@ static ons_status *linear_weight_gradient_infer(ons_operands *o) {
 static ons_cost linear_weight_gradient_cost(const ons_operands *o) {
     ons_product_sizes sizes;
     ons_shape result;
-    ons_status_free(ons_product_resolve(o, &o->inputs[0].shape, &o->inputs[1].shape, &form, &sizes, &result));
+    ons_resolved(ons_product_resolve(o, &o->inputs[0].shape, &o->inputs[1].shape, &form, &sizes, &result));
     double added = (double)ons_elements(&o->inputs[ons_attribute_int(o, SUMMED)]);
     return (ons_cost){ons_product_flops(&sizes) + added, ons_operand_bytes(o)};
 }

@@ -28,7 +28,7 @@ static void lp_normalization_reference(const ons_operands *o, const ons_step *st
                                        void *const *outputs) {
     (void)step;
     ons_axis_view view = {0};
-    ons_status_free(ons_axis_view_of(o, &o->inputs[0].shape, ons_attribute_int(o, AXIS), false, &view));
+    ons_resolved(ons_axis_view_of(o, &o->inputs[0].shape, ons_attribute_int(o, AXIS), false, &view));
     bool squares = ons_attribute_int(o, P) == 2;
     for (int64_t i = 0; i < view.outer * view.inner; ++i) {
         int64_t offset = i / view.inner * view.length * view.inner + i % view.inner;

@@ -27,7 +27,7 @@ static void lp_normalization_gradient_reference(const ons_operands *o, const ons
                                                 void *const *outputs) {
     (void)step;
     ons_axis_view view = {0};
-    ons_status_free(ons_axis_view_of(o, &o->inputs[1].shape, ons_attribute_int(o, AXIS), false, &view));
+    ons_resolved(ons_axis_view_of(o, &o->inputs[1].shape, ons_attribute_int(o, AXIS), false, &view));
     int p = (int)ons_attribute_int(o, P);
     for (int64_t i = 0; i < view.outer * view.inner; ++i) {
         int64_t offset = i / view.inner * view.length * view.inner + i % view.inner;

@@ -13,7 +13,7 @@ static ons_status *lp_pool_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     ons_pooling pooling;
     int order;
-    ONS_TRY(resolve(o, &pooling, &order));
+    ons_resolved(resolve(o, &pooling, &order));
     void *memory;
     ONS_TRY(ons_prepare_state(p, sizeof(lp_pool_state), &memory));
     lp_pool_state *state = memory;

@@ -18,7 +18,7 @@ static ons_status *lp_pool_gradient_infer(ons_operands *o) {
 static ons_cost lp_pool_gradient_cost(const ons_operands *o) {
     ons_pooling pooling;
     int p;
-    ons_status_free(resolve(o, &pooling, &p));
+    ons_resolved(resolve(o, &pooling, &p));
     return (ons_cost){(double)ons_elements(&pooling.y) * (double)ons_window_taps(&pooling.window),
                       ons_operand_bytes(o)};
 }
@@ -28,7 +28,7 @@ static void lp_pool_gradient_reference(const ons_operands *o, const ons_step *st
     (void)step;
     ons_pooling pooling;
     int p = 2;
-    ons_status_free(resolve(o, &pooling, &p));
+    ons_resolved(resolve(o, &pooling, &p));
     const ons_window *w = &pooling.window;
     const double *dy = inputs[0], *x = inputs[1], *y = inputs[2];
     double *dx = outputs[0];

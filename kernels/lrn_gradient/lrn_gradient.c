@@ -22,7 +22,7 @@ static void lrn_gradient_reference(const ons_operands *o, const ons_step *step, 
                                    void *const *outputs) {
     (void)step;
     ons_local_response l;
-    ons_status_free(ons_local_response_of(o, &o->inputs[1], &l));
+    ons_resolved(ons_local_response_of(o, &o->inputs[1], &l));
     const double *dy = inputs[0], *x = inputs[1];
     double beta = ons_attribute_float(o, ONS_LRN_BETA);
     double weight = ons_attribute_float(o, ONS_LRN_ALPHA) / (double)ons_attribute_int(o, ONS_LRN_SIZE);

@@ -9,7 +9,7 @@ ons_status *ons_lrn_gradient_prepare(ons_prepare *p) {
     void *memory;
     ONS_TRY(ons_prepare_state(p, sizeof(ons_local_response), &memory));
     ons_local_response *l = memory;
-    ONS_TRY(ons_local_response_of(p->operands, &p->operands->inputs[1], l));
+    ons_resolved(ons_local_response_of(p->operands, &p->operands->inputs[1], l));
     int64_t elements = ons_elements(&p->operands->inputs[1]);
     l->parts = elements > ONS_PARALLEL_GRAIN ? p->threads : elements > 0;
     p->scratch_bytes = l->parts * l->size.channels * (int64_t)sizeof(ons_lanes);

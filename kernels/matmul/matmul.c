@@ -20,7 +20,7 @@ static ons_status *matmul_infer(ons_operands *o) {
 static ons_cost matmul_cost(const ons_operands *o) {
     ons_product_sizes sizes;
     ons_shape result;
-    ons_status_free(ons_product_resolve(o, &o->inputs[0].shape, &o->inputs[1].shape, &plain, &sizes, &result));
+    ons_resolved(ons_product_resolve(o, &o->inputs[0].shape, &o->inputs[1].shape, &plain, &sizes, &result));
     return (ons_cost){ons_product_flops(&sizes), ons_operand_bytes(o)};
 }
 

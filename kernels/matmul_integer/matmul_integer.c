@@ -40,7 +40,7 @@ static ons_status *matmul_integer_infer(ons_operands *o) {
 static ons_cost matmul_integer_cost(const ons_operands *o) {
     ons_product_sizes sizes;
     ons_shape result;
-    ons_status_free(ons_product_resolve(o, &o->inputs[A].shape, &o->inputs[B].shape, &plain, &sizes, &result));
+    ons_resolved(ons_product_resolve(o, &o->inputs[A].shape, &o->inputs[B].shape, &plain, &sizes, &result));
     return (ons_cost){ons_product_flops(&sizes), ons_operand_bytes(o)};
 }
 

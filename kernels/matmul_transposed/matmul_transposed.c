@@ -26,7 +26,7 @@ static ons_cost matmul_transposed_cost(const ons_operands *o) {
     ons_product_form form = form_of(o);
     ons_product_sizes sizes;
     ons_shape result;
-    ons_status_free(ons_product_resolve(o, &o->inputs[0].shape, &o->inputs[1].shape, &form, &sizes, &result));
+    ons_resolved(ons_product_resolve(o, &o->inputs[0].shape, &o->inputs[1].shape, &form, &sizes, &result));
     return (ons_cost){ons_product_flops(&sizes), ons_operand_bytes(o)};
 }
 

@@ -23,7 +23,7 @@ static ons_status *max_pool_infer(ons_operands *o) {
 
 static ons_cost max_pool_cost(const ons_operands *o) {
     ons_pooling pooling;
-    ons_status_free(ons_pooling_resolve(o, &o->inputs[0], &pooling));
+    ons_resolved(ons_pooling_resolve(o, &o->inputs[0], &pooling));
     double comparisons = (double)ons_elements(&pooling.y) * (double)ons_window_taps(&pooling.window);
     return (ons_cost){comparisons, ons_operand_bytes(o)};
 }
@@ -48,7 +48,7 @@ static void max_pool_reference(const ons_operands *o, const ons_step *step, cons
                                void *const *outputs) {
     (void)step;
     ons_pooling pooling;
-    ons_status_free(ons_pooling_resolve(o, &o->inputs[0], &pooling));
+    ons_resolved(ons_pooling_resolve(o, &o->inputs[0], &pooling));
     const ons_window *w = &pooling.window;
     const uint64_t *words = inputs[0];
     uint64_t *y = outputs[Y];
@@ -79,7 +79,7 @@ static void max_pool_reference(const ons_operands *o, const ons_step *step, cons
 
 static ons_status *max_pool_gradient(ons_gradient *g) {
     ons_pooling pooling;
-    ONS_TRY(ons_pooling_resolve(g->operands, &g->operands->inputs[0], &pooling));
+    ons_resolved(ons_pooling_resolve(g->operands, &g->operands->inputs[0], &pooling));
     g->gradients[0] = ons_pooling_build_gradient(g, &ons_op_max_pool_gradient, &pooling,
                                                  ONS_IN(g->cotangents[Y], ons_gradient_output(g, POSITIONS)));
     return NULL;

@@ -14,7 +14,7 @@ typedef struct max_pool_state {
 static ons_status *max_pool_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     ons_pooling pooling;
-    ONS_TRY(ons_pooling_resolve(o, &o->inputs[0], &pooling));
+    ons_resolved(ons_pooling_resolve(o, &o->inputs[0], &pooling));
     void *memory;
     ONS_TRY(ons_prepare_state(p, sizeof(max_pool_state), &memory));
     max_pool_state *state = memory;

@@ -21,7 +21,7 @@ static void max_pool_gradient_reference(const ons_operands *o, const ons_step *s
                                         void *const *outputs) {
     (void)step;
     ons_pooling pooling;
-    ons_status_free(ons_pooling_resolve_gradient(o, &o->inputs[0], &pooling));
+    ons_resolved(ons_pooling_resolve_gradient(o, &o->inputs[0], &pooling));
     const ons_window *w = &pooling.window;
     const double *dy = inputs[0];
     const int64_t *positions = inputs[1];

@@ -37,7 +37,7 @@ static ons_status *max_roi_pool_infer(ons_operands *o) {
 static void max_roi_pool_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                    void *const *outputs) {
     ons_roi_sizes s = {0};
-    ons_status_free(ons_max_roi_pool_find_sizes(o, &s));
+    ons_resolved(ons_max_roi_pool_find_sizes(o, &s));
     const double *x = inputs[0], *regions = inputs[1];
     double *y = outputs[0];
     int64_t *positions = o->output_count > 1 ? outputs[1] : NULL;

@@ -38,7 +38,7 @@ static void max_roi_pool_gradient_reference(const ons_operands *o, const ons_ste
                                             void *const *outputs) {
     (void)step;
     ons_max_roi_pool_gradient s = {0};
-    ons_status_free(ons_max_roi_pool_gradient_find_sizes(o, &s));
+    ons_resolved(ons_max_roi_pool_gradient_find_sizes(o, &s));
     const double *dy = inputs[0], *regions = inputs[1];
     const int64_t *positions = inputs[2];
     double *dx = outputs[0];

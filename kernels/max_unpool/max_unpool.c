@@ -71,7 +71,7 @@ static ons_status *max_unpool_infer(ons_operands *o) {
 static void max_unpool_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                  void *const *outputs) {
     ons_shape made = {0}, whole = {0};
-    ons_status_free(ons_max_unpool_find_shapes(o, &made, &whole));
+    ons_resolved(ons_max_unpool_find_shapes(o, &made, &whole));
     const uint64_t *x = inputs[0];
     const int64_t *indices = inputs[1];
     uint64_t *y = outputs[0];
@@ -87,7 +87,7 @@ static void max_unpool_reference(const ons_operands *o, const ons_step *step, co
 static ons_status *max_unpool_gradient(ons_gradient *g) {
     ons_shape made, whole;
     ons_builder *b = g->builder;
-    ONS_TRY(ons_max_unpool_find_shapes(g->operands, &made, &whole));
+    ons_resolved(ons_max_unpool_find_shapes(g->operands, &made, &whole));
     ons_value_id dy = g->cotangents[0];
     if (!ons_shape_equal(&made, &whole)) {
         int64_t starts[ONS_RANK_MAX] = {0};

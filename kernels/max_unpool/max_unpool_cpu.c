@@ -9,7 +9,7 @@ ons_status *ons_max_unpool_prepare(ons_prepare *p) {
     void *memory;
     ONS_TRY(ons_prepare_state(p, sizeof(ons_max_unpool), &memory));
     ons_max_unpool *s = memory;
-    ONS_TRY(ons_max_unpool_find_shapes(o, &s->made, &s->whole));
+    ons_resolved(ons_max_unpool_find_shapes(o, &s->made, &s->whole));
     s->values = ons_elements(&o->inputs[0]);
     s->room = ons_shape_elements(&s->made);
     s->elements = ons_shape_elements(&s->whole);

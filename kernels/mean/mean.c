@@ -4,13 +4,8 @@
 
 extern const ons_operator ons_op_div;
 
-ONS_VARIADIC_REFERENCE(mean_float_reference, double, a + b, a / (double)count)
-
-static void mean_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
-                           void *const *outputs) {
-    (void)step;
-    mean_float_reference(o, inputs, outputs);
-}
+ONS_VARIADIC_WORDS(mean_floats, double, a + b, a / (double)count)
+ONS_VARIADIC_REFERENCES(mean, mean_floats, mean_floats)
 
 static ons_status *mean_gradient(ons_gradient *g) {
     uint32_t count = g->operands->input_count;

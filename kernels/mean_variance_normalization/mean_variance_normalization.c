@@ -1,7 +1,7 @@
 /* MeanVarianceNormalization: less the mean and divided by the standard deviation along axes. */
 #include <math.h>
 
-#include "graph/passes/bind.h"
+#include "graph/passes/replacement.h"
 #include "kernels/common/axes.h"
 #include "kernels/common/checks.h"
 
@@ -34,13 +34,13 @@ static ons_status *mean_variance_normalization_infer(ons_operands *o) {
     return ons_infer_like_first(o);
 }
 
-static ons_status *mean_variance_normalization_expand(ons_mode_change *m) {
+static ons_status *mean_variance_normalization_expand(ons_replacement *m) {
     const ons_operands *o = m->operands;
     ons_builder *b = m->builder;
     const int64_t *axes;
     uint32_t count;
     bool chosen[ONS_RANK_MAX];
-    ONS_TRY(find_axes(o, &axes, &count, chosen));
+    ons_resolved(find_axes(o, &axes, &count, chosen));
     ons_value_id over = ons_build_integers(b, axes, count);
     ons_value_id mean = ons_build(b, &ons_op_reduce_mean, ONS_IN(m->inputs[0], over), ONS_DEFAULTS);
     ons_value_id centred = ons_build(b, &ons_op_sub, ONS_IN(m->inputs[0], mean), ONS_DEFAULTS);
@@ -67,7 +67,7 @@ static void mean_variance_normalization_reference(const ons_operands *o, const o
     const int64_t *axes;
     uint32_t count;
     bool chosen[ONS_RANK_MAX] = {false};
-    ons_status_free(find_axes(o, &axes, &count, chosen)); /* has passed inference */
+    ons_resolved(find_axes(o, &axes, &count, chosen));
     const ons_shape *shape = &o->inputs[0].shape;
     const double *x = inputs[0];
     int64_t n = ons_elements(&o->inputs[0]);

@@ -74,10 +74,10 @@ static ons_status *microsoft_attention_infer(ons_operands *o) {
     return NULL;
 }
 
-static ons_status *microsoft_attention_expand(ons_mode_change *m) {
+static ons_status *microsoft_attention_expand(ons_replacement *m) {
     const ons_operands *o = m->operands;
     attention a;
-    ONS_TRY(resolve(o, &a));
+    ons_resolved(resolve(o, &a));
     ONS_CHECK(o->output_count < 2 || !m->outputs_used[1], ONS_UNSUPPORTED,
               "node '%s' (%s): keys and values for later (output 1) are for generating text; export the model without "
               "them",
@@ -110,7 +110,7 @@ static void microsoft_attention_reference(const ons_operands *o, const ons_step 
                                           void *const *outputs) {
     (void)step;
     attention a;
-    ons_status_free(resolve(o, &a));
+    ons_resolved(resolve(o, &a));
     double *parts[3];
     for (int i = 0; i < 3; ++i) parts[i] = project(o, &a, inputs, i);
     ons_heads_words words = {parts[0],

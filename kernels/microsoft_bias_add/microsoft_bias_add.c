@@ -9,7 +9,7 @@ static ons_status *microsoft_bias_add_infer(ons_operands *o) {
     return NULL;
 }
 
-static ons_status *microsoft_bias_add_expand(ons_mode_change *m) {
+static ons_status *microsoft_bias_add_expand(ons_replacement *m) {
     return ons_expand_finish(m, ons_expand_sum(m, ons_expand_sum(m, m->inputs[0], m->inputs[1]), m->inputs[2]));
 }
 

@@ -12,7 +12,7 @@ static ons_status *microsoft_bias_split_gelu_infer(ons_operands *o) {
     return NULL;
 }
 
-static ons_status *microsoft_bias_split_gelu_expand(ons_mode_change *m) {
+static ons_status *microsoft_bias_split_gelu_expand(ons_replacement *m) {
     const ons_shape *half = &m->operands->outputs[0].shape;
     int64_t size = half->dims[half->rank - 1];
     ons_value_id x = ons_expand_sum(m, m->inputs[0], m->inputs[1]);

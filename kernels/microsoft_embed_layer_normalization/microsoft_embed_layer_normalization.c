@@ -60,7 +60,7 @@ static ons_status *microsoft_embed_layer_normalization_infer(ons_operands *o) {
     return NULL;
 }
 
-static ons_status *microsoft_embed_layer_normalization_expand(ons_mode_change *m) {
+static ons_status *microsoft_embed_layer_normalization_expand(ons_replacement *m) {
     const ons_operands *o = m->operands;
     const ons_shape *tokens = &o->inputs[WORDS_AT].shape;
     ons_value_id places = ons_expand_input(m, POSITIONS_AT);

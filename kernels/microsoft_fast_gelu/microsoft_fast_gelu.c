@@ -1,7 +1,7 @@
 /* com.microsoft.FastGelu: Gelu by the formula with tanh, of x + bias. */
 #include "kernels/common/microsoft_gelu.h"
 
-static ons_status *microsoft_fast_gelu_expand(ons_mode_change *m) { return ons_microsoft_gelu_expand(m, "tanh"); }
+static ons_status *microsoft_fast_gelu_expand(ons_replacement *m) { return ons_microsoft_gelu_expand(m, "tanh"); }
 
 static void microsoft_fast_gelu_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                           void *const *outputs) {

@@ -26,9 +26,9 @@ static ons_status *microsoft_fused_conv_infer(ons_operands *o) {
 
 static ons_cost microsoft_fused_conv_cost(const ons_operands *o) { return ons_op_conv.cost(o); }
 
-static ons_status *microsoft_fused_conv_expand(ons_mode_change *m) {
+static ons_status *microsoft_fused_conv_expand(ons_replacement *m) {
     ons_activation activation;
-    ONS_TRY(find_activation(m->operands, &activation));
+    ons_resolved(find_activation(m->operands, &activation));
     ons_value_id y = ONS_NONE;
     ons_build_node_like(m->builder, &ons_op_conv, ONS_IN(m->inputs[X], m->inputs[W], ons_expand_input(m, BIAS)),
                         m->operands->attributes, 1, NULL, &y);
@@ -39,7 +39,7 @@ static ons_status *microsoft_fused_conv_expand(ons_mode_change *m) {
 static void microsoft_fused_conv_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                            void *const *outputs) {
     ons_activation activation;
-    ons_status_free(find_activation(o, &activation));
+    ons_resolved(find_activation(o, &activation));
     ons_op_conv.reference(o, step, inputs, outputs);
     double *y = outputs[0];
     const double *z = ons_has_input(o, Z) ? inputs[Z] : NULL;

@@ -23,9 +23,9 @@ static ons_status *microsoft_fused_gemm_infer(ons_operands *o) {
 
 static ons_cost microsoft_fused_gemm_cost(const ons_operands *o) { return ons_op_gemm.cost(o); }
 
-static ons_status *microsoft_fused_gemm_expand(ons_mode_change *m) {
+static ons_status *microsoft_fused_gemm_expand(ons_replacement *m) {
     ons_activation activation;
-    ONS_TRY(find_activation(m->operands, &activation));
+    ons_resolved(find_activation(m->operands, &activation));
     ons_value_id y = ONS_NONE;
     ons_build_node_like(m->builder, &ons_op_gemm, ONS_IN(m->inputs[A], m->inputs[B], ons_expand_input(m, C)),
                         m->operands->attributes, 1, NULL, &y);
@@ -35,7 +35,7 @@ static ons_status *microsoft_fused_gemm_expand(ons_mode_change *m) {
 static void microsoft_fused_gemm_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                            void *const *outputs) {
     ons_activation activation;
-    ons_status_free(find_activation(o, &activation));
+    ons_resolved(find_activation(o, &activation));
     ons_op_gemm.reference(o, step, inputs, outputs);
     double *y = outputs[0];
     for (int64_t i = 0, n = ons_elements(&o->outputs[0]); i < n; ++i)

@@ -51,12 +51,12 @@ static ons_status *microsoft_fused_matmul_infer(ons_operands *o) {
 static ons_cost microsoft_fused_matmul_cost(const ons_operands *o) {
     ons_product_sizes sizes;
     ons_shape result;
-    ons_status_free(resolve(o, &sizes, &result));
+    ons_resolved(resolve(o, &sizes, &result));
     return (ons_cost){ons_product_flops(&sizes), ons_operand_bytes(o)};
 }
 
 /* The operand, put in order but for the last two axes where the product itself can read them transposed. */
-static ons_value_id prepare(ons_mode_change *m, uint32_t input) {
+static ons_value_id prepare(ons_replacement *m, uint32_t input) {
     const ons_operands *o = m->operands;
     int64_t order[ONS_RANK_MAX];
     uint32_t rank = arrange(o, input, order).rank;
@@ -67,7 +67,7 @@ static ons_value_id prepare(ons_mode_change *m, uint32_t input) {
     return ons_expand_transpose(m, m->inputs[input], rank, order);
 }
 
-static ons_status *microsoft_fused_matmul_expand(ons_mode_change *m) {
+static ons_status *microsoft_fused_matmul_expand(ons_replacement *m) {
     const ons_operands *o = m->operands;
     bool vector = o->inputs[0].shape.rank < 2 || o->inputs[1].shape.rank < 2;
     ons_value_id a = prepare(m, 0), b = prepare(m, 1);

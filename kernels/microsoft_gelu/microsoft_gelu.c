@@ -1,7 +1,7 @@
 /* com.microsoft.Gelu: ONNX's own Gelu, exactly, from before it had one. */
 #include "kernels/common/microsoft_gelu.h"
 
-static ons_status *microsoft_gelu_expand(ons_mode_change *m) { return ons_microsoft_gelu_expand(m, "none"); }
+static ons_status *microsoft_gelu_expand(ons_replacement *m) { return ons_microsoft_gelu_expand(m, "none"); }
 
 static void microsoft_gelu_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                      void *const *outputs) {

@@ -100,12 +100,12 @@ static ons_status *microsoft_group_query_attention_infer(ons_operands *o) {
 /* For every pair of query and key two products, and 5 operations of softmax. */
 static ons_cost microsoft_group_query_attention_cost(const ons_operands *o) {
     sizes s;
-    ons_status_free(resolve(o, &s)); /* has passed inference */
+    ons_resolved(resolve(o, &s));
     double pairs = (double)(s.batch * s.heads * s.positions) * (double)s.positions;
     return (ons_cost){pairs * (4 * (double)s.size + 5), ons_operand_bytes(o)};
 }
 
-static ons_status *rotate(ons_mode_change *m, const sizes *s, int64_t heads, ons_value_id *x) {
+static ons_status *rotate(ons_replacement *m, const sizes *s, int64_t heads, ons_value_id *x) {
     int64_t one = 1;
     if (!s->rotates) return NULL;
     ons_value_id places = ons_has_input(m->operands, PLACES) ? ons_expand_cast(m, m->inputs[PLACES], ONS_INT64)
@@ -115,9 +115,9 @@ static ons_status *rotate(ons_mode_change *m, const sizes *s, int64_t heads, ons
         ONS_WITH(ONS_AT_INT(0, s->interleaved), ONS_AT_INT(1, heads), ONS_AT_INT(2, 2 * s->half)), 1, x);
 }
 
-static ons_status *microsoft_group_query_attention_expand(ons_mode_change *m) {
+static ons_status *microsoft_group_query_attention_expand(ons_replacement *m) {
     sizes s;
-    ONS_TRY(resolve(m->operands, &s));
+    ons_resolved(resolve(m->operands, &s));
     ons_value_id q = m->inputs[QUERY], k, v, made[3];
     int64_t first = s.heads * s.size, second = first + s.key_heads * s.size, end = second + s.key_heads * s.size;
     k = s.packed ? ons_expand_slice(m, q, 2, first, second) : m->inputs[KEY];
@@ -190,7 +190,7 @@ static void reference_row(const ons_operands *o, const sizes *s, const void *con
 static void microsoft_group_query_attention_reference(const ons_operands *o, const ons_step *step,
                                                       const void *const *inputs, void *const *outputs) {
     sizes s;
-    ons_status_free(resolve(o, &s)); /* has passed inference */
+    ons_resolved(resolve(o, &s));
     double *parts[3], *weights = malloc(((size_t)s.positions + 1) * sizeof *weights);
     for (int i = 0; i < 3; ++i) parts[i] = part_of(o, &s, step, inputs, i);
     bool whole = parts[0] != NULL && parts[1] != NULL && parts[2] != NULL && weights != NULL;

@@ -94,7 +94,7 @@ static ons_status *microsoft_multi_head_attention_infer(ons_operands *o) {
 }
 
 /* One of the three, [batch, positions, heads, size], without its bias. */
-static ons_value_id part_of(ons_mode_change *m, const attention *a, int part) {
+static ons_value_id part_of(ons_replacement *m, const attention *a, int part) {
     static const int64_t swap[] = {0, 2, 1, 3};
     const ons_heads *h = &a->heads;
     int64_t dims[] = {h->batch, part == 0 ? h->queries : h->keys, h->heads, part == 2 ? h->value_size : h->size};
@@ -105,10 +105,10 @@ static ons_value_id part_of(ons_mode_change *m, const attention *a, int part) {
     return ons_expand_reshape(m, x, 4, dims);
 }
 
-static ons_status *microsoft_multi_head_attention_expand(ons_mode_change *m) {
+static ons_status *microsoft_multi_head_attention_expand(ons_replacement *m) {
     const ons_operands *o = m->operands;
     attention a;
-    ONS_TRY(resolve(o, &a));
+    ons_resolved(resolve(o, &a));
     ons_value_id parts[3];
     int64_t first = 0;
     for (int i = 0; i < 3; ++i) {
@@ -153,7 +153,7 @@ static void microsoft_multi_head_attention_reference(const ons_operands *o, cons
                                                      const void *const *inputs, void *const *outputs) {
     (void)step;
     attention a;
-    ons_status_free(resolve(o, &a));
+    ons_resolved(resolve(o, &a));
     double *parts[3];
     for (int i = 0; i < 3; ++i) parts[i] = gather_part(o, &a, inputs, i);
     ons_heads_words words = {parts[0],

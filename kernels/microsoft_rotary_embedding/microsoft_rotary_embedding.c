@@ -52,15 +52,15 @@ static ons_status *microsoft_rotary_embedding_infer(ons_operands *o) {
 }
 
 /* A row of the table for every position, so that it broadcasts to the pairs. */
-static ons_value_id rows(ons_mode_change *m, const rotary *r, uint32_t table, ons_value_id places) {
+static ons_value_id rows(ons_replacement *m, const rotary *r, uint32_t table, ons_value_id places) {
     int64_t batch = r->offset ? 1 : r->batch;
     int64_t dims[] = {batch, r->heads_first ? 1 : r->positions, r->heads_first ? r->positions : 1, r->half};
     return ons_expand_reshape(m, ons_expand2(m, &ons_op_gather, m->inputs[table], places), 4, dims);
 }
 
-static ons_status *microsoft_rotary_embedding_expand(ons_mode_change *m) {
+static ons_status *microsoft_rotary_embedding_expand(ons_replacement *m) {
     rotary r;
-    ONS_TRY(resolve(m->operands, &r));
+    ons_resolved(resolve(m->operands, &r));
     const ons_shape *shape = &m->operands->inputs[X].shape;
     int64_t second = r.heads_first ? r.heads : r.positions, third = r.heads_first ? r.positions : r.heads;
     int64_t whole[] = {r.batch, second, third, r.size}, halves[] = {r.batch, second, third, r.half},
@@ -96,7 +96,7 @@ static ons_status *microsoft_rotary_embedding_expand(ons_mode_change *m) {
 static void microsoft_rotary_embedding_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                                  void *const *outputs) {
     rotary r;
-    ons_status_free(resolve(o, &r));
+    ons_resolved(resolve(o, &r));
     const double *x = inputs[X];
     double *y = outputs[0];
     if (r.size == 0 || r.heads == 0 || r.positions == 0) return;

@@ -10,7 +10,7 @@ enum { X, SKIP, SCALE, SHIFT, BIAS };
 
 static ons_status *microsoft_skip_layer_normalization_infer(ons_operands *o) { return ons_skip_infer(o, BIAS); }
 
-static ons_status *microsoft_skip_layer_normalization_expand(ons_mode_change *m) {
+static ons_status *microsoft_skip_layer_normalization_expand(ons_replacement *m) {
     double epsilon = ons_attribute_float(m->operands, 0);
     ons_value_id sum = ons_skip_sum(m, BIAS);
     ons_value_id result =

@@ -12,7 +12,7 @@ static ons_status *microsoft_skip_simplified_layer_normalization_infer(ons_opera
     return ons_skip_infer(o, BIAS);
 }
 
-static ons_status *microsoft_skip_simplified_layer_normalization_expand(ons_mode_change *m) {
+static ons_status *microsoft_skip_simplified_layer_normalization_expand(ons_replacement *m) {
     double epsilon = ons_attribute_float(m->operands, 0);
     ons_value_id sum = ons_skip_sum(m, BIAS);
     ons_value_id result = ons_build(m->builder, &ons_op_simplified_layer_normalization, ONS_IN(sum, m->inputs[SCALE]),

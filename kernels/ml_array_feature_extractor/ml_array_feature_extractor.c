@@ -17,7 +17,7 @@ static ons_status *ml_array_feature_extractor_infer(ons_operands *o) {
     return NULL;
 }
 
-static ons_status *ml_array_feature_extractor_expand(ons_mode_change *m) {
+static ons_status *ml_array_feature_extractor_expand(ons_replacement *m) {
     const ons_shape *result = &m->operands->outputs[0].shape;
     int64_t count = ons_elements(&m->operands->inputs[COLUMNS]);
     ons_value_id columns = ons_expand_reshape(m, m->inputs[COLUMNS], 1, &count);

@@ -22,13 +22,13 @@ static ons_status *ml_scaler_infer(ons_operands *o) {
     return NULL;
 }
 
-static ons_value_id list_of(ons_mode_change *m, uint32_t attribute) {
+static ons_value_id list_of(ons_replacement *m, uint32_t attribute) {
     const ons_attribute *list = &m->operands->attributes[attribute];
     ons_type type = ons_type_make(ONS_FLOAT32, ons_shape_make(1, (int64_t[]){list->count}));
     return ons_build_constant(m->builder, m->operands->name, &type, list->floats);
 }
 
-static ons_status *ml_scaler_expand(ons_mode_change *m) {
+static ons_status *ml_scaler_expand(ons_replacement *m) {
     ons_value_id x = ons_expand_cast(m, m->inputs[0], ONS_FLOAT32);
     if (ons_has_attribute(m->operands, OFFSET)) x = ons_expand2(m, &ons_op_sub, x, list_of(m, OFFSET));
     if (ons_has_attribute(m->operands, SCALE)) x = ons_expand2(m, &ons_op_mul, x, list_of(m, SCALE));

@@ -9,13 +9,13 @@ extern const ons_operator ons_op_mul;
 extern const ons_operator ons_op_neg;
 extern const ons_operator ons_op_sub;
 
-ONS_BINARY_REFERENCE(mod_float_reference, double, double, float_rest(a, b, ons_attribute_int(o, FMOD) != 0))
+ONS_BINARY_WORDS(mod_floats, double, double, float_rest(a, b, ons_attribute_int(o, FMOD) != 0))
 
-ONS_BINARY_REFERENCE(mod_integer_reference, int64_t, int64_t, integer_rest(a, b, ons_attribute_int(o, FMOD) != 0))
+ONS_BINARY_WORDS(mod_integers, int64_t, int64_t, integer_rest(a, b, ons_attribute_int(o, FMOD) != 0))
 
-ONS_BINARY_REFERENCE(mod_unsigned_reference, uint64_t, uint64_t, b == 0 ? 0 : a % b)
+ONS_BINARY_WORDS(mod_unsigned, uint64_t, uint64_t, b == 0 ? 0 : a % b)
 
-ONS_ORDERED_REFERENCES(mod)
+ONS_BINARY_REFERENCES(mod, mod_unsigned)
 /* In double, as the quotient of floats can be far larger than a float counts. */
 
 /* The result is a - q·b with a whole q that is constant almost everywhere: q = (a - result) / b. */

@@ -1,13 +1,7 @@
 /* Not: of a truth value. */
 #include "kernels/common/unary.h"
 
-ONS_UNARY_REFERENCE(not_words, int64_t, int64_t, x == 0)
-
-static void not_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
-                          void *const *outputs) {
-    (void)step;
-    not_words(o, inputs, outputs);
-}
+ONS_UNARY_REFERENCE(not, int64_t, int64_t, x == 0)
 
 static ons_status *not_infer(ons_operands *o) {
     ONS_TRY(ons_need_bool(o, 0));

@@ -17,7 +17,7 @@ extern const ons_operator ons_op_tanh;
 extern const ons_operator ons_op_where;
 
 typedef struct expansion {
-    ons_mode_change *m;
+    ons_replacement *m;
     ons_onnx_attention a;
     ons_value_id query, key, value; /* [batch, heads, positions, size] */
     ons_value_id bias;              /* float32, broadcasts to the scores; ONS_NONE: no masks */
@@ -176,7 +176,7 @@ static ons_value_id join_heads(expansion *e, ons_value_id y) {
 static ons_value_id by_nodes(expansion *e, ons_value_id *shown) {
     static const int64_t last_two[4] = {0, 1, 3, 2};
     const ons_onnx_attention *a = &e->a;
-    ons_mode_change *m = e->m;
+    ons_replacement *m = e->m;
     ons_value_id steps[4]; /* what ONS_ONNX_SCORES may show */
     find_bias(e, a->causal);
     ons_value_id turned = ons_expand_transpose(m, repeat_heads(e, e->key, a->size), 4, last_two);
@@ -215,9 +215,9 @@ static ons_value_id by_fused_node(expansion *e) {
                            ONS_AT_INT(ONS_ATTENTION_GUARD, e->blind))));
 }
 
-ons_status *ons_onnx_attention_expand(ons_mode_change *m) {
+ons_status *ons_onnx_attention_expand(ons_replacement *m) {
     expansion e = {.m = m};
-    ONS_TRY(ons_onnx_attention_of(m->operands, &e.a));
+    ons_resolved(ons_onnx_attention_of(m->operands, &e.a));
     const ons_onnx_attention *a = &e.a;
     e.query = split_heads(&e, ONS_ONNX_QUERY, a->heads, a->queries, a->size);
     e.key = split_heads(&e, ONS_ONNX_KEY, a->key_heads, a->new_keys, a->size);

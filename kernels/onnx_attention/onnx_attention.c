@@ -26,7 +26,7 @@ static ons_status *onnx_attention_infer(ons_operands *o) {
 /* For every pair of query and key two products, and 5 operations of softmax. */
 static ons_cost onnx_attention_cost(const ons_operands *o) {
     ons_onnx_attention a;
-    ons_status_free(ons_onnx_attention_of(o, &a)); /* has passed inference */
+    ons_resolved(ons_onnx_attention_of(o, &a));
     double pairs = (double)(a.batch * a.heads * a.queries) * (double)a.keys;
     return (ons_cost){pairs * (2 * (double)(a.size + a.value_size) + 5), ons_operand_bytes(o)};
 }
@@ -123,7 +123,7 @@ static void onnx_attention_reference(const ons_operands *o, const ons_step *step
                                      void *const *outputs) {
     (void)step;
     ons_onnx_attention a;
-    ons_status_free(ons_onnx_attention_of(o, &a)); /* has passed inference */
+    ons_resolved(ons_onnx_attention_of(o, &a));
     reference_present(o, &a, inputs, outputs);
     double *scores = calloc((size_t)a.keys + 1, sizeof *scores);
     for (int64_t row = 0; scores != NULL && row < a.batch * a.heads * a.queries; ++row)

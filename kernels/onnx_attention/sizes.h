@@ -51,6 +51,6 @@ typedef struct ons_onnx_attention {
 ons_status *ons_onnx_attention_of(const ons_operands *o, ons_onnx_attention *attention);
 
 /* Builds the nodes. */
-ons_status *ons_onnx_attention_expand(ons_mode_change *m);
+ons_status *ons_onnx_attention_expand(ons_replacement *m);
 
 #endif

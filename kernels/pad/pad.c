@@ -26,7 +26,7 @@ static ons_status *pad_infer(ons_operands *o) {
 static void pad_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                           void *const *outputs) {
     ons_padding padding;
-    ons_status_free(ons_padding_of(o, &o->inputs[ONS_PADDING_DATA].shape, &padding)); /* has passed inference */
+    ons_resolved(ons_padding_of(o, &o->inputs[ONS_PADDING_DATA].shape, &padding));
     uint64_t own = own_value(o);
     const void *value = ons_has_input(o, ONS_PADDING_VALUE) ? inputs[ONS_PADDING_VALUE] : &own;
     int64_t index[ONS_RANK_MAX];
@@ -69,7 +69,7 @@ static ons_status *pad_gradient(ons_gradient *g) {
     const ons_operands *o = g->operands;
     const ons_shape *shape = &o->inputs[ONS_PADDING_DATA].shape;
     ons_padding padding;
-    ONS_TRY(ons_padding_of(o, shape, &padding));
+    ons_resolved(ons_padding_of(o, shape, &padding));
     if (padding.mode != ONS_PAD_CONSTANT) {
         g->gradients[ONS_PADDING_DATA] =
             ons_build(g->builder, &ons_op_pad_gradient,

@@ -62,7 +62,7 @@ static ons_status *pad_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     ons_padding padding;
     void *memory;
-    ONS_TRY(ons_padding_of(o, &o->inputs[ONS_PADDING_DATA].shape, &padding));
+    ons_resolved(ons_padding_of(o, &o->inputs[ONS_PADDING_DATA].shape, &padding));
     padding = ons_padding_in_memory(&padding, o->inputs[ONS_PADDING_DATA].layout);
     ONS_TRY(ons_prepare_state(p, sizeof(state), &memory));
     state *s = memory;

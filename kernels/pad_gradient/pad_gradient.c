@@ -22,7 +22,7 @@ static ons_cost pad_gradient_cost(const ons_operands *o) {
 static void pad_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                    void *const *outputs) {
     ons_padding padding;
-    ons_status_free(padding_of(o, &padding)); /* has passed inference */
+    ons_resolved(padding_of(o, &padding));
     const double *dy = inputs[0];
     double *dx = outputs[0];
     int64_t index[ONS_RANK_MAX];

@@ -9,7 +9,7 @@ static ons_status *pad_gradient_prepare(ons_prepare *p) {
     ons_axis_map maps[ONS_RANK_MAX], transposed[ONS_RANK_MAX];
     void *plan;
     ONS_TRY(ons_require_float32(p->operands));
-    ONS_TRY(padding_of(p->operands, &padding));
+    ons_resolved(padding_of(p->operands, &padding));
     padding = ons_padding_in_memory(&padding, p->operands->inputs[0].layout);
     ONS_TRY(ons_padding_maps(&padding, p->arena, maps));
     for (uint32_t i = 0; i < padding.input.rank; ++i)

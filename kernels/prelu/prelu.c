@@ -23,7 +23,7 @@ static ons_status *prelu_gradient(ons_gradient *g) {
 
 static ons_status *prelu_upgrade(ons_upgrade *u) { return u->opset < 7 ? ons_upgrade_align_second(u, 1) : NULL; }
 
-/* Not marked elementwise: a slope is a weight even where it is a single number (ons_classify_scalars). */
+/* Not marked elementwise: a slope is a weight even where it is a single number (graph/passes/classify.h). */
 ONS_DEFINE_OPERATOR(prelu, "PRelu", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1), ONS_NO_ATTRIBUTES,
                     ONS_INFER(prelu_infer), ONS_COST(ons_cost_elementwise),
                     ONS_GRADIENT_RULE(prelu_gradient, ONS_ALL_INPUTS),

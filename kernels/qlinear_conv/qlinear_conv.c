@@ -27,7 +27,7 @@ static ons_status *qlinear_conv_infer(ons_operands *o) {
 
 static ons_cost qlinear_conv_cost(const ons_operands *o) {
     ons_convolution c;
-    ons_status_free(resolve(o, &c));
+    ons_resolved(resolve(o, &c));
     return (ons_cost){ons_convolution_flops(&c), ons_operand_bytes(o)};
 }
 
@@ -35,7 +35,7 @@ static void qlinear_conv_reference(const ons_operands *o, const ons_step *step, 
                                    void *const *outputs) {
     (void)step;
     ons_convolution c;
-    ons_status_free(resolve(o, &c));
+    ons_resolved(resolve(o, &c));
     int64_t n = ons_elements(&o->outputs[0]), positions = ons_window_outputs(&c.window), channels = c.y.shape.dims[1];
     int64_t filters = o->inputs[ONS_Q_B].shape.dims[0];
     int64_t filter_size = filters == 0 ? 1 : ons_elements(&o->inputs[ONS_Q_B]) / filters;

@@ -23,8 +23,7 @@ static ons_status *qlinear_matmul_infer(ons_operands *o) {
 static ons_cost qlinear_matmul_cost(const ons_operands *o) {
     ons_product_sizes sizes;
     ons_shape result;
-    ons_status_free(
-        ons_product_resolve(o, &o->inputs[ONS_Q_A].shape, &o->inputs[ONS_Q_B].shape, &plain, &sizes, &result));
+    ons_resolved(ons_product_resolve(o, &o->inputs[ONS_Q_A].shape, &o->inputs[ONS_Q_B].shape, &plain, &sizes, &result));
     return (ons_cost){ons_product_flops(&sizes), ons_operand_bytes(o)};
 }
 

@@ -31,7 +31,7 @@ static void quantize_linear_reference(const ons_operands *o, const ons_step *ste
     (void)step;
     ons_scales s;
     double low, high;
-    ons_status_free(find_scales(o, &s));
+    ons_resolved(find_scales(o, &s));
     ons_quantized_range(o->outputs[0].dtype, &low, &high);
     bool is_float = ons_dtype_is_float(o->inputs[X].dtype), saturate = ons_attribute_int(o, SATURATE) != 0;
     ons_dtype dtype = o->outputs[0].dtype;

@@ -13,7 +13,7 @@ static void reduce_log_sum_exp_reference(const ons_operands *o, const ons_step *
     const double *x = inputs[0];
     double *out = outputs[0];
     bool reduced[ONS_RANK_MAX];
-    ons_status_free(ons_reduction_axes(o, reduced)); /* has passed inference */
+    ons_resolved(ons_reduction_axes(o, reduced));
     int64_t elements = ons_elements(&o->inputs[0]);
     for (int64_t i = 0, n = ons_elements(&o->outputs[0]); i < n; ++i) {
         double largest = -INFINITY, sum = 0;

@@ -43,7 +43,7 @@ static ons_status *reduce_log_sum_exp_prepare(ons_prepare *p) {
     bool reduced[ONS_RANK_MAX];
     void *memory;
     ONS_TRY(ons_require_float32(o));
-    ONS_TRY(ons_reduction_axes(o, reduced));
+    ons_resolved(ons_reduction_axes(o, reduced));
     ONS_TRY(ons_prepare_state(p, sizeof(state), &memory));
     state *s = memory;
     s->moves = false;

@@ -8,7 +8,7 @@ static void reduce_prod_gradient_reference(const ons_operands *o, const ons_step
                                            void *const *outputs) {
     const double *x = inputs[X], *cotangent = inputs[COTANGENT];
     bool reduced[ONS_RANK_MAX];
-    ons_status_free(ons_reduction_axes(o, reduced)); /* has passed inference */
+    ons_resolved(ons_reduction_axes(o, reduced));
     int64_t n = ons_elements(&o->inputs[X]);
     for (int64_t i = 0; i < n; ++i) {
         product p = {1, 0};

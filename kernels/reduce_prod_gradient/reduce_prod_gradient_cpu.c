@@ -9,7 +9,7 @@ static ons_status *reduce_prod_gradient_prepare(ons_prepare *p) {
         return ons_node_error(o, "no CPU kernel for %s", ons_dtype_name(o->inputs[X].dtype));
     void *memory;
     bool reduced[ONS_RANK_MAX];
-    ONS_TRY(ons_reduction_axes(o, reduced));
+    ons_resolved(ons_reduction_axes(o, reduced));
     ONS_TRY(ons_prepare_state(p, sizeof(state), &memory));
     state *s = memory;
     s->elements = ons_elements(&o->inputs[X]);

@@ -13,7 +13,7 @@ static ons_status *resize_gradient_infer(ons_operands *o) {
 
 static ons_cost resize_gradient_cost(const ons_operands *o) {
     ons_resampling r;
-    ons_status_free(ons_resampling_of_gradient(o, &r)); /* has passed inference */
+    ons_resolved(ons_resampling_of_gradient(o, &r));
     return ons_resampling_cost(o, &r);
 }
 

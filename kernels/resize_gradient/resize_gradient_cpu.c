@@ -3,7 +3,7 @@
 
 static ons_status *resize_gradient_prepare(ons_prepare *p) {
     ons_resampling r;
-    ONS_TRY(ons_resampling_of_gradient(p->operands, &r));
+    ons_resolved(ons_resampling_of_gradient(p->operands, &r));
     return ons_resampling_prepare(p, &r, true);
 }
 

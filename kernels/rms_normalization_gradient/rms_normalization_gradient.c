@@ -29,7 +29,7 @@ static void rms_normalization_gradient_reference(const ons_operands *o, const on
                                                  void *const *outputs) {
     (void)step;
     ons_layer_norm norm;
-    ons_status_free(find_norm(o, &norm));
+    ons_resolved(find_norm(o, &norm));
     const double *scale = inputs[2];
     double *dscale = o->output_count > 1 ? outputs[1] : NULL;
     for (int64_t i = 0; dscale != NULL && i < norm.columns; ++i) dscale[i] = 0;

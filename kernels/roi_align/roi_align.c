@@ -40,7 +40,7 @@ static double pool(const ons_regions *r, const ons_region *region, int64_t y, in
 static void roi_align_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                 void *const *outputs) {
     ons_regions r;
-    ons_status_free(ons_regions_of(o, &o->inputs[X], CORNERS, &r)); /* has passed inference */
+    ons_resolved(ons_regions_of(o, &o->inputs[X], CORNERS, &r));
     const int64_t *images = inputs[IMAGES];
     for (int64_t i = 0, n = ons_elements(&o->outputs[0]), bins = r.out_height * r.out_width; i < n; ++i) {
         int64_t number = i / (bins * r.channels), image = images[number], bin = i % bins;

@@ -62,7 +62,7 @@ static void roi_align_gradient_reference(const ons_operands *o, const ons_step *
                                          void *const *outputs) {
     ons_regions r;
     ons_type type;
-    ons_status_free(ons_roi_align_gradient_regions_of(o, &r, &type)); /* has passed inference */
+    ons_resolved(ons_roi_align_gradient_regions_of(o, &r, &type));
     const int64_t *images = inputs[IMAGES];
     const double *x = o->input_count > X ? inputs[X] : NULL;
     double *dx = outputs[0];

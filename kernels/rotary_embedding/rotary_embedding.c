@@ -53,7 +53,7 @@ static ons_status *rotary_embedding_infer(ons_operands *o) {
 }
 
 /* A row for every position, so that it broadcasts to the heads. */
-static ons_value_id rows(ons_mode_change *m, const rotary *r, uint32_t table) {
+static ons_value_id rows(ons_replacement *m, const rotary *r, uint32_t table) {
     ons_value_id found = m->inputs[table];
     if (r->looks_up) found = ons_expand2(m, &ons_op_gather, found, m->inputs[PLACES]);
     const int64_t dims[] = {r->batch, r->heads_first ? 1 : r->positions, r->heads_first ? r->positions : 1,
@@ -61,9 +61,9 @@ static ons_value_id rows(ons_mode_change *m, const rotary *r, uint32_t table) {
     return ons_expand_reshape(m, found, 4, dims);
 }
 
-static ons_status *rotary_embedding_expand(ons_mode_change *m) {
+static ons_status *rotary_embedding_expand(ons_replacement *m) {
     rotary r;
-    ONS_TRY(resolve(m->operands, &r));
+    ons_resolved(resolve(m->operands, &r));
     const ons_shape *shape = &m->operands->inputs[X].shape;
     ons_value_id x = m->inputs[X];
     if (!r.heads_first) x = ons_expand_reshape(m, x, 4, (int64_t[]){r.batch, r.positions, r.heads, r.length});
@@ -75,7 +75,7 @@ static ons_status *rotary_embedding_expand(ons_mode_change *m) {
 static void rotary_embedding_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                        void *const *outputs) {
     rotary r;
-    ons_status_free(resolve(o, &r)); /* has passed inference */
+    ons_resolved(resolve(o, &r));
     const double *x = inputs[X];
     double *y = outputs[0];
     int64_t second = r.heads_first ? r.heads : r.positions, third = r.heads_first ? r.positions : r.heads;

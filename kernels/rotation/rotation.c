@@ -55,14 +55,14 @@ static ons_status *rotation_infer(ons_operands *o) {
 /* Two multiplications and an addition an element that is turned. */
 static ons_cost rotation_cost(const ons_operands *o) {
     ons_rotation r;
-    ons_status_free(ons_rotation_resolve(o, &r)); /* has passed inference */
+    ons_resolved(ons_rotation_resolve(o, &r));
     return (ons_cost){3 * (double)r.rows * (double)r.size, ons_operand_bytes(o)};
 }
 
 static void rotation_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                void *const *outputs) {
     ons_rotation r;
-    ons_status_free(ons_rotation_resolve(o, &r)); /* has passed inference */
+    ons_resolved(ons_rotation_resolve(o, &r));
     for (int64_t row = 0; row < r.rows; ++row) {
         const double *x = (const double *)inputs[X] + row * r.length;
         double *y = (double *)outputs[0] + row * r.length;
@@ -112,7 +112,7 @@ static ons_value_id filled_table(ons_gradient *g, const ons_rotation *r, double 
 static ons_status *rotation_gradient(ons_gradient *g) {
     const ons_operands *o = g->operands;
     ons_rotation r;
-    ONS_TRY(ons_rotation_resolve(o, &r));
+    ons_resolved(ons_rotation_resolve(o, &r));
     ons_setting size = ONS_AT_INT(ONS_ROTATION_SIZE, r.size),
                 pairs = ONS_AT_INT(ONS_ROTATION_INTERLEAVED, r.interleaved);
     ons_value_id dy = g->cotangents[0], x = ons_gradient_input(g, X);

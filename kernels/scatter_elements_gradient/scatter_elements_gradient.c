@@ -19,7 +19,7 @@ static int64_t target_of(const void *map, const int64_t *indices, int64_t update
 static void scatter_elements_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                                 void *const *outputs) {
     ons_line_map map = {0};
-    ons_status_free(find_map(o, &map)); /* has passed inference */
+    ons_resolved(find_map(o, &map));
     ons_shares_reference(o, ons_scatter_mode_of(ons_attribute_string(o, REDUCTION)), inputs, outputs,
                          ons_elements(&o->inputs[ONS_SHARES_INDICES]), &map, target_of);
 }

@@ -25,7 +25,7 @@ static void scatter_nd_reference(const ons_operands *o, const ons_step *step, co
                                  void *const *outputs) {
     ons_nd_lookup lookup = {0};
     uint32_t tail;
-    ons_status_free(find_lookup(o, &lookup, &tail)); /* has passed inference */
+    ons_resolved(find_lookup(o, &lookup, &tail));
     ons_scatter_mode mode = ons_scatter_mode_of(ons_attribute_string(o, REDUCTION));
     memcpy(outputs[0], inputs[DATA], (size_t)ons_elements(&o->inputs[DATA]) * 8);
     for (int64_t i = 0; i < lookup.tuples; ++i) {

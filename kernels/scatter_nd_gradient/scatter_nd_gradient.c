@@ -25,7 +25,7 @@ static void scatter_nd_gradient_reference(const ons_operands *o, const ons_step 
                                           void *const *outputs) {
     ons_nd_lookup lookup = {0};
     uint32_t tail;
-    ons_status_free(find_lookup(o, &lookup, &tail)); /* has passed inference */
+    ons_resolved(find_lookup(o, &lookup, &tail));
     ons_shares_reference(o, ons_scatter_mode_of(ons_attribute_string(o, REDUCTION)), inputs, outputs,
                          lookup.tuples * lookup.slice, &lookup, target_of);
 }

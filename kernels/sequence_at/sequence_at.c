@@ -1,10 +1,10 @@
 /* SequenceAt: one element of a sequence. */
 #include "kernels/common/sequences.h"
 
-static ons_status *sequence_at_resolve(ons_mode_change *m) {
+static ons_status *sequence_at_resolve(ons_replacement *m) {
     const ons_value_id *items;
     uint32_t count, at;
-    ONS_TRY(ons_mode_list(m, 0, &items, &count));
+    ONS_TRY(ons_replacement_sequence(m, 0, &items, &count));
     ONS_TRY(ons_sequence_position(m, 1, count, 0, &at));
     if (at >= count) return ons_node_error(m->operands, "element %u of a sequence of %u", at, count);
     m->outputs[0] = items[at];

@@ -1,10 +1,10 @@
 /* SequenceLength: how many elements a sequence has. */
 #include "kernels/common/sequences.h"
 
-static ons_status *sequence_length_resolve(ons_mode_change *m) {
+static ons_status *sequence_length_resolve(ons_replacement *m) {
     const ons_value_id *items;
     uint32_t count;
-    ONS_TRY(ons_mode_list(m, 0, &items, &count));
+    ONS_TRY(ons_replacement_sequence(m, 0, &items, &count));
     m->outputs[0] = ons_build_scalar(m->builder, ONS_INT64, count);
     m->replaced = true;
     return NULL;

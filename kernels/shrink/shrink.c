@@ -10,18 +10,13 @@ static double shrunk(const ons_operands *o, double x) {
     return x < -lambd ? x + bias : x > lambd ? x - bias : 0;
 }
 
-ONS_UNARY_REFERENCE(shrink_float_reference, double, double, shrunk(o, x))
+ONS_UNARY_WORDS(shrink_floats, double, double, shrunk(o, x))
 
-ONS_UNARY_REFERENCE(shrink_integer_reference, int64_t, int64_t,
-                    ons_wrap_to(o->outputs[0].dtype, (int64_t)shrunk(o, (double)x)))
+ONS_UNARY_WORDS(shrink_integers, int64_t, int64_t, ons_wrap_to(o->outputs[0].dtype, (int64_t)shrunk(o, (double)x)))
 
 static void shrink_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                              void *const *outputs) {
-    (void)step;
-    if (ons_dtype_is_float(o->inputs[0].dtype))
-        shrink_float_reference(o, inputs, outputs);
-    else
-        shrink_integer_reference(o, inputs, outputs);
+    ons_unary_each(o, inputs, outputs, ons_dtype_is_float(o->inputs[0].dtype) ? shrink_floats : shrink_integers);
 }
 
 static ons_status *shrink_gradient(ons_gradient *g) {

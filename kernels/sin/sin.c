@@ -7,13 +7,7 @@
 extern const ons_operator ons_op_cos;
 extern const ons_operator ons_op_mul;
 
-ONS_UNARY_REFERENCE(sin_words, double, double, sin(x))
-
-static void sin_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
-                          void *const *outputs) {
-    (void)step;
-    sin_words(o, inputs, outputs);
-}
+ONS_UNARY_REFERENCE(sin, double, double, sin(x))
 
 static ons_status *sin_gradient(ons_gradient *g) {
     g->gradients[0] = ons_make2(g, &ons_op_mul, g->cotangents[0], ons_make1(g, &ons_op_cos, ons_gradient_input(g, 0)));

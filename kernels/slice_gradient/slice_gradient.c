@@ -18,7 +18,7 @@ static ons_status *slice_gradient_infer(ons_operands *o) {
 static void slice_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                      void *const *outputs) {
     ons_slicing slicing = {0};
-    ons_status_free(ons_slicing_of(o, &o->outputs[0].shape, &slicing)); /* has passed inference */
+    ons_resolved(ons_slicing_of(o, &o->outputs[0].shape, &slicing));
     memset(outputs[0], 0, (size_t)ons_elements(&o->outputs[0]) * 8);
     for (int64_t i = 0, n = ons_elements(&o->inputs[0]); i < n; ++i)
         ons_copy_word(outputs[0], ons_slicing_source(&slicing, &o->outputs[0].shape, i), inputs[0], i);

@@ -9,7 +9,7 @@ ons_status *ons_slice_gradient_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     ons_slicing slicing;
     void *memory;
-    ONS_TRY(ons_slicing_of(o, &o->outputs[0].shape, &slicing));
+    ons_resolved(ons_slicing_of(o, &o->outputs[0].shape, &slicing));
     ONS_TRY(ons_prepare_state(p, sizeof(state), &memory));
     state *s = memory;
     s->copy = ons_slicing_copy(&slicing, o->inputs[0].dtype, &o->outputs[0].shape, true);

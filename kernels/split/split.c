@@ -71,7 +71,7 @@ uint32_t ons_split_find_pieces(const ons_operands *o, ons_type pieces[static PIE
     uint32_t count = 0;
     *axis = 0;
     ons_axis_resolve(ons_attribute_int(o, AXIS), o->inputs[0].shape.rank, axis);
-    ons_status_free(find_sizes(o, *axis, sizes, &count)); /* has passed inference */
+    ons_resolved(find_sizes(o, *axis, sizes, &count));
     for (uint32_t i = 0; i < count; ++i) {
         pieces[i] = o->inputs[0];
         pieces[i].shape.dims[*axis] = sizes[i];

@@ -22,7 +22,7 @@ static ons_status *find_sizes(const ons_operands *o, int64_t length, int64_t siz
     return NULL;
 }
 
-static ons_status *split_to_sequence_resolve(ons_mode_change *m) {
+static ons_status *split_to_sequence_resolve(ons_replacement *m) {
     const ons_operands *o = m->operands;
     int64_t sizes[ONS_INTEGERS_MAX];
     uint32_t axis, count;
@@ -34,8 +34,8 @@ static ons_status *split_to_sequence_resolve(ons_mode_change *m) {
     if (unstacks && length > MOST) return ons_node_error(o, "more than %d pieces", MOST);
     ONS_NEW(pieces, m->builder->graph->arena, (unstacks ? (size_t)length : 0) + ONS_INTEGERS_MAX);
     if (unstacks) {
-        ONS_TRY(ons_mode_unstack(m, m->inputs[0], axis, pieces));
-        return ons_mode_set_list(m, pieces, (uint32_t)length);
+        ONS_TRY(ons_replacement_unstack(m, m->inputs[0], axis, pieces));
+        return ons_replace_by_sequence(m, pieces, (uint32_t)length);
     }
     ONS_TRY(find_sizes(o, length, sizes, &count));
     pieces[0] = m->inputs[0];
@@ -43,7 +43,7 @@ static ons_status *split_to_sequence_resolve(ons_mode_change *m) {
         ons_build_node(m->builder, &ons_op_split, ONS_IN(m->inputs[0], ons_build_integers(m->builder, sizes, count)),
                        ONS_WITH(ONS_AT_INT(0, axis)), count, NULL, pieces);
     ONS_TRY(ons_builder_finish(m->builder));
-    return ons_mode_set_list(m, pieces, count);
+    return ons_replace_by_sequence(m, pieces, count);
 }
 
 ONS_DEFINE_SEQUENCE_OPERATOR(split_to_sequence, "SplitToSequence", 11, ONS_ARITY(1, 2, 1, 1),

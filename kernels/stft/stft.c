@@ -63,14 +63,14 @@ static ons_status *stft_infer(ons_operands *o) {
 
 static ons_cost stft_cost(const ons_operands *o) {
     frames f;
-    ons_status_free(resolve(o, &f));
+    ons_resolved(resolve(o, &f));
     double elements = (double)(f.batch * f.count) * (double)f.length;
     return (ons_cost){floor(5 * elements * log2((double)f.length) + elements), ons_operand_bytes(o)};
 }
 
-static ons_status *stft_expand(ons_mode_change *m) {
+static ons_status *stft_expand(ons_replacement *m) {
     frames f;
-    ONS_TRY(resolve(m->operands, &f));
+    ons_resolved(resolve(m->operands, &f));
     int64_t dims[] = {f.batch, f.samples, f.parts}, window_dims[] = {f.length, 1};
     ons_type type = ons_type_make(ONS_INT64, ons_shape_make(2, (int64_t[]){f.count, f.length}));
     int64_t *places;
@@ -91,7 +91,7 @@ static void stft_reference(const ons_operands *o, const ons_step *step, const vo
                            void *const *outputs) {
     (void)step;
     frames f;
-    ons_status_free(resolve(o, &f));
+    ons_resolved(resolve(o, &f));
     const double *window = ons_has_input(o, WINDOW) ? inputs[WINDOW] : NULL;
     double *y = outputs[0];
     for (int64_t i = 0; i < f.batch * f.count * f.bins; ++i) {

@@ -7,13 +7,7 @@
 extern const ons_operator ons_op_add;
 extern const ons_operator ons_op_mul;
 
-ONS_UNARY_REFERENCE(tan_words, double, double, tan(x))
-
-static void tan_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
-                          void *const *outputs) {
-    (void)step;
-    tan_words(o, inputs, outputs);
-}
+ONS_UNARY_REFERENCE(tan, double, double, tan(x))
 
 static ons_status *tan_gradient(ons_gradient *g) {
     ons_value_id value = ons_gradient_output(g, 0), square = ons_make2(g, &ons_op_mul, value, value);

@@ -44,7 +44,7 @@ static void tensor_scatter_reference(const ons_operands *o, const ons_step *step
     uint32_t axis = 0;
     bool circular = false;
     const ons_shape *cache = &o->inputs[CACHE].shape, *updates = &o->inputs[UPDATES].shape;
-    ons_status_free(resolve(o, &axis, &circular)); /* has passed inference */
+    ons_resolved(resolve(o, &axis, &circular));
     memcpy(outputs[0], inputs[CACHE], (size_t)ons_elements(&o->inputs[CACHE]) * 8);
     for (int64_t i = 0, n = ons_shape_elements(updates); i < n; ++i) {
         int64_t index[ONS_RANK_MAX], length = cache->dims[axis];
@@ -61,11 +61,11 @@ static void tensor_scatter_reference(const ons_operands *o, const ons_step *step
     }
 }
 
-static ons_status *tensor_scatter_expand(ons_mode_change *m) {
+static ons_status *tensor_scatter_expand(ons_replacement *m) {
     uint32_t axis;
     bool circular;
     const ons_operands *o = m->operands;
-    ONS_TRY(resolve(o, &axis, &circular));
+    ons_resolved(resolve(o, &axis, &circular));
     const ons_shape *updates = &o->inputs[UPDATES].shape;
     int64_t dims[ONS_RANK_MAX], length = o->inputs[CACHE].shape.dims[axis];
     for (uint32_t i = 0; i < ONS_RANK_MAX; ++i) dims[i] = 1;

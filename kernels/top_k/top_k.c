@@ -68,7 +68,7 @@ static int64_t next_after(const ons_operands *o, const ons_top_k *s, const void 
 static void top_k_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                             void *const *outputs) {
     ons_top_k s = {0};
-    ons_status_free(ons_top_k_make_state(o, &s)); /* has passed inference */
+    ons_resolved(ons_top_k_make_state(o, &s));
     for (int64_t line = 0; line < s.outer * s.inner; ++line) {
         int64_t begin = line / s.inner * s.length * s.inner + line % s.inner, last = -1;
         for (int64_t k = 0; k < s.k; ++k) {

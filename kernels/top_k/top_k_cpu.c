@@ -11,7 +11,7 @@ ons_status *ons_top_k_prepare(ons_prepare *p) {
     ONS_TRY(ons_require_float32(p->operands));
     ONS_TRY(ons_prepare_state(p, sizeof(ons_top_k), &memory));
     ons_top_k *s = memory;
-    ONS_TRY(ons_top_k_make_state(p->operands, s));
+    ons_resolved(ons_top_k_make_state(p->operands, s));
     if (s->length > INT32_MAX) return ons_node_error(p->operands, "no CPU kernel for so long an axis");
     p->scratch_bytes = (p->threads * ons_select_scratch(s->length, s->k) * (int64_t)sizeof(uint64_t) + 63) / 64 * 64;
     p->implementation = ons_select_inserts(s->length, s->k) ? "insertion" : "radix sort";

@@ -13,7 +13,7 @@ enum { DECAY, EPSILON, NORM };
 static ons_status *training_adagrad_infer(ons_operands *o) { return ons_update_infer(o, 1); }
 
 /* r = R / (1 + T decay); h += g²; x -= r g / (√h + ε), where g is the regularised gradient. */
-static void step_values(ons_mode_change *m, ons_update_values *v) {
+static void step_values(ons_replacement *m, ons_update_values *v) {
     const ons_operands *o = m->operands;
     ons_value_id count = ons_expand_cast(m, v->count, ons_builder_type(m->builder, v->x).dtype);
     ons_value_id decayed = ons_expand_sum(m, ons_expand_scale(m, count, ons_attribute_float(o, DECAY)),
@@ -34,7 +34,7 @@ static void step_numbers(const ons_operands *o, ons_update_numbers *v) {
     v->x -= rate * g / (sqrt(v->states[0]) + ons_attribute_float(o, EPSILON));
 }
 
-static ons_status *training_adagrad_expand(ons_mode_change *m) { return ons_update_expand(m, 1, step_values); }
+static ons_status *training_adagrad_expand(ons_replacement *m) { return ons_update_expand(m, 1, step_values); }
 
 static void training_adagrad_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                        void *const *outputs) {

@@ -14,7 +14,7 @@ enum { ALPHA, BETA, EPSILON, NORM, NORM_AFTER };
 static ons_status *training_adam_infer(ons_operands *o) { return ons_update_infer(o, 2); }
 
 /* 1 - base^T, a scalar in double: in float nothing is left of it where T is small. */
-static ons_value_id correction(ons_mode_change *m, const ons_update_values *v, double base) {
+static ons_value_id correction(ons_replacement *m, const ons_update_values *v, double base) {
     ons_value_id count = ons_expand_cast(m, v->count, ONS_FLOAT64);
     ons_value_id power = ons_expand2(m, &ons_op_pow, ons_build_scalar(m->builder, ONS_FLOAT64, base), count);
     return ons_expand2(m, &ons_op_sub, ons_build_scalar(m->builder, ONS_FLOAT64, 1), power);
@@ -22,7 +22,7 @@ static ons_value_id correction(ons_mode_change *m, const ons_update_values *v, d
 
 /* v = α v + (1 - α) g; h = β h + (1 - β) g²; r = R √(1 - βᵀ) / (1 - αᵀ) where T > 0, else R;
  * x = (x - r v / (√h + ε)) (1 - the coefficient after the update). */
-static void step_values(ons_mode_change *m, ons_update_values *v) {
+static void step_values(ons_replacement *m, ons_update_values *v) {
     const ons_operands *o = m->operands;
     double alpha = ons_attribute_float(o, ALPHA), beta = ons_attribute_float(o, BETA);
     ons_value_id g = ons_update_regularized(m, v, ons_attribute_float(o, NORM));
@@ -48,7 +48,7 @@ static void step_numbers(const ons_operands *o, ons_update_numbers *v) {
     v->x *= 1 - ons_attribute_float(o, NORM_AFTER);
 }
 
-static ons_status *training_adam_expand(ons_mode_change *m) { return ons_update_expand(m, 2, step_values); }
+static ons_status *training_adam_expand(ons_replacement *m) { return ons_update_expand(m, 2, step_values); }
 
 static void training_adam_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                     void *const *outputs) {

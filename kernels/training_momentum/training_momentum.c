@@ -16,7 +16,7 @@ static ons_status *training_momentum_infer(ons_operands *o) {
 }
 
 /* v = α v + β g, with 1 in β's place where T is 0; x -= R v, or R (g + α v). */
-static void step_values(ons_mode_change *m, ons_update_values *v) {
+static void step_values(ons_replacement *m, ons_update_values *v) {
     const ons_operands *o = m->operands;
     double alpha = ons_attribute_float(o, ALPHA);
     ons_value_id g = ons_update_regularized(m, v, ons_attribute_float(o, NORM));
@@ -34,7 +34,7 @@ static void step_numbers(const ons_operands *o, ons_update_numbers *v) {
     v->x -= v->rate * (is_nesterov(o) ? g + alpha * v->states[0] : v->states[0]);
 }
 
-static ons_status *training_momentum_expand(ons_mode_change *m) { return ons_update_expand(m, 1, step_values); }
+static ons_status *training_momentum_expand(ons_replacement *m) { return ons_update_expand(m, 1, step_values); }
 
 static void training_momentum_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                         void *const *outputs) {

@@ -35,7 +35,7 @@ static ons_status *transpose_infer(ons_operands *o) {
 static void transpose_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                 void *const *outputs) {
     uint32_t perm[ONS_RANK_MAX];
-    ons_status_free(ons_transpose_find_permutation(o, perm));
+    ons_resolved(ons_transpose_find_permutation(o, perm));
     int64_t index[ONS_RANK_MAX], source[ONS_RANK_MAX];
     for (int64_t i = 0, n = ons_elements(&o->outputs[0]); i < n; ++i) {
         ons_unravel(&o->outputs[0].shape, i, index);
@@ -47,7 +47,7 @@ static void transpose_reference(const ons_operands *o, const ons_step *step, con
 static ons_status *transpose_gradient(ons_gradient *g) {
     uint32_t perm[ONS_RANK_MAX], rank = g->operands->inputs[0].shape.rank;
     int64_t inverse[ONS_RANK_MAX] = {0};
-    ONS_TRY(ons_transpose_find_permutation(g->operands, perm));
+    ons_resolved(ons_transpose_find_permutation(g->operands, perm));
     for (uint32_t i = 0; i < rank; ++i) inverse[perm[i]] = i;
     g->gradients[0] =
         ons_build(g->builder, &ons_op_transpose, ONS_IN(g->cotangents[0]), ONS_WITH(ONS_AT_INTS(PERM, rank, inverse)));

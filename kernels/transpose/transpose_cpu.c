@@ -6,7 +6,7 @@
 ons_status *ons_transpose_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     uint32_t perm[ONS_RANK_MAX];
-    ONS_TRY(ons_transpose_find_permutation(o, perm));
+    ons_resolved(ons_transpose_find_permutation(o, perm));
     ons_strided copy = ons_strided_dense(o->outputs[0].dtype, &o->outputs[0].shape);
     int64_t strides[ONS_RANK_MAX];
     ons_dense_strides(&o->inputs[0].shape, strides);

@@ -123,7 +123,7 @@ static ons_status *unique_infer(ons_operands *o) {
 static void unique_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                              void *const *outputs) {
     slices s;
-    ons_status_free(find_slices(o, &s)); /* has passed inference */
+    ons_resolved(find_slices(o, &s));
     if (!find_values(o, inputs[0], &s)) return;
     for (int64_t outer = 0; outer < s.outer; ++outer)
         for (int64_t i = 0; i < s.count; ++i)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "runtime/program/poison.h"
 
 /* A value that keeps its place from step to step. */
 typedef struct resident {
@@ -72,6 +73,7 @@ void ons_device_context_free(ons_device_context *c) {
         ons_device_context_wait(c);
         c->device->stream_free(c->compute);
     }
+    if (c->arena != NULL && c->device->host_can_access) ons_unpoison(c->arena, c->arena_bytes);
     c->device->release(c->device, c->arena, c->arena_bytes);
     if (c->scalars != NULL)
         c->device->release_host(c->device, c->scalars, (int64_t)c->scalar_count * (int64_t)sizeof *c->scalars);
@@ -278,7 +280,11 @@ ons_status *ons_device_context_start(ons_device_context *c) {
     ONS_TRY(ons_device_context_reserve(c, &c->promised));
     ONS_TRY(c->device->allocate(c->device, memory.total, &c->arena));
     c->arena_bytes = memory.total;
-    for (size_t i = 0; i < c->residents.count; ++i) ONS_TRY(load_contents(c, &c->residents.items[i]));
+    for (size_t i = 0; i < c->residents.count; ++i) {
+        const resident *each = &c->residents.items[i];
+        ONS_TRY(load_contents(c, each));
+        if (c->device->host_can_access) ons_poison_tail((char *)c->arena + each->offset, each->bytes);
+    }
     for (int halves = 0; halves < 2; ++halves) /* behind the programs that they lie in */
         for (size_t i = 0; i < c->programs.count; ++i)
             if ((ons_program_whole(c->programs.items[i]) != NULL) == (halves == 1))

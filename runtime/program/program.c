@@ -1,85 +1,12 @@
-#include "runtime/program/program.h"
-
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "graph/operands.h"
 #include "graph/shared_buffers.h"
 #include "graph/sharing.h"
 #include "runtime/program/half_layout.h"
-#include "runtime/program/launch_groups.h"
-
-typedef struct prepared {
-    const ons_kernel *kernel; /* NULL: nothing runs */
-    void *state;
-    void (*destroy)(void *state);
-    const char *implementation;
-} prepared;
-
-typedef struct launch {
-    const ons_kernel *kernel;
-    ons_node_id node;
-    uint64_t node_key;
-    const void **inputs;
-    void **outputs;
-    void *scratch;
-    const void *state;
-    bool moves;     /* some operand has several places */
-    uint32_t end;   /* launches up to there can be one launch with it */
-    double touched; /* bytes */
-} launch;
-
-/* What chooses among the places of a buffer. */
-typedef enum place_kind { PLACE_FIXED, PLACE_BY_SLOT, PLACE_IN_RING, PLACE_BY_VERSION } place_kind;
-
-typedef struct place {
-    char *first;
-    int64_t stride;
-    uint32_t count;
-    place_kind kind;
-} place;
-
-struct ons_program {
-    ons_arena *arena;
-    const ons_graph *graph;
-    const ons_registry *registry;
-    prepared *prepared; /* of each node */
-    int64_t *scratch;   /* of each node */
-    bool *idle;         /* of each node: it does not run */
-    ons_execution_order execution_order;
-    ons_liveness liveness;
-    ons_arena_layout layout;
-    const ons_backend *backend;
-    bool discrete_memory;
-    ons_update_shard shard;
-    int64_t *held_elements; /* of each value, see ons_liveness_options; NULL: all */
-    uint32_t versions;
-    bool *versioned; /* of each buffer */
-    uint32_t *rings; /* of each buffer */
-    launch *launches;
-    uint32_t launch_count;
-    uint32_t *launch_at; /* of each position, and of the end: the first launch from there on */
-    ons_launch_groups launch_groups;
-    ons_launch *launch_group; /* for the largest group */
-    const ons_halves *halves; /* NULL: the program is no half */
-    uint32_t half;
-    const ons_program *whole;
-    bool *own;     /* of each buffer of a half: it lies in the forward part's scratch memory */
-    place *places; /* of each buffer */
-};
-
-/* Scratch memory begins where the backend wants it, in a buffer that begins at a multiple of less. */
-static int64_t scratch_slack(const ons_program *p) { return p->backend->scratch_alignment - ONS_ARENA_ALIGNMENT; }
-
-static void *align_scratch(const ons_program *p, void *scratch) {
-    uintptr_t alignment = (uintptr_t)p->backend->scratch_alignment, past = (uintptr_t)scratch % alignment;
-    return past != 0 ? (char *)scratch + (alignment - past) : scratch;
-}
-
-static bool is_divided(const ons_program *p, const ons_node *node) {
-    return ons_update_shard_divides(&p->shard) && ons_update_shard_takes(node);
-}
+#include "runtime/program/poison.h"
+#include "runtime/program/program_state.h"
 
 static ons_status *prepare_node(ons_program *p, ons_node_id id, const ons_program_options *options) {
     const ons_node *node = ons_graph_node(p->graph, id);
@@ -87,7 +14,7 @@ static ons_status *prepare_node(ons_program *p, ons_node_id id, const ons_progra
     ons_operands *operands;
     ONS_NEW(operands, p->arena, 1);
     ONS_TRY(ons_operands_of(p->graph, id, p->arena, operands));
-    if (is_divided(p, node)) ONS_TRY(ons_update_shard_operands(&p->shard, node, p->arena, operands));
+    if (ons_program_divides(p, node)) ONS_TRY(ons_update_shard_operands(&p->shard, node, p->arena, operands));
     ons_prepare prepare = {
         .operands = operands,
         .threads = options->threads,
@@ -98,9 +25,9 @@ static ons_status *prepare_node(ons_program *p, ons_node_id id, const ons_progra
     };
     const ons_kernel *kernel = NULL;
     ons_status *status = ons_backend_prepare(p->backend, &prepare, &kernel);
-    p->prepared[id] = (prepared){kernel, prepare.state, prepare.destroy, prepare.implementation};
+    p->prepared[id] = (prepared){kernel, prepare.state, prepare.destroy, prepare.implementation, operands};
     p->scratch[id] = prepare.scratch_bytes;
-    if (prepare.scratch_bytes > 0) p->scratch[id] += scratch_slack(p);
+    if (prepare.scratch_bytes > 0) p->scratch[id] += ons_program_scratch_slack(p);
     bool short_of_memory = ons_status_get_code(status) == ONS_OUT_OF_MEMORY;
     return short_of_memory ? ons_status_at(status, "node '%s' (%s)", node->name, node->op->name) : status;
 }
@@ -119,6 +46,28 @@ static ons_status *note_places(ons_program *p, const ons_program_options *option
         if (options->rings != NULL && options->rings[id] > 0) p->rings[buffer] = options->rings[id];
         if (value->kind == ONS_PARAMETER && value->pair != ONS_NONE && p->versions > 1) p->versioned[buffer] = true;
     }
+    return NULL;
+}
+
+/* What a node of a micro-batch makes, and scratch memory, dies. What comes from elsewhere, or is made once for all
+ * micro-batches, is not looked after. */
+static bool dies(const ons_program *p, ons_buffer_id id) {
+    const ons_buffer *buffer = &p->liveness.buffers[id];
+    bool made = buffer->owner == ONS_NONE || ons_program_makes(p, buffer->owner);
+    return made && !buffer->persistent && p->rings[id] == 0 && buffer->last < p->execution_order.count &&
+           buffer->first >= ons_execution_order_first(&p->execution_order);
+}
+
+static ons_status *note_deaths(ons_program *p) {
+    uint32_t count = 0;
+    ONS_NEW(p->dying, p->arena, p->liveness.buffer_count + 1);
+    ONS_NEW(p->dying_at, p->arena, p->execution_order.count + 2);
+    for (uint32_t position = 0; position < p->execution_order.count; ++position) {
+        p->dying_at[position] = count;
+        for (uint32_t id = 0; id < p->liveness.buffer_count; ++id)
+            if (p->liveness.buffers[id].last == position && dies(p, id)) p->dying[count++] = id;
+    }
+    p->dying_at[p->execution_order.count] = count;
     return NULL;
 }
 
@@ -176,6 +125,7 @@ static ons_status *prepare_all(ons_program *p, const ons_program_options *option
     };
     ONS_TRY(ons_liveness_find(&lifetimes, p->arena, &p->liveness));
     ONS_TRY(note_places(p, options));
+    if (ONS_POISONS && !p->discrete_memory) ONS_TRY(note_deaths(p));
     if (p->halves != NULL)
         return ons_half_layout_make(p->graph, p->halves, &p->execution_order, &p->liveness, p->arena, &p->own,
                                     &p->layout);
@@ -205,6 +155,7 @@ ons_status *ons_program_prepare(const ons_graph *graph, const ons_registry *regi
     p->shard = options->shard;
     p->halves = options->halves;
     p->half = options->half;
+    p->receives = options->arrives != NULL;
     ons_status *status = prepare_all(p, options);
     if (status != NULL) {
         ons_program_free(p);
@@ -247,37 +198,6 @@ bool ons_program_is_versioned(const ons_program *p, ons_value_id value) {
 
 int64_t ons_program_held_elements(const ons_program *p, ons_value_id value) {
     return p->held_elements == NULL ? -1 : p->held_elements[value];
-}
-
-static const ons_turn first_turn = {0};
-
-static void *address_of_buffer(const ons_program *p, ons_buffer_id id, const ons_turn *turn, bool fresh) {
-    if (id == ONS_NONE) return NULL;
-    const place *at = &p->places[id];
-    switch (at->kind) {
-    case PLACE_BY_SLOT:
-    case PLACE_IN_RING: return at->first + at->stride * (turn->micro_batch % at->count);
-    case PLACE_BY_VERSION: return at->first + at->stride * (fresh ? turn->fresh_version : turn->version);
-    default: return at->first;
-    }
-}
-
-/* What takes a weight's place is written where the next version is. */
-static void *address_of_value(const ons_program *p, ons_value_id value, const ons_turn *turn) {
-    if (value == ONS_NONE) return NULL;
-    const ons_value *v = ons_graph_value(p->graph, value);
-    return address_of_buffer(p, p->liveness.buffer_of_value[value], turn,
-                             v->pair != ONS_NONE && v->producer != ONS_NONE);
-}
-
-void *ons_program_address(const ons_program *p, ons_value_id value, const ons_turn *turn) {
-    return address_of_value(p, value, turn != NULL ? turn : &first_turn);
-}
-
-double ons_program_scalar(const ons_program *p, ons_value_id value, const ons_turn *turn) {
-    const void *address = ons_program_address(p, value, turn);
-    bool wide = ons_graph_value(p->graph, value)->type.dtype == ONS_FLOAT64;
-    return wide ? *(const double *)address : (double)*(const float *)address;
 }
 
 const char *ons_program_implementation(const ons_program *p, ons_node_id node) {
@@ -329,28 +249,13 @@ static bool moves(const ons_program *p, ons_value_id value) {
     return buffer != ONS_NONE && p->places[buffer].kind != PLACE_FIXED;
 }
 
-static void move_to_slice(const ons_program *p, const ons_node *update, launch *l) {
-    for (uint32_t i = 0; i < update->input_count; ++i)
-        if (l->inputs[i] != NULL)
-            l->inputs[i] = (const char *)l->inputs[i] + ons_update_shard_input_offset(&p->shard, p->graph, update, i);
-    for (uint32_t i = 0; i < update->output_count; ++i)
-        if (l->outputs[i] != NULL)
-            l->outputs[i] = (char *)l->outputs[i] + ons_update_shard_output_offset(&p->shard, p->graph, update, i);
-}
-
-static void resolve_addresses(const ons_program *p, launch *l, const ons_turn *turn) {
-    const ons_node *node = ons_graph_node(p->graph, l->node);
-    for (uint32_t i = 0; i < node->input_count; ++i) l->inputs[i] = address_of_value(p, node->inputs[i], turn);
-    for (uint32_t i = 0; i < node->output_count; ++i) l->outputs[i] = address_of_value(p, node->outputs[i], turn);
-    l->scratch = align_scratch(p, address_of_buffer(p, p->liveness.scratch_of_node[l->node], turn, false));
-    if (is_divided(p, node)) move_to_slice(p, node, l);
-}
-
-static ons_status *add_launch(ons_program *p, ons_node_id id) {
+static ons_status *add_launch(ons_program *p, uint32_t position) {
+    ons_node_id id = p->execution_order.nodes[position];
     const ons_node *node = ons_graph_node(p->graph, id);
     launch *l = &p->launches[p->launch_count++];
     *l = (launch){.kernel = p->prepared[id].kernel,
                   .node = id,
+                  .position = position,
                   .node_key = ons_graph_node_key(p->graph, id),
                   .state = p->prepared[id].state,
                   .end = p->launch_count};
@@ -364,7 +269,7 @@ static ons_status *add_launch(ons_program *p, ons_node_id id) {
     for (uint32_t i = 0; i < node->output_count; ++i) l->moves = l->moves || moves(p, node->outputs[i]);
     ons_buffer_id scratch = p->liveness.scratch_of_node[id];
     l->moves = l->moves || (scratch != ONS_NONE && p->places[scratch].kind != PLACE_FIXED);
-    resolve_addresses(p, l, &first_turn);
+    ons_program_resolve(p, l, NULL);
     return NULL;
 }
 
@@ -431,85 +336,10 @@ ons_status *ons_program_place(ons_program *p, void *const *persistent, void *tra
         p->places[id] = place_of(p, id, persistent, transient);
     p->launch_count = 0;
     for (uint32_t position = 0; position < p->execution_order.count; ++position) {
-        ons_node_id id = p->execution_order.nodes[position];
         p->launch_at[position] = p->launch_count;
-        if (ons_program_runs(p, id)) ONS_TRY(add_launch(p, id));
+        if (ons_program_runs(p, p->execution_order.nodes[position])) ONS_TRY(add_launch(p, position));
     }
     p->launch_at[p->execution_order.count] = p->launch_count;
     ONS_NEW(p->launch_group, p->arena, ONS_LAUNCH_GROUP_MOST);
     return join_all(p);
-}
-
-static int64_t now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
-
-/* Replicas that share a page for faults have the same nodes. */
-static uint64_t fault_key(const launch *l, uint32_t finder) { return l->node_key + finder * 0x9e3779b97f4a7c15u; }
-
-static ons_launch arguments_of(const ons_program *p, launch *l, const ons_run *run) {
-    if (l->moves) resolve_addresses(p, l, run->turn != NULL ? run->turn : &first_turn);
-    return (ons_launch){
-        .inputs = l->inputs,
-        .outputs = l->outputs,
-        .scratch = l->scratch,
-        .state = l->state,
-        .step = p->discrete_memory ? NULL : run->step,
-        .fault = p->discrete_memory ? run->device_fault : &run->fault->fault,
-        .node_key = fault_key(l, run->finder),
-        .stream = run->stream,
-        .device_step = run->step,
-        .replicas = run->replicas,
-    };
-}
-
-static void observe(const ons_program *p, uint32_t first, uint32_t count, const ons_run *run, int64_t start) {
-    int64_t end = now();
-    double all = 0, before = 0;
-    for (uint32_t i = first; i < first + count; ++i) all += p->launches[i].touched;
-    for (uint32_t i = 0; i < count; ++i) {
-        double from = all > 0 ? before / all : (double)i / count;
-        before += p->launches[first + i].touched;
-        double to = i + 1 == count ? 1 : all > 0 ? before / all : (i + 1.0) / count;
-        const ons_observed observed = {p->launches[first + i].node, start, end, i, from, to};
-        run->observer(run->context, &observed);
-    }
-}
-
-void ons_program_run_positions(ons_program *p, uint32_t first, uint32_t end, const ons_run *run) {
-    ons_program_fault *fault = run->fault;
-    for (uint32_t i = p->launch_at[first], next; i < p->launch_at[end]; i = next) {
-        launch *l = &p->launches[i];
-        next = l->end < p->launch_at[end] ? l->end : p->launch_at[end];
-        int64_t start = run->observer == NULL ? 0 : now();
-        if (next == i + 1) {
-            const ons_launch arguments = arguments_of(p, l, run);
-            l->kernel->run(&arguments);
-        } else {
-            for (uint32_t k = i; k < next; ++k) p->launch_group[k - i] = arguments_of(p, &p->launches[k], run);
-            l->kernel->run_several(p->launch_group, next - i);
-        }
-        if (run->observer != NULL) observe(p, i, next - i, run, start);
-        if (fault != NULL && fault->fault.problem != NULL) {
-            fault->node = l->node;
-            return;
-        }
-    }
-}
-
-void ons_program_run(ons_program *p, ons_part part, const ons_run *run) {
-    ons_program_run_positions(p, ons_execution_order_begin(&p->execution_order, part), p->execution_order.end[part],
-                              run);
-}
-
-ons_node_id ons_program_find_fault(const ons_program *p, const ons_fault *fault, uint32_t finder) {
-    for (uint32_t i = 0; i < p->launch_count; ++i)
-        if (fault_key(&p->launches[i], finder) == fault->node_key) return p->launches[i].node;
-    return ONS_NONE;
-}
-
-const char *ons_program_fault_node(const ons_program *p, const ons_program_fault *fault) {
-    return fault->node == ONS_NONE ? "(not known)" : ons_graph_node(p->graph, fault->node)->name;
 }

@@ -54,7 +54,7 @@ static ons_status *check_forms(const ons_operator *op) {
     REQUIRE(op->forms.patterns != NULL, "no pattern list; write ONS_NO_PATTERNS");
     for (const ons_pattern *pattern = op->forms.patterns; pattern->form != NULL; ++pattern)
         REQUIRE(pattern->replace != NULL, "pattern '%s' has no replacement", pattern->form);
-    REQUIRE(!(op->roles.traits & ONS_TRAIT_EXPANDS) || op->forms.mode != NULL, "it expands by no function");
+    REQUIRE(!(op->roles.traits & ONS_TRAIT_EXPANDS) || op->forms.decompose != NULL, "it expands by no function");
     REQUIRE(op->layout.policy != ONS_LAYOUT_CHOOSES || op->layout.choose != NULL, "a layout is chosen by no function");
     return NULL;
 }
@@ -84,7 +84,7 @@ ons_status *ons_check_descriptor(const ons_operator *op, const ons_case *cases) 
                 op->arity.outputs_max > 0,
             "impossible arity");
     REQUIRE(op->infer != NULL && op->cost != NULL, "no shape inference or no cost");
-    const uint32_t gone = ONS_TRAIT_CONTROL_FLOW | ONS_TRAIT_LOOP | ONS_TRAIT_SCAN | ONS_TRAIT_LISTS |
+    const uint32_t gone = ONS_TRAIT_CONTROL_FLOW | ONS_TRAIT_LOOP | ONS_TRAIT_SCAN | ONS_TRAIT_SEQUENCES |
                           ONS_TRAIT_CONSTANT | ONS_TRAIT_GRADIENT;
     REQUIRE(op->reference != NULL || (op->roles.traits & gone) != 0, "no reference");
     ONS_TRY(check_attributes(op));

@@ -7,7 +7,7 @@
 #include "graph/evaluate.h"
 #include "graph/operands.h"
 #include "graph/passes/autograd.h"
-#include "graph/passes/bind.h"
+#include "graph/passes/replacement.h"
 #include "tests/kernels/harness.h"
 
 typedef struct trial {
@@ -37,14 +37,14 @@ static ons_status *expand(trial *t) {
     ons_operands operands = f->operands; /* as binding gives them: with all outputs that inference makes */
     ONS_NEW(operands.outputs, f->arena, operands.output_count + 1);
     ONS_TRY(ons_operands_infer(&operands));
-    ons_mode_change change = {.builder = &builder,
-                              .operands = &operands,
-                              .inputs = ons_graph_node(f->graph, f->node)->inputs,
-                              .outputs = t->expanded,
-                              .outputs_used = used};
-    ONS_TRY(f->op->forms.mode(&change));
+    ons_replacement replacement = {.builder = &builder,
+                                   .operands = &operands,
+                                   .inputs = ons_graph_node(f->graph, f->node)->inputs,
+                                   .outputs = t->expanded,
+                                   .outputs_used = used};
+    ONS_TRY(f->op->forms.decompose(&replacement));
     ONS_TRY(ons_builder_finish(&builder));
-    ONS_CHECK(change.replaced, ONS_DEFECT, "it was not replaced");
+    ONS_CHECK(replacement.replaced, ONS_DEFECT, "it was not replaced");
     for (uint32_t i = 0; i < t->outputs; ++i) {
         if (!ons_has_output(&f->operands, i)) continue;
         char left[ONS_TYPE_TEXT], right[ONS_TYPE_TEXT];

@@ -15,6 +15,7 @@
 
 #include "device/device.h"
 #include "graph/passes/autograd.h"
+#include "graph/passes/bind.h"
 #include "graph/passes/fuse.h"
 #include "kernels/registry.h"
 #include "onnx_import/import.h"

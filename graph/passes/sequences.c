@@ -1,5 +1,5 @@
-/* Lists of tensors, which exist while a graph is bound and are gone when it is: a value of theirs is the number of a
- * list of bound values. */
+/* ONNX's sequences, which exist while a graph is bound and are gone when it is: a value that stands for one is its
+ * number among the binder's. */
 #include <string.h>
 
 #include "graph/passes/binder.h"
@@ -58,7 +58,7 @@ ons_status *ons_bind_unstack(binder *b, const char *name, ons_value_id value, ui
 ons_status *ons_bind_stack(binder *b, const char *name, const ons_value_id *items, uint32_t count, uint32_t axis,
                            ons_value_id *value) {
     ons_value_id *raised;
-    ONS_CHECK(count > 0, ONS_UNSUPPORTED, "node '%s': an empty list cannot be joined to a tensor", name);
+    ONS_CHECK(count > 0, ONS_UNSUPPORTED, "node '%s': an empty sequence cannot be joined to a tensor", name);
     ONS_NEW(raised, b->to->arena, count);
     for (uint32_t i = 0; i < count; ++i) ONS_TRY(reshape(b, name, items[i], axis, true, &raised[i]));
     *value = raised[0];
@@ -67,49 +67,51 @@ ons_status *ons_bind_stack(binder *b, const char *name, const ons_value_id *item
                           value);
 }
 
-/* ------------------------------------------------------------------------------------------- for mode functions */
+/* ------------------------------------------------------------------------------------------- for replacements */
 
-ons_status *ons_mode_list(const ons_mode_change *m, uint32_t input, const ons_value_id **items, uint32_t *count) {
+ons_status *ons_replacement_sequence(const ons_replacement *m, uint32_t input, const ons_value_id **items,
+                                     uint32_t *count) {
     ons_value_id id = input < m->operands->input_count ? m->inputs[input] : (ons_value_id)ONS_NONE;
-    ONS_CHECK(ons_bind_is_list(id), ONS_INVALID_MODEL, "node '%s' (%s): input %u is not a list of tensors",
+    ONS_CHECK(ons_bind_is_sequence(id), ONS_INVALID_MODEL, "node '%s' (%s): input %u is not a sequence of tensors",
               m->operands->name, m->operands->op->name, input);
-    const value_list *list = &m->binder->lists.items[id & 0x7fffffffu];
-    *items = list->items;
-    *count = list->count;
+    const value_sequence *sequence = &m->binder->sequences.items[id & 0x7fffffffu];
+    *items = sequence->items;
+    *count = sequence->count;
     return NULL;
 }
 
-ons_status *ons_mode_set_list(ons_mode_change *m, const ons_value_id *items, uint32_t count) {
+ons_status *ons_replace_by_sequence(ons_replacement *m, const ons_value_id *items, uint32_t count) {
     binder *b = m->binder;
     ons_value_id *copy;
     for (uint32_t i = 0; i < count; ++i)
-        ONS_CHECK(items[i] != ONS_NONE && !ons_bind_is_list(items[i]), ONS_INVALID_MODEL,
-                  "node '%s' (%s): element %u of a list is not a tensor", m->operands->name, m->operands->op->name, i);
+        ONS_CHECK(items[i] != ONS_NONE && !ons_bind_is_sequence(items[i]), ONS_INVALID_MODEL,
+                  "node '%s' (%s): element %u of a sequence is not a tensor", m->operands->name, m->operands->op->name,
+                  i);
     ONS_NEW(copy, b->to->arena, count + 1);
     if (count > 0) memcpy(copy, items, count * sizeof *copy);
-    ONS_PUSH(&b->lists, (value_list){copy, count});
-    m->outputs[0] = 0x80000000u | (ons_value_id)(b->lists.count - 1);
+    ONS_PUSH(&b->sequences, (value_sequence){copy, count});
+    m->outputs[0] = 0x80000000u | (ons_value_id)(b->sequences.count - 1);
     m->replaced = true;
     return NULL;
 }
 
-ons_status *ons_mode_build(ons_mode_change *m, const ons_operator *op, ons_inputs inputs, ons_settings settings,
-                           ons_value_id *result) {
+ons_status *ons_replacement_build(ons_replacement *m, const ons_operator *op, ons_inputs inputs, ons_settings settings,
+                                  ons_value_id *result) {
     if (m->binder != NULL) return ons_bind_build(m->binder, op, m->name, inputs, settings, result);
     *result = ons_build(m->builder, op, inputs, settings); /* nobody binds: the form alone is wanted */
     return NULL;
 }
 
-ons_status *ons_mode_set(ons_mode_change *m, const ons_operator *op, ons_inputs inputs, ons_settings settings) {
+ons_status *ons_replace_by(ons_replacement *m, const ons_operator *op, ons_inputs inputs, ons_settings settings) {
     m->replaced = true;
-    return ons_mode_build(m, op, inputs, settings, &m->outputs[0]);
+    return ons_replacement_build(m, op, inputs, settings, &m->outputs[0]);
 }
 
-ons_status *ons_mode_unstack(ons_mode_change *m, ons_value_id value, uint32_t axis, ons_value_id *items) {
+ons_status *ons_replacement_unstack(ons_replacement *m, ons_value_id value, uint32_t axis, ons_value_id *items) {
     return ons_bind_unstack(m->binder, m->name, value, axis, items);
 }
 
-ons_status *ons_mode_stack(ons_mode_change *m, const ons_value_id *items, uint32_t count, uint32_t axis,
-                           ons_value_id *result) {
+ons_status *ons_replacement_stack(ons_replacement *m, const ons_value_id *items, uint32_t count, uint32_t axis,
+                                  ons_value_id *result) {
     return ons_bind_stack(m->binder, m->name, items, count, axis, result);
 }

@@ -1,0 +1,217 @@
+#include <assert.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "runtime/program/launch_check.h"
+#include "runtime/program/poison.h"
+#include "runtime/program/program_state.h"
+
+/* ---------------------------------------------------------------------------------------------------------- addresses
+ */
+
+static const ons_turn first_turn = {0};
+
+static void *address_of_buffer(const ons_program *p, ons_buffer_id id, const ons_turn *turn, bool fresh) {
+    if (id == ONS_NONE) return NULL;
+    const place *at = &p->places[id];
+    switch (at->kind) {
+    case PLACE_BY_SLOT:
+    case PLACE_IN_RING: return at->first + at->stride * (turn->micro_batch % at->count);
+    case PLACE_BY_VERSION: return at->first + at->stride * (fresh ? turn->fresh_version : turn->version);
+    default: return at->first;
+    }
+}
+
+/* What takes a weight's place is written where the next version is. */
+static void *address_of_value(const ons_program *p, ons_value_id value, const ons_turn *turn) {
+    if (value == ONS_NONE) return NULL;
+    const ons_value *v = ons_graph_value(p->graph, value);
+    return address_of_buffer(p, p->liveness.buffer_of_value[value], turn,
+                             v->pair != ONS_NONE && v->producer != ONS_NONE);
+}
+
+/* Whoever asks for the place of what no node makes is about to write it. */
+void *ons_program_address(const ons_program *p, ons_value_id value, const ons_turn *turn) {
+    void *address = address_of_value(p, value, turn != NULL ? turn : &first_turn);
+    if (p->dying != NULL && address != NULL && !ons_program_makes(p, value))
+        ons_unpoison(address, p->liveness.buffers[p->liveness.buffer_of_value[value]].bytes);
+    return address;
+}
+
+double ons_program_scalar(const ons_program *p, ons_value_id value, const ons_turn *turn) {
+    const void *address = ons_program_address(p, value, turn);
+    bool wide = ons_graph_value(p->graph, value)->type.dtype == ONS_FLOAT64;
+    return wide ? *(const double *)address : (double)*(const float *)address;
+}
+
+static void *align_scratch(const ons_program *p, void *scratch) {
+    uintptr_t alignment = (uintptr_t)p->backend->scratch_alignment, past = (uintptr_t)scratch % alignment;
+    return past != 0 ? (char *)scratch + (alignment - past) : scratch;
+}
+
+static void move_to_slice(const ons_program *p, const ons_node *update, launch *l) {
+    for (uint32_t i = 0; i < update->input_count; ++i)
+        if (l->inputs[i] != NULL)
+            l->inputs[i] = (const char *)l->inputs[i] + ons_update_shard_input_offset(&p->shard, p->graph, update, i);
+    for (uint32_t i = 0; i < update->output_count; ++i)
+        if (l->outputs[i] != NULL)
+            l->outputs[i] = (char *)l->outputs[i] + ons_update_shard_output_offset(&p->shard, p->graph, update, i);
+}
+
+void ons_program_resolve(const ons_program *p, launch *l, const ons_turn *turn) {
+    if (turn == NULL) turn = &first_turn;
+    const ons_node *node = ons_graph_node(p->graph, l->node);
+    for (uint32_t i = 0; i < node->input_count; ++i) l->inputs[i] = address_of_value(p, node->inputs[i], turn);
+    for (uint32_t i = 0; i < node->output_count; ++i) l->outputs[i] = address_of_value(p, node->outputs[i], turn);
+    l->scratch = align_scratch(p, address_of_buffer(p, p->liveness.scratch_of_node[l->node], turn, false));
+    if (ons_program_divides(p, node)) move_to_slice(p, node, l);
+}
+
+static int64_t now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+/* Replicas that share a page for faults have the same nodes. */
+static uint64_t fault_key(const launch *l, uint32_t finder) { return l->node_key + finder * 0x9e3779b97f4a7c15u; }
+
+static ons_launch arguments_of(const ons_program *p, launch *l, const ons_run *run) {
+    if (l->moves) ons_program_resolve(p, l, run->turn);
+    return (ons_launch){
+        .inputs = l->inputs,
+        .outputs = l->outputs,
+        .scratch = l->scratch,
+        .state = l->state,
+        .step = p->discrete_memory ? NULL : run->step,
+        .fault = p->discrete_memory ? run->device_fault : &run->fault->fault,
+        .node_key = fault_key(l, run->finder),
+        .stream = run->stream,
+        .device_step = run->step,
+        .replicas = run->replicas,
+    };
+}
+
+static void observe(const ons_program *p, uint32_t first, uint32_t count, const ons_run *run, int64_t start) {
+    int64_t end = now();
+    double all = 0, before = 0;
+    for (uint32_t i = first; i < first + count; ++i) all += p->launches[i].touched;
+    for (uint32_t i = 0; i < count; ++i) {
+        double from = all > 0 ? before / all : (double)i / count;
+        before += p->launches[first + i].touched;
+        double to = i + 1 == count ? 1 : all > 0 ? before / all : (i + 1.0) / count;
+        const ons_observed observed = {p->launches[first + i].node, start, end, i, from, to};
+        run->observer(run->context, &observed);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------------- checks
+ */
+
+#ifndef NDEBUG
+static bool keeps_promises(const ons_program *p, const launch *l, const ons_launch *arguments) {
+    const ons_node *node = ons_graph_node(p->graph, l->node);
+    const char *broken = ons_launch_broken_promise(
+        &(ons_launch_promise){
+            .graph = p->graph,
+            .node = node,
+            .operands = p->prepared[l->node].operands,
+            .scratch_bytes = p->scratch[l->node] - (p->scratch[l->node] > 0 ? ons_program_scratch_slack(p) : 0),
+            .scratch_alignment = p->backend->scratch_alignment,
+            .sliced = ons_program_divides(p, node),
+        },
+        arguments);
+    if (broken != NULL) fprintf(stderr, "node '%s' (%s): %s\n", node->name, node->op->name, broken);
+    return broken == NULL;
+}
+#endif
+
+static void revive(const ons_program *p, ons_buffer_id id, const ons_turn *turn) {
+    if (id == ONS_NONE || p->liveness.buffers[id].persistent) return;
+    void *address = address_of_buffer(p, id, turn, false);
+    ons_unpoison(address, p->liveness.buffers[id].bytes);
+    if (p->halves == NULL) ons_poison_tail(address, p->liveness.buffers[id].bytes);
+}
+
+/* What a launch writes holds something from here on. */
+static void revive_written(const ons_program *p, const launch *l, const ons_turn *turn) {
+    const ons_node *node = ons_graph_node(p->graph, l->node);
+    for (uint32_t i = 0; i < node->output_count; ++i)
+        if (node->outputs[i] != ONS_NONE) revive(p, p->liveness.buffer_of_value[node->outputs[i]], turn);
+    revive(p, p->liveness.scratch_of_node[l->node], turn);
+}
+
+/* Whether a message may be coming there. */
+static bool may_arrive(const ons_program *p, const char *first, int64_t bytes) {
+    for (ons_value_id id = 0; p->receives && id < p->graph->values.count; ++id) {
+        ons_buffer_id buffer = p->liveness.buffer_of_value[id];
+        if (buffer == ONS_NONE || ons_program_makes(p, id)) continue;
+        const place *at = &p->places[buffer];
+        if (first < at->first + at->stride * (at->count - 1) + p->liveness.buffers[buffer].bytes &&
+            at->first < first + bytes)
+            return true;
+    }
+    return p->whole != NULL && may_arrive(p->whole, first, bytes);
+}
+
+/* What dies at positions [first, end). */
+static void bury(const ons_program *p, uint32_t first, uint32_t end, const ons_run *run) {
+    const ons_turn *turn = run->turn != NULL ? run->turn : &first_turn;
+    for (uint32_t i = p->dying_at[first]; i < p->dying_at[end]; ++i) {
+        if (p->halves != NULL && !p->own[p->dying[i]]) continue;
+        int64_t bytes = p->liveness.buffers[p->dying[i]].bytes;
+        char *address = address_of_buffer(p, p->dying[i], turn, false);
+        if (!may_arrive(p, address, bytes)) ons_poison(address, bytes);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------------ running
+ */
+
+static ons_launch begin_launch(const ons_program *p, launch *l, const ons_run *run) {
+    ons_launch arguments = arguments_of(p, l, run);
+    assert(keeps_promises(p, l, &arguments));
+    if (p->dying != NULL) revive_written(p, l, run->turn != NULL ? run->turn : &first_turn);
+    return arguments;
+}
+
+void ons_program_run_positions(ons_program *p, uint32_t first, uint32_t end, const ons_run *run) {
+    ons_program_fault *fault = run->fault;
+    uint32_t buried = first;
+    for (uint32_t i = p->launch_at[first], next; i < p->launch_at[end]; i = next) {
+        launch *l = &p->launches[i];
+        next = l->end < p->launch_at[end] ? l->end : p->launch_at[end];
+        int64_t start = run->observer == NULL ? 0 : now();
+        if (next == i + 1) {
+            const ons_launch arguments = begin_launch(p, l, run);
+            l->kernel->run(&arguments);
+        } else {
+            for (uint32_t k = i; k < next; ++k) p->launch_group[k - i] = begin_launch(p, &p->launches[k], run);
+            l->kernel->run_several(p->launch_group, next - i);
+        }
+        if (run->observer != NULL) observe(p, i, next - i, run, start);
+        if (fault != NULL && fault->fault.problem != NULL) {
+            fault->node = l->node;
+            return;
+        }
+        if (p->dying == NULL) continue;
+        uint32_t done = next < p->launch_count && next < p->launch_at[end] ? p->launches[next].position : end;
+        bury(p, buried, done, run);
+        buried = done;
+    }
+}
+
+void ons_program_run(ons_program *p, ons_part part, const ons_run *run) {
+    ons_program_run_positions(p, ons_execution_order_begin(&p->execution_order, part), p->execution_order.end[part],
+                              run);
+}
+
+ons_node_id ons_program_find_fault(const ons_program *p, const ons_fault *fault, uint32_t finder) {
+    for (uint32_t i = 0; i < p->launch_count; ++i)
+        if (fault_key(&p->launches[i], finder) == fault->node_key) return p->launches[i].node;
+    return ONS_NONE;
+}
+
+const char *ons_program_fault_node(const ons_program *p, const ons_program_fault *fault) {
+    return fault->node == ONS_NONE ? "(not known)" : ons_graph_node(p->graph, fault->node)->name;
+}
