@@ -11,7 +11,7 @@
 #include "base/nearest.h"
 #include "base/status.h"
 
-enum { KEY_FIRST = 1000, KEY_NEGATIVE = 10000, KEY_END = 20000, HELP_BYTES = 512 };
+enum { KEY_FIRST = 1000, KEY_NEGATIVE = 10000, KEY_END = 20000, HELP_BYTES = 1024 };
 
 typedef struct parsing {
     const ons_subcommand *subcommand;
