@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/environment.h"
 #include "base/hash.h"
 #include "engine/class_weights.h"
 #include "engine/own_rates.h"
@@ -229,10 +230,7 @@ static ons_status *choose_outputs(assembly *a) {
 }
 
 /* ONSTAGE_FUSED=off, for comparison: each elementwise operator by its own kernel. */
-static bool joins_elementwise(void) {
-    const char *wish = getenv("ONSTAGE_FUSED");
-    return wish == NULL || strcmp(wish, "off") != 0;
-}
+static bool joins_elementwise(void) { return !ons_environment_is_off(ONS_ENV_ONSTAGE_FUSED); }
 
 /* Of a GPU: convolutions on them are fast with channels last alone. In full float32 they are not used, and graphs keep
  * ONNX's order. */

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/environment.h"
 #include "graph/operands.h"
 #include "graph/shared_buffers.h"
 #include "graph/sharing.h"
@@ -122,10 +123,7 @@ static ons_status *note_places(ons_program *p, const ons_program_options *option
     return NULL;
 }
 
-static bool wants_launch_groups(void) {
-    const char *wish = getenv("ONSTAGE_CUDA_TOGETHER");
-    return wish == NULL || strcmp(wish, "off") != 0;
-}
+static bool wants_launch_groups(void) { return !ons_environment_is_off(ONS_ENV_ONSTAGE_CUDA_TOGETHER); }
 
 /* ------------------------------------------------------------------------------------------------------------ halves
  */
