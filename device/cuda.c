@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/environment.h"
 #include "device/cuda_memory.h"
 #include "device/device_kind.h"
 
@@ -115,10 +116,11 @@ static ons_status *cuda_status(cudaError_t error, const char *what) {
  * has no use for NCCL. Asked of the driver's files and the environment, since any call of CUDA's would come too late
  * for the setting. Under mpirun there may be GPUs on other machines. */
 static bool may_have_several(void) {
-    static const char *const launched[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK", "SLURM_PROCID"};
+    static const ons_variable launched[] = {ONS_ENV_OMPI_COMM_WORLD_SIZE, ONS_ENV_PMI_SIZE, ONS_ENV_PMIX_RANK,
+                                            ONS_ENV_SLURM_PROCID};
     for (size_t i = 0; i < sizeof launched / sizeof launched[0]; ++i)
-        if (getenv(launched[i]) != NULL) return true;
-    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
+        if (ons_environment(launched[i]) != NULL) return true;
+    const char *visible = ons_environment(ONS_ENV_CUDA_VISIBLE_DEVICES);
     if (visible != NULL) return strchr(visible, ',') != NULL;
     DIR *folder = opendir("/proc/driver/nvidia/gpus");
     if (folder == NULL) return true; /* nobody knows */

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/environment.h"
 #include "base/file.h"
 #include "device/cuda.h"
 #include "device/cuda_architecture.h"
@@ -160,14 +161,8 @@ static void write_image(const char *path, const uint64_t key[2], const void *ima
 
 /* NULL where neither variable says where it is. */
 static char *usual_folder(void) {
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    char *folder = NULL;
-    int length = 0;
-    if (cache != NULL && cache[0] == '/')
-        length = asprintf(&folder, "%s/onstage/kernels", cache);
-    else if (home != NULL && home[0] == '/')
-        length = asprintf(&folder, "%s/.cache/onstage/kernels", home);
-    return length < 0 ? NULL : folder;
+    char *folder;
+    return ons_cache_path("onstage/kernels", &folder) ? folder : NULL; /* without memory it goes without */
 }
 
 /* ---------------------------------------------------------------------------------------------------------- compiling

@@ -240,8 +240,8 @@ static ons_status *assume_probabilities(const ons_model *model, const ons_config
                       ons_arena_format(arena,
                                        "--loss %s is for %s, and node '%s' (%s) makes probabilities: of them it is "
                                        "another loss",
-                                       config->loss, logarithms ? "logarithms of probabilities" : "logits", maker->name,
-                                       maker->op->name),
+                                       config->loss.text, logarithms ? "logarithms of probabilities" : "logits",
+                                       maker->name, maker->op->name),
                       ons_arena_format(arena, "%s--loss-output '%s' takes it of the logits",
                                        logarithms ? "--loss cross_entropy " : "",
                                        ons_graph_value(graph, maker->inputs[0])->name));
@@ -267,7 +267,7 @@ static switched find_switched(const ons_graph *graph) {
 static ons_status *assume_no_effect(const ons_model *model, const ons_config *config, ons_arena *arena,
                                     ons_assumptions *list) {
     switched found = find_switched(model->graph);
-    if (strcmp(config->batchnorm, "train") == 0 && !found.normalises)
+    if (config->batchnorm.value == ONS_AS_TRAINING && !found.normalises)
         ONS_TRY(ons_assume(list, "--batchnorm train changes nothing: no node of the model normalises by the batch",
                            "leave it out; where an exporter has folded BatchNorm, " EXPORT_PLAIN));
     if (config->sync_batchnorm && !found.normalises)
@@ -275,8 +275,8 @@ static ons_status *assume_no_effect(const ons_model *model, const ons_config *co
                            "--sync-batchnorm normalises nothing, since no node of the model does so by the batch, and "
                            "yet leaves out what is left of an epoch's samples",
                            "leave it out"));
-    bool asked = strcmp(config->dropout, "graph") != 0 && strcmp(config->dropout, "off") != 0;
-    if (!asked || found.drops) return NULL;
+    ons_word as_usual;
+    if (ons_word_find(ons_dropout_words, config->dropout, &as_usual) || found.drops) return NULL;
     return ons_assume(
         list, ons_arena_format(arena, "--dropout %s changes nothing: no node of the model drops", config->dropout),
         "leave it out, or export the model in train(): eval() leaves Dropout out");

@@ -1,7 +1,10 @@
 #include "engine/config.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +14,8 @@
 
 typedef enum option_kind {
     KIND_TEXT,
+    KIND_NAME, /* a text that is one of the option's words */
+    KIND_WORD, /* an ons_word, likewise */
     KIND_PAIRS,
     KIND_COUNT,    /* an integer ≥ 0 */
     KIND_POSITIVE, /* an integer ≥ 1 */
@@ -24,6 +29,7 @@ typedef enum option_kind {
 typedef struct option_place {
     option_kind kind;
     size_t offset;
+    ons_words *words; /* NULL: of none that are known */
 } option_place;
 
 enum { /* of subcommands that read an option, in options.inc */
@@ -46,21 +52,69 @@ enum { /* of subcommands that read an option, in options.inc */
      .group = GROUP,                                                                                                   \
      .repeatable = KIND == KIND_PAIRS || KIND == KIND_TRAIN || KIND == KIND_FREEZE || KIND == KIND_UNTIE,              \
      .commands = COMMANDS},
-static const ons_option options[] = {
+#define CHOICE(GROUP, NAME, ARGUMENT, DEFAULT, KIND, FIELD, COMMANDS, WORDS, HELP)                                     \
+    OPTION(GROUP, NAME, ARGUMENT, DEFAULT, KIND, FIELD, COMMANDS, HELP)
+static ons_option options[] = {
 #include "engine/options.inc"
     {.name = NULL},
 };
 #undef OPTION
+#undef CHOICE
 
-#define OPTION(GROUP, NAME, ARGUMENT, DEFAULT, KIND, FIELD, COMMANDS, HELP) {KIND, offsetof(ons_config, FIELD)},
+#define OPTION(GROUP, NAME, ARGUMENT, DEFAULT, KIND, FIELD, COMMANDS, HELP) {KIND, offsetof(ons_config, FIELD), NULL},
+#define CHOICE(GROUP, NAME, ARGUMENT, DEFAULT, KIND, FIELD, COMMANDS, WORDS, HELP)                                     \
+    {KIND, offsetof(ons_config, FIELD), WORDS},
 static const option_place places[] = {
 #include "engine/options.inc"
 };
 #undef OPTION
+#undef CHOICE
 
 _Static_assert(sizeof places / sizeof places[0] <= sizeof((ons_config *)0)->given, "config.h: more of `given`");
 
-const ons_option *ons_options(void) { return options; }
+/* -------------------------------------------------------------------------------------------------------------- words
+ */
+
+/* Texts with lists of words in them, one behind the other. */
+static char composed[8192];
+static size_t composed_bytes;
+
+/* The text with the words in the place of {}, or as it is where it has none. */
+static const char *compose(const char *text, ons_words *words, const char *between) {
+    const char *place = text == NULL ? NULL : strstr(text, "{}");
+    if (place == NULL) return text;
+    char list[512], *result = composed + composed_bytes;
+    size_t left = sizeof composed - composed_bytes;
+    ons_words_print(words, between, list, sizeof list);
+    snprintf(result, left, "%.*s%s%s", (int)(place - text), text, list, place + 2);
+    size_t length = strlen(result) + 1;
+    assert(length < left);
+    composed_bytes += length;
+    return result;
+}
+
+static void compose_all(void) {
+    for (size_t i = 0; options[i].name != NULL; ++i) {
+        options[i].argument = compose(options[i].argument, places[i].words, "|");
+        options[i].help = compose(options[i].help, places[i].words, ", ");
+    }
+}
+
+const ons_option *ons_options(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, compose_all);
+    return options;
+}
+
+const char *ons_option_word(const ons_option *option, size_t index, const char **meaning) {
+    for (size_t i = 0; option != NULL && option->name != NULL && options[i].name != NULL; ++i) {
+        if (strcmp(options[i].name, option->name) != 0 || places[i].words == NULL) continue;
+        ons_word word = places[i].words(index);
+        if (meaning != NULL) *meaning = word.text == NULL ? NULL : word.meaning;
+        return word.text;
+    }
+    return NULL;
+}
 
 ons_status *ons_config_new(ons_config **result) {
     ONS_GIVEN(result, "config");
@@ -199,6 +253,9 @@ static ons_status *parse_pair(ons_config *config, const ons_option *option, cons
 static ons_status *set_option(ons_config *config, size_t index, const char *value) {
     const ons_option *option = &options[index];
     void *field = (char *)config + places[index].offset;
+    ons_word word = {0};
+    if (places[index].kind == KIND_NAME || places[index].kind == KIND_WORD)
+        ONS_TRY(ons_word_choose(places[index].words, option->name, value, &word));
     char *copy = ons_arena_copy_text(config->arena, value);
     if (copy == NULL) return ons_status_out_of_memory();
     const char *before = option->repeatable && config->given[index] ? config->texts[index] : NULL;
@@ -207,6 +264,8 @@ static ons_status *set_option(ons_config *config, size_t index, const char *valu
     config->given[index] = true;
     switch (places[index].kind) {
     case KIND_TEXT: *(const char **)field = copy; return NULL;
+    case KIND_NAME: *(const char **)field = copy; return NULL;
+    case KIND_WORD: *(ons_word *)field = word; return NULL;
     case KIND_PAIRS: return parse_pair(config, option, value, field);
     case KIND_COUNT: return parse_integer(option->name, value, 0, field);
     case KIND_POSITIVE: return parse_integer(option->name, value, 1, field);
@@ -235,11 +294,16 @@ const char *ons_config_text(const ons_config *config, size_t option) {
     return config->texts[option] == NULL ? "" : config->texts[option];
 }
 
+static const char *text_at(option_kind kind, const void *field) {
+    if (kind == KIND_WORD) return ((const ons_word *)field)->text;
+    return kind == KIND_TEXT || kind == KIND_NAME ? *(const char *const *)field : NULL;
+}
+
 const char *ons_config_get(const ons_config *config, const char *option) {
     if (config == NULL || option == NULL) return NULL;
     for (size_t i = 0; options[i].name != NULL; ++i)
-        if (strcmp(options[i].name, option) == 0 && places[i].kind == KIND_TEXT)
-            return *(const char *const *)((const char *)config + places[i].offset);
+        if (strcmp(options[i].name, option) == 0)
+            return text_at(places[i].kind, (const char *)config + places[i].offset);
     return NULL;
 }
 

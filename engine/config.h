@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/vector.h"
+#include "engine/config_words.h"
 #include "graph/passes/loss.h"
 #include "graph/passes/replacement.h"
 #include "graph/passes/update.h"
@@ -57,14 +58,16 @@ struct ons_config {
     ONS_VECTOR(const char *) untie;
     ONS_VECTOR(ons_choice) choices;
     int64_t batch, micro_batches;
-    const char *batchnorm, *dropout;
+    ons_word batchnorm;
+    const char *dropout;
     bool strict;
     /* loss */
-    const char *loss, *loss_output, *metric, *class_weights;
+    ons_word loss, metric; /* no text: not given */
+    const char *loss_output, *class_weights;
     const char *after; /* a pass */
     ons_number class_axis, ignore_index, delta, label_smoothing;
     /* optimiser */
-    const char *optimizer, *lr_schedule;
+    ons_word optimizer, lr_schedule;
     ons_pairs lr_of;
     ons_number lr, momentum, beta1, beta2, alpha, eps, weight_decay, clip_norm;
     bool nesterov;
@@ -75,7 +78,8 @@ struct ons_config {
     int64_t replicas;
     bool shard_optimizer, sync_batchnorm;
     ons_number loss_scale;
-    const char *memory, *device, *precision, *pipeline, *partition, *memory_strategy, *transport, *plan;
+    const char *memory, *device, *pipeline, *partition, *memory_strategy, *plan;
+    ons_word precision, transport;
     const char *slices;             /* a number, or auto */
     const char *schedule;           /* a file */
     const ons_generator *generator; /* of the plan or schedule that is followed; NULL: `pipeline` names it */
@@ -91,7 +95,8 @@ struct ons_config {
     bool cache;
     bool links; /* are measured, and no model */
     /* results */
-    const char *out, *export_form, *checkpoint;
+    const char *out, *checkpoint;
+    ons_word export_form;
     int64_t checkpoint_every, val_every, early_stop;
     bool resume, best;
     /* watching */
@@ -124,14 +129,13 @@ ons_status *ons_config_mode(const ons_config *config, bool training, ons_mode *m
 ons_status *ons_config_memory(const ons_config *config, int64_t *bytes);         /* 0: no cap */
 ons_status *ons_config_disk_bandwidth(const ons_config *config, int64_t *bytes); /* a second; 0: not given */
 ons_status *ons_config_threads(const ons_config *config, int *threads);
-ons_status *ons_config_schedule(const ons_config *config, ons_rate_schedule *schedule);
+ons_rate_schedule ons_config_schedule(const ons_config *config);
 /* Whether somebody reads the norms of gradients. */
 bool ons_config_logs_norms(const ons_config *config);
 double ons_config_base_rate(const ons_config *config);
 /* --device-profile, or this machine's; with --device cuda an H200's. */
 const char *ons_config_device_profile(const ons_config *config);
-/* --precision; fails where there is none of that name. */
-ons_status *ons_config_precision(const ons_config *config, ons_precision *precision);
+ons_precision ons_config_precision(const ons_config *config);
 /* What nodes that may compute in less than float32 compute in; ONS_FLOAT32: nothing does. */
 ons_dtype ons_config_low_type(const ons_config *config);
 /* Whether a GPU may round what products of float32 read. */
@@ -156,11 +160,11 @@ static inline uint32_t ons_config_update_owners(const ons_config *config) {
 bool ons_config_is_asynchronous(const ons_config *config);
 /* --device cuda */
 bool ons_config_uses_cuda(const ons_config *config);
-/* Fails where an option with a fixed set of words has another one. The other choices are found in their lists by the
- * functions above. */
-ons_status *ons_config_check_words(const ons_config *config);
 /* Fails where one replica is to do what takes several. */
 ons_status *ons_config_check_replicas(const ons_config *config);
+/* Loads before any other use of the device what would make others wait later (ons_device_kind.load_early), where
+ * devices may exchange messages. */
+void ons_config_load_early(const ons_config *config);
 /* What this version cannot do is refused here (stages, devices, precisions). */
 ons_status *ons_config_check_supported(const ons_config *config);
 

@@ -18,53 +18,36 @@ static ons_status *check_class_options(const ons_config *config, const ons_loss_
     ONS_CHECK(loss->label_smoothing >= 0 && loss->label_smoothing < 1, ONS_INVALID_ARGUMENT,
               "--label-smoothing %g does not lie in [0, 1)", loss->label_smoothing);
     ONS_CHECK(loss->label_smoothing == 0 || loss->role == ONS_ROLE_CROSS_ENTROPY, ONS_INVALID_ARGUMENT,
-              "--label-smoothing is for --loss cross_entropy; --loss %s has no labels to smooth", config->loss);
+              "--label-smoothing is for --loss cross_entropy; --loss %s has no labels to smooth", config->loss.text);
     ONS_CHECK(config->class_weights == NULL || ons_loss_counts_classes(loss->role), ONS_INVALID_ARGUMENT,
-              "--class-weights is for --loss cross_entropy and nll; --loss %s has no classes", config->loss);
+              "--class-weights is for --loss cross_entropy and nll; --loss %s has no classes", config->loss.text);
     return NULL;
 }
 
 ons_status *ons_config_loss(const ons_config *config, ons_loss_options *loss) {
-    static const struct {
-        const char *name;
-        ons_role role;
-    } names[] = {
-        {"cross_entropy", ONS_ROLE_CROSS_ENTROPY},
-        {"nll", ONS_ROLE_NEGATIVE_LOG_LIKELIHOOD},
-        {"mse", ONS_ROLE_SQUARED_ERROR},
-        {"l1", ONS_ROLE_ABSOLUTE_ERROR},
-        {"huber", ONS_ROLE_HUBER},
-        {"bce_with_logits", ONS_ROLE_BINARY_CROSS_ENTROPY},
-        {"graph", ONS_ROLE_SAMPLE_MEAN},
-    };
     *loss = (ons_loss_options){
+        .role = (ons_role)config->loss.value,
         .output = config->loss_output,
         .class_axis = config->class_axis.given ? (int64_t)config->class_axis.value : ONS_CLASS_AXIS_AUTO,
         .ignore_index = (int64_t)config->ignore_index.value,
         .delta = config->delta.value,
         .label_smoothing = config->label_smoothing.value,
     };
-    ONS_CHECK(config->loss != NULL, ONS_INVALID_ARGUMENT,
-              "--loss is needed: cross_entropy, nll, mse, l1, huber, bce_with_logits or graph");
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i)
-        if (strcmp(config->loss, names[i].name) == 0) {
-            loss->role = names[i].role;
-            return check_class_options(config, loss);
-        }
-    return ons_status_new(ONS_INVALID_ARGUMENT,
-                          "--loss: '%s' is not one of cross_entropy, nll, mse, l1, huber, bce_with_logits, graph",
-                          config->loss);
+    if (config->loss.text != NULL) return check_class_options(config, loss);
+    char all[256];
+    ons_words_print(ons_loss_words, ", ", all, sizeof all);
+    return ons_status_new(ONS_INVALID_ARGUMENT, "--loss is needed, one of %s", all);
 }
 
 const char *ons_config_loss_name(const ons_config *config, const ons_type *judged) {
-    if (config->loss != NULL) return config->loss;
+    if (config->loss.text != NULL) return config->loss.text;
     if (ons_shape_elements(&judged->shape) == 1) return "graph";
     return judged->shape.rank > 1 ? "cross_entropy" : "mse";
 }
 
 ons_status *ons_config_loss_or_usual(const ons_config *config, const ons_type *judged, ons_loss_options *loss) {
     ons_config usual = *config;
-    usual.loss = ons_config_loss_name(config, judged);
+    ONS_TRY(ons_word_choose(ons_loss_words, "loss", ons_config_loss_name(config, judged), &usual.loss));
     return ons_config_loss(&usual, loss);
 }
 
@@ -74,31 +57,33 @@ bool ons_config_logs_norms(const ons_config *config) {
     return config->log_json != NULL || config->tensorboard != NULL || config->log_grad_norms;
 }
 
-double ons_config_base_rate(const ons_config *config) {
-    bool larger = strcmp(config->optimizer, "adagrad") == 0 || strcmp(config->optimizer, "rmsprop") == 0;
-    return number_or(&config->lr, larger ? 1e-2 : 1e-3);
+/* Where nothing is said, as torch.optim has it. */
+typedef struct usual_numbers {
+    ons_role role;
+    double lr, eps, weight_decay;
+} usual_numbers;
+
+static const usual_numbers *find_usual(const ons_config *config) {
+    static const usual_numbers all[] = {
+        {ONS_ROLE_ADAMW, 1e-3, 1e-8, 1e-2}, {ONS_ROLE_ADAM, 1e-3, 1e-8, 0},    {ONS_ROLE_SGD, 1e-3, 1e-8, 0},
+        {ONS_ROLE_ADAGRAD, 1e-2, 1e-10, 0}, {ONS_ROLE_RMSPROP, 1e-2, 1e-8, 0},
+    };
+    size_t i = 0;
+    while (all[i].role != (ons_role)config->optimizer.value) ++i; /* every one of the list is there */
+    return &all[i];
 }
 
+double ons_config_base_rate(const ons_config *config) { return number_or(&config->lr, find_usual(config)->lr); }
+
 ons_status *ons_config_optimizer(const ons_config *config, ons_optimizer_options *optimizer) {
-    static const struct {
-        const char *name;
-        ons_role role;
-    } names[] = {
-        {"sgd", ONS_ROLE_SGD},         {"adam", ONS_ROLE_ADAM},       {"adamw", ONS_ROLE_ADAMW},
-        {"adagrad", ONS_ROLE_ADAGRAD}, {"rmsprop", ONS_ROLE_RMSPROP},
-    };
-    *optimizer = (ons_optimizer_options){.role = ONS_NO_ROLE};
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i)
-        if (strcmp(config->optimizer, names[i].name) == 0) optimizer->role = names[i].role;
-    ONS_CHECK(optimizer->role != ONS_NO_ROLE, ONS_INVALID_ARGUMENT,
-              "--optimizer: '%s' is not one of sgd, adam, adamw, adagrad, rmsprop", config->optimizer);
+    *optimizer = (ons_optimizer_options){.role = (ons_role)config->optimizer.value};
     optimizer->momentum = config->momentum.value;
     optimizer->nesterov = config->nesterov;
     optimizer->beta1 = config->beta1.value;
     optimizer->beta2 = config->beta2.value;
     optimizer->alpha = config->alpha.value;
-    optimizer->eps = number_or(&config->eps, optimizer->role == ONS_ROLE_ADAGRAD ? 1e-10 : 1e-8);
-    optimizer->weight_decay = number_or(&config->weight_decay, optimizer->role == ONS_ROLE_ADAMW ? 1e-2 : 0);
+    optimizer->eps = number_or(&config->eps, find_usual(config)->eps);
+    optimizer->weight_decay = number_or(&config->weight_decay, find_usual(config)->weight_decay);
     optimizer->clip_norm = config->clip_norm.value;
     optimizer->first_scale = config->loss_scale.value;
     ONS_CHECK(optimizer->first_scale >= 0x1p-24 && optimizer->first_scale <= 0x1p100, ONS_INVALID_ARGUMENT,
@@ -117,15 +102,13 @@ ons_status *ons_config_optimizer(const ons_config *config, ons_optimizer_options
 
 ons_status *ons_config_mode(const ons_config *config, bool training, ons_mode *mode) {
     *mode = (ons_mode){.training = training, .replicas = config->sync_batchnorm ? (uint32_t)config->replicas : 0};
-    const char *batchnorm = config->batchnorm, *dropout = config->dropout;
-    mode->batchnorm = strcmp(batchnorm, "train") == 0  ? ONS_AS_TRAINING
-                      : strcmp(batchnorm, "eval") == 0 ? ONS_AS_INFERENCE
-                                                       : ONS_AS_GRAPH;
-    ONS_CHECK(mode->batchnorm != ONS_AS_GRAPH || strcmp(batchnorm, "graph") == 0, ONS_INVALID_ARGUMENT,
-              "--batchnorm: '%s' is not one of graph, train, eval", batchnorm);
-    if (strcmp(dropout, "graph") == 0) return NULL;
-    mode->dropout = ONS_AS_INFERENCE;
-    if (strcmp(dropout, "off") == 0) return NULL;
+    mode->batchnorm = (ons_as_exported)config->batchnorm.value;
+    const char *dropout = config->dropout;
+    ons_word word;
+    if (ons_word_find(ons_dropout_words, dropout, &word)) {
+        mode->dropout = (ons_as_exported)word.value;
+        return NULL;
+    }
     ons_number ratio = {0};
     ons_status *status = ons_config_parse_number("dropout", dropout, &ratio);
     if (status != NULL || ratio.value < 0 || ratio.value >= 1) {
@@ -185,16 +168,7 @@ ons_status *ons_config_threads(const ons_config *config, int *threads) {
     return NULL;
 }
 
-ons_status *ons_config_schedule(const ons_config *config, ons_rate_schedule *schedule) {
-    static const char *const names[] = {"constant", "linear", "cosine"};
-    for (int i = 0; i < 3; ++i)
-        if (strcmp(config->lr_schedule, names[i]) == 0) {
-            *schedule = (ons_rate_schedule)i;
-            return NULL;
-        }
-    return ons_status_new(ONS_INVALID_ARGUMENT, "--lr-schedule: '%s' is not one of constant, linear, cosine",
-                          config->lr_schedule);
-}
+ons_rate_schedule ons_config_schedule(const ons_config *config) { return (ons_rate_schedule)config->lr_schedule.value; }
 
 bool ons_config_chooses_schedule(const ons_config *config) {
     return config->generator == NULL && strcmp(config->pipeline, ons_any_schedule) == 0;
@@ -221,7 +195,7 @@ ons_status *ons_config_pipeline(const ons_config *config, ons_pipeline *pipeline
                                .stages = (uint32_t)config->stages,
                                .devices = (uint32_t)config->devices,
                                .replicas = (uint32_t)config->replicas};
-    return pipeline->generator != NULL ? NULL : ons_generator_parse(config->pipeline, &pipeline->generator);
+    return NULL;
 }
 
 int64_t ons_config_devices(const ons_config *config) {
@@ -234,30 +208,26 @@ bool ons_config_is_asynchronous(const ons_config *config) {
     return g != NULL && g->asynchronous;
 }
 
-bool ons_config_uses_cuda(const ons_config *config) { return strcmp(config->device, "cuda") == 0; }
+bool ons_config_uses_cuda(const ons_config *config) {
+    return strcmp(config->device, "cuda") == 0; /* its device kind may be a test's own */
+}
 
 const char *ons_config_device_profile(const ons_config *config) {
     if (config->device_profile != NULL) return config->device_profile;
     return ons_config_uses_cuda(config) ? "h200-141gb" : "cpu";
 }
 
-ons_status *ons_config_precision(const ons_config *config, ons_precision *precision) {
-    for (int i = 0; i < ONS_PRECISION_COUNT; ++i)
-        if (strcmp(config->precision, ons_precision_name((ons_precision)i)) == 0) {
-            *precision = (ons_precision)i;
-            return NULL;
-        }
-    return ons_status_new(ONS_INVALID_ARGUMENT, "--precision: '%s' is not one of fp32, tf32, bf16, fp16",
-                          config->precision);
-}
+ons_precision ons_config_precision(const ons_config *config) { return (ons_precision)config->precision.value; }
 
 ons_dtype ons_config_low_type(const ons_config *config) {
-    return strcmp(config->precision, "bf16") == 0   ? ONS_BFLOAT16
-           : strcmp(config->precision, "fp16") == 0 ? ONS_FLOAT16
-                                                    : ONS_FLOAT32;
+    switch (ons_config_precision(config)) {
+    case ONS_PRECISION_BF16: return ONS_BFLOAT16;
+    case ONS_PRECISION_FP16: return ONS_FLOAT16;
+    default: return ONS_FLOAT32;
+    }
 }
 
-bool ons_config_takes_tf32(const ons_config *config) { return strcmp(config->precision, "tf32") == 0; }
+bool ons_config_takes_tf32(const ons_config *config) { return ons_config_precision(config) == ONS_PRECISION_TF32; }
 
 enum { STAGES_MOST = 65536, REPLICAS_MOST = 1024 };
 
@@ -271,6 +241,14 @@ ons_status *ons_config_check_replicas(const ons_config *config) {
     return NULL;
 }
 
+void ons_config_load_early(const ons_config *config) {
+    bool said = config->transport.value != ONS_TRANSPORT_AUTO;
+    bool several = config->stages > 1 || config->replicas > 1 || config->plan != NULL || said;
+    if (!several || config->transport.value == ONS_TRANSPORT_LOCAL) return;
+    for (const ons_device_kind *const *kind = ons_device_kinds; *kind != NULL; ++kind)
+        if (strcmp((*kind)->name, config->device) == 0 && (*kind)->load_early != NULL) (*kind)->load_early();
+}
+
 ons_status *ons_config_check_supported(const ons_config *config) {
     ONS_CHECK(config->stages <= STAGES_MOST, ONS_INVALID_ARGUMENT,
               "--stages %" PRId64 ": more than %d are not possible", config->stages, STAGES_MOST);
@@ -280,31 +258,25 @@ ons_status *ons_config_check_supported(const ons_config *config) {
               "--sync-batchnorm: GPUs' kernels do not meet those of other replicas; leave it out (each replica then "
               "normalises its own micro-batches), or train with --device cpu");
     if (config->plan == NULL) ONS_TRY(ons_config_check_replicas(config)); /* a plan has its own number */
-    ONS_TRY(ons_config_check_words(config));
     ONS_CHECK(config->plan != NULL || !ons_device_list_is_given(config), ONS_UNSUPPORTED,
               "--device-profile %s: training plans for devices that are alike; make the plan with onstage plan, and "
               "train with --plan",
               config->device_profile);
     uint32_t slices;
     ONS_TRY(ons_config_slices(config, &slices));
-    bool several =
-        config->stages > 1 || config->replicas > 1 || config->plan != NULL || strcmp(config->transport, "auto") != 0;
     const ons_device_kind *kind;
     ONS_TRY(ons_device_kind_find(config->device, &kind));
-    if (kind->load_early != NULL && several && strcmp(config->transport, "local") != 0) kind->load_early();
     ONS_TRY(kind->check());
-    ons_precision precision;
-    ONS_TRY(ons_config_precision(config, &precision));
-    ONS_CHECK(strcmp(config->transport, "nccl") != 0 || ons_config_uses_cuda(config), ONS_INVALID_ARGUMENT,
+    ONS_CHECK(config->transport.value != ONS_TRANSPORT_NCCL || ons_config_uses_cuda(config), ONS_INVALID_ARGUMENT,
               "--transport nccl: NCCL carries messages between GPUs; give --device cuda, or leave --transport out");
-    ONS_CHECK(strcmp(config->transport, "mpi") != 0 || !ons_config_uses_cuda(config), ONS_UNSUPPORTED,
+    ONS_CHECK(config->transport.value != ONS_TRANSPORT_MPI || !ons_config_uses_cuda(config), ONS_UNSUPPORTED,
               "--device cuda --transport mpi: messages between the GPUs of several processes go by NCCL; give "
               "--transport nccl, or leave it out");
     bool asynchronous = ons_config_is_asynchronous(config);
     ONS_CHECK(!asynchronous || config->clip_norm.value == 0, ONS_UNSUPPORTED,
               "--clip-norm: an asynchronous pipeline has no moment at which all gradients are there; leave it out, or "
               "take --pipeline 1f1b");
-    ONS_CHECK(!asynchronous || precision != ONS_PRECISION_FP16, ONS_UNSUPPORTED,
+    ONS_CHECK(!asynchronous || ons_config_precision(config) != ONS_PRECISION_FP16, ONS_UNSUPPORTED,
               "--precision fp16: an asynchronous pipeline has no moment at which all gradients are there, by which the "
               "loss's scale could be found; take bf16, or --pipeline 1f1b");
     ONS_CHECK(!asynchronous || !config->log_grad_norms, ONS_UNSUPPORTED,

@@ -1,13 +1,13 @@
 /* --slices: how many micro-batches' forward parts are in two halves. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "engine/config.h"
 
 static ons_status *read_count(const char *text, uint32_t *count) {
     ons_number number;
     *count = ONS_SLICES_AUTO;
-    if (strcmp(text, "auto") == 0) return NULL;
+    ons_word word;
+    if (ons_word_find(ons_slices_words, text, &word)) return NULL;
     ONS_TRY(ons_config_parse_number("slices", text, &number));
     ONS_CHECK(number.value >= 0 && number.value < 65536 && number.value == (uint32_t)number.value, ONS_INVALID_ARGUMENT,
               "--slices: '%s' is neither a number of micro-batches nor auto", text);

@@ -53,8 +53,7 @@ ons_status *ons_device_list_first(const ons_config *config, ons_arena *arena, co
  */
 
 static ons_status *load_kind(const ons_config *config, const char *name, ons_arena *arena, ons_device_profile *kind) {
-    ons_precision precision;
-    ONS_TRY(ons_config_precision(config, &precision));
+    ons_precision precision = ons_config_precision(config);
     ONS_TRY(ons_device_profile_load(name, arena, kind));
     bool known = precision != ONS_PRECISION_FP32 && kind->matrix_flops_of[precision] > 0;
     return known ? ons_device_profile_use(kind, precision) : NULL;

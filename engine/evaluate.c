@@ -86,6 +86,7 @@ static ons_status *take_checkpoint(evaluation *e) {
 }
 
 static ons_status *prepare(evaluation *e) {
+    ons_config_load_early(e->config);
     ONS_TRY(ons_config_check_supported(e->config));
     int threads;
     int64_t cap;
@@ -172,7 +173,7 @@ static ons_status *close_outputs(evaluation *e, ons_status *status) {
 }
 
 static ons_status *run(evaluation *e, ons_progress *progress, void *context, ons_evaluation *result) {
-    ONS_CHECK(e->config->target == NULL || e->config->loss != NULL, ONS_INVALID_ARGUMENT,
+    ONS_CHECK(e->config->target == NULL || e->config->loss.text != NULL, ONS_INVALID_ARGUMENT,
               "--target needs a --loss that compares outputs with it");
     ONS_TRY(ons_check_results(e->model, e->config));
     ONS_TRY(prepare(e));
@@ -186,7 +187,7 @@ static ons_status *run(evaluation *e, ons_progress *progress, void *context, ons
     int64_t start = ons_trace_now();
     if (status == NULL) status = ons_evaluator_run(&options, &found);
     ONS_TRY(close_outputs(e, status));
-    ONS_CHECK(e->config->metric == NULL || !isnan(found.accuracy), ONS_INVALID_ARGUMENT,
+    ONS_CHECK(e->config->metric.text == NULL || !isnan(found.accuracy), ONS_INVALID_ARGUMENT,
               "--metric accuracy needs class targets: give --target and --loss cross_entropy or nll");
     *result = (ons_evaluation){(int64_t)found.samples, found.loss, found.accuracy,
                                (double)(ons_trace_now() - start) * 1e-9, (int64_t)found.dropped};

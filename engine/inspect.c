@@ -265,10 +265,8 @@ static void write_precision_rows(FILE *out, const ons_precision_table *table, on
 /* What --precision makes of the forward part. `bound` is changed. */
 static ons_status *write_precision(owned_inspection *o, const ons_model *model, const ons_config *config,
                                    ons_graph **bound) {
-    ons_precision unused;
     ons_precision_table table;
     size_t size;
-    ONS_TRY(ons_config_precision(config, &unused));
     ons_dtype low = ons_config_low_type(config);
     if (low == ONS_FLOAT32) return NULL;
     ONS_TRY(ons_fuse(bound, model->registry));

@@ -21,15 +21,7 @@ static void observe(void *context, const char *pass, double seconds, const ons_g
     if (strcmp(pass, w->after) == 0 && w->status == NULL) w->status = ons_graph_print(graph, &w->graph);
 }
 
-static ons_status *check_name(const char *after) {
-    char names[256] = "";
-    for (size_t i = 0; ons_stage_graph_pass(i) != NULL; ++i) {
-        size_t length = strlen(names);
-        if (strcmp(ons_stage_graph_pass(i), after) == 0) return NULL;
-        snprintf(names + length, sizeof names - length, "%s%s", i == 0 ? "" : ", ", ons_stage_graph_pass(i));
-    }
-    return ons_status_new(ONS_INVALID_ARGUMENT, "--after: there is no pass '%s'; there are %s", after, names);
-}
+static ons_word pass_words(size_t index) { return (ons_word){ons_stage_graph_pass(index), (int)index, NULL}; }
 
 static ons_status *build(const ons_model *model, const ons_config *config, watch *w) {
     ons_batching batching;
@@ -52,7 +44,8 @@ ons_status *ons_inspect_after(const ons_model *model, const ons_config *config, 
     watch w = {.after = config->after};
     size_t size;
     *graph = NULL;
-    ONS_TRY(check_name(config->after));
+    ons_word pass;
+    ONS_TRY(ons_word_choose(pass_words, "after", config->after, &pass));
     w.times = open_memstream(times, &size);
     if (w.times == NULL) return ons_status_out_of_memory();
     ons_status *status = build(model, config, &w), *closed = ons_text_close(w.times, times);

@@ -1,10 +1,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/environment.h"
 #include "include/onstage.h"
 
 void ons_shorten_waits(char *const *arguments) {
-    if (getenv("GOMP_SPINCOUNT") != NULL || getenv("OMP_WAIT_POLICY") != NULL) return;
+    if (ons_environment(ONS_ENV_GOMP_SPINCOUNT) != NULL || ons_environment(ONS_ENV_OMP_WAIT_POLICY) != NULL) return;
     char path[4096];
     ssize_t length = readlink("/proc/self/exe", path, sizeof path - 1);
     if (length <= 0 || setenv("GOMP_SPINCOUNT", "3000", 1) != 0) return;

@@ -68,8 +68,8 @@ ons_status *ons_plan_subject_fill(const ons_model *model, const ons_config *conf
                                   const ons_stage_graph *graph, ons_arena *arena, ons_plan_subject *s) {
     s->model = model->path;
     s->loss = graph->loss_name;
-    s->optimizer = config->optimizer;
-    s->precision = config->precision;
+    s->optimizer = config->optimizer.text;
+    s->precision = config->precision.text;
     s->threads = config->threads;
     if (here && s->libraries == NULL) ONS_TRY(ons_plan_libraries_fill(arena, s));
     if (s->digest == NULL) ONS_TRY(digest_model(model, arena, &s->digest));

@@ -39,7 +39,6 @@ static ons_status *check_schedule(const ons_config *c, const ons_partition_strat
 
 static ons_status *choose_strategies(posing *p) {
     const ons_config *c = p->config;
-    ONS_TRY(ons_config_check_words(c));
     *p->strategy = ons_partition_strategy_find(c->partition);
     ONS_TRY(check_schedule(c, *p->strategy));
     p->problem->memory = ons_memory_strategy_find(c->memory_strategy);
@@ -68,7 +67,7 @@ ons_status *ons_problem_charged_devices(const ons_config *config, const ons_devi
     ONS_TRY(ons_config_threads(config, &threads));
     int64_t here = config->stages_here, all = ons_config_devices(config),
             count = ons_cpu_count(); /* here: on this machine */
-    if (here == 0 && strcmp(config->transport, "mpi") == 0) here = 1;
+    if (here == 0 && config->transport.value == ONS_TRANSPORT_MPI) here = 1;
     if (here == 0 || here == all)
         *devices = (uint32_t)((count + threads - 1) / threads); /* all are here, however many there are */
     else
@@ -85,8 +84,7 @@ static ons_status *choose_host_share(posing *p) {
 
 /* A profile that does not know the precision is taken as it is: on a CPU bfloat16 is no faster than float32. */
 static ons_status *choose_precision(posing *p) {
-    ons_precision precision;
-    ONS_TRY(ons_config_precision(p->config, &precision));
+    ons_precision precision = ons_config_precision(p->config);
     bool known = precision != ONS_PRECISION_FP32 && p->profile->matrix_flops_of[precision] > 0;
     return known ? ons_device_profile_use(p->profile, precision) : NULL;
 }

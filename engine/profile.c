@@ -70,6 +70,7 @@ static ons_status *build(making *m) {
     int64_t cap;
     ons_device *device;
     ons_profile_program_options program;
+    ons_config_load_early(m->config);
     ONS_TRY(ons_config_check_supported(m->config));
     ONS_TRY(ons_check_report(m->model, m->config));
     ONS_TRY(ons_config_threads(m->config, &m->threads));
@@ -328,8 +329,7 @@ static ons_status *describe_device(making *m, const ons_profile_speed *speed) {
                                           m->model->path, m->batching.rows, m->config->repetitions);
     if (fitted == NULL) return ons_status_out_of_memory();
     ONS_TRY(ons_profile_speed_describe(speed, m->device_context, fitted, m->o->arena, &m->o->costs.device, m->notes));
-    ons_precision precision;
-    ONS_TRY(ons_config_precision(m->config, &precision));
+    ons_precision precision = ons_config_precision(m->config);
     if (m->o->costs.device.matrix_flops_of[precision] > 0)
         ONS_TRY(ons_device_profile_use(&m->o->costs.device, precision));
     ons_node_costs *costs = &m->o->costs;

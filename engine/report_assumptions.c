@@ -104,11 +104,11 @@ void ons_report_write_assumptions(const ons_capacity_report *r, FILE *out) {
     write_costs(r, out);
     if (r->planning->model != NULL) {
         item(out, "Loss",
-             config->loss != NULL ? config->loss
-                                  : "not given; the usual one for the type of the output, with targets "
-                                    "of the shape that it asks for");
-        item(out, "Optimiser", config->optimizer);
-        item(out, "Precision", config->precision);
+             config->loss.text != NULL ? config->loss.text
+                                       : "not given; the usual one for the type of the output, with targets "
+                                         "of the shape that it asks for");
+        item(out, "Optimiser", config->optimizer.text);
+        item(out, "Precision", config->precision.text);
     }
     for (size_t i = 0; i < config->dims.count; ++i) {
         fputs("<li><b>Dimension ", out);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/environment.h"
 #include "base/hash.h"
 #include "engine/class_weights.h"
 #include "engine/own_rates.h"
@@ -102,7 +103,7 @@ static ons_status *attach_loss(assembly *a) {
     const ons_stage_graph_options *o = a->o;
     ons_stage_graph *r = a->r;
     ons_loss_options loss;
-    r->loss_name = o->config->loss;
+    r->loss_name = o->config->loss.text;
     if (o->dataset == NULL && r->output_count > 0) {
         r->loss_name = ons_config_loss_name(o->config, &ons_graph_value(r->graph, r->outputs[0])->type);
         ONS_TRY(ons_config_loss_or_usual(o->config, &ons_graph_value(r->graph, r->outputs[0])->type, &loss));
@@ -114,7 +115,7 @@ static ons_status *attach_loss(assembly *a) {
     bool target = o->dataset != NULL && ons_dataset_find(o->dataset, ONS_TARGET_FIELD) != ONS_NO_FIELD;
     if (loss.role != ONS_ROLE_SAMPLE_MEAN) {
         ONS_CHECK(target || o->dataset == NULL, ONS_INVALID_ARGUMENT, "--loss %s needs targets; give --target FILE",
-                  o->config->loss);
+                  o->config->loss.text);
         if (target) loss.target = target_type(o->dataset, o->rows);
     }
     ONS_TRY(ons_attach_loss(r->graph, o->model->registry, &loss, &r->target, &a->loss_part, &r->prediction));
@@ -229,10 +230,7 @@ static ons_status *choose_outputs(assembly *a) {
 }
 
 /* ONSTAGE_FUSED=off, for comparison: each elementwise operator by its own kernel. */
-static bool joins_elementwise(void) {
-    const char *wish = getenv("ONSTAGE_FUSED");
-    return wish == NULL || strcmp(wish, "off") != 0;
-}
+static bool joins_elementwise(void) { return !ons_environment_is_off(ONS_ENV_ONSTAGE_FUSED); }
 
 /* Of a GPU: convolutions on them are fast with channels last alone. In full float32 they are not used, and graphs keep
  * ONNX's order. */
@@ -282,7 +280,7 @@ static ons_status *digest(assembly *a) {
 
 static bool always(const assembly *a) { return true; }
 static bool trains(const assembly *a) { return a->o->training; }
-static bool has_loss(const assembly *a) { return a->o->training || a->o->config->loss != NULL; }
+static bool has_loss(const assembly *a) { return a->o->training || a->o->config->loss.text != NULL; }
 static bool fuses(const assembly *a) { return !a->o->unfused; }
 static bool lowers(const assembly *a) { return ons_config_low_type(a->o->config) != ONS_FLOAT32; }
 static bool joins_products(const assembly *a) { return a->o->for_gpu && !a->o->unfused; }

@@ -250,7 +250,7 @@ ons_status *ons_trainer_get_status(ons_trainer *t, ons_trainer_status *status) {
         .assumption_count = t->assumptions.count,
         .notes = t->notes,
         .out = t->config->out,
-        .training_form = strcmp(t->config->export_form, "same") == 0 && ons_is_in_training_form(t->model->graph),
+        .training_form = t->config->export_form.value == ONS_EXPORT_SAME && ons_is_in_training_form(t->model->graph),
         .checkpoint = t->config->checkpoint,
         .stages = t->config->stages,
         .processes = ons_trainer_processes(t),

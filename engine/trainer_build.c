@@ -188,11 +188,12 @@ static ons_status *check_alike(ons_trainer *t) {
 /* What options say against each other, or against the model, before anything is built. */
 static ons_status *check_options(ons_trainer *t) {
     ONS_TRY(ons_config_follow_schedule(t->config, t->arena));
+    ons_config_load_early(t->config);
     ONS_TRY(ons_config_check_supported(t->config));
     ONS_CHECK(t->config->outputs.count == 0, ONS_INVALID_ARGUMENT,
               "--output: training writes no outputs; `onstage eval` does");
     ONS_TRY(ons_check_results(t->model, t->config));
-    ONS_TRY(ons_config_schedule(t->config, &t->schedule));
+    t->schedule = ons_config_schedule(t->config);
     ONS_TRY(ons_assumptions_find(t->model, t->config, t->arena, &t->assumptions));
     return ons_assumptions_check(t->config, &t->assumptions);
 }

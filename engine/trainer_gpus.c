@@ -50,7 +50,7 @@ static ons_status *choose_among_processes(ons_trainer *t, const ons_device_kind 
 
 ons_status *ons_trainer_choose_gpus(ons_trainer *t) {
     const ons_config *c = t->config;
-    bool wanted = strcmp(c->transport, "nccl") == 0;
+    bool wanted = c->transport.value == ONS_TRANSPORT_NCCL;
     const ons_device_kind *kind;
     int64_t devices = ons_config_devices(c) * c->replicas;
     const char *all = c->replicas > 1 ? " of all replicas" : "";
@@ -65,7 +65,7 @@ ons_status *ons_trainer_choose_gpus(ons_trainer *t) {
               "--transport nccl: NCCL takes one stage a GPU, and there are %d for %" PRId64
               " stages%s; without --transport nccl the stages share one GPU and copy from each other",
               count, devices, all);
-    t->nccl = count >= devices && strcmp(c->transport, "local") != 0;
+    t->nccl = count >= devices && c->transport.value != ONS_TRANSPORT_LOCAL;
     if (!t->nccl) return NULL;
     ONS_TRY_AT(ons_nccl_check(), "%" PRId64 " stages%s on %d GPUs (with --transport local they share the first one)",
                devices, all, count);

@@ -60,7 +60,7 @@ static ons_status *save(ons_trainer *t, const char *path) {
         .changed = names,
         .read = read_weight,
         .context = t,
-        .inference = strcmp(t->config->export_form, "inference") == 0,
+        .inference = t->config->export_form.value == ONS_EXPORT_INFERENCE,
         .registry = t->model->registry,
     };
     ons_status *status = list_changed(t, names, &options.changed_count);

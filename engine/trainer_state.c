@@ -200,7 +200,7 @@ static ons_status *write_with(ons_trainer *t, const named_tensors *list, const o
         .position = (uint64_t)(t->step % t->steps_per_epoch * t->batching.batch),
         .seed = (uint64_t)t->config->seed,
         .threads = (uint32_t)t->threads,
-        .optimizer = t->config->optimizer,
+        .optimizer = t->config->optimizer.text,
         .options_digest = digest,
         .versions = t->libraries,
         .more = more,

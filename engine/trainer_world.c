@@ -149,8 +149,8 @@ ons_status *ons_trainer_open_world(ons_trainer *t) {
     ons_config *c = t->config;
     uint32_t ranks = 1;
     bool launched = ons_mpi_is_launched(&ranks) && ranks > 1;
-    bool among_processes = launched && strcmp(c->transport, "local") != 0;
-    if (strcmp(c->transport, "mpi") == 0 || among_processes) ONS_TRY(open_mpi(t));
+    bool among_processes = launched && c->transport.value != ONS_TRANSPORT_LOCAL;
+    if (c->transport.value == ONS_TRANSPORT_MPI || among_processes) ONS_TRY(open_mpi(t));
     if (c->plan != NULL) ONS_TRY(read_plan(t));
     if (t->remote && c->plan == NULL && c->stages == 1) ONS_TRY(choose_stages(c, world(t)->ranks));
     ONS_TRY(check_ranks(t, ons_config_devices(c)));

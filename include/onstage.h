@@ -127,6 +127,11 @@ typedef struct ons_option {
 /* All options, in the order of the help; the array ends with a NULL name. */
 const ons_option *ons_options(void);
 
+/* The words that an option can be set to, from index 0 on, with what each means (`meaning` may be NULL; so may what it
+ * gets). NULL behind the last, and where there is no list. Options whose `argument` has another word in capitals take
+ * other texts as well. */
+const char *ons_option_word(const ons_option *option, size_t index, const char **meaning);
+
 /* ------------------------------------------------------------------------------------------------------------- models
  */
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/environment.h"
 #include "kernels/backends.h"
 #include "kernels/common/dnnl_versions.h"
 
@@ -56,7 +57,7 @@ static size_t find_wish(const char *wish) {
 static const ons_backend *chosen;
 
 static void choose(void) {
-    size_t wish = find_wish(getenv("ONSTAGE_CPU")), best = 0;
+    size_t wish = find_wish(ons_environment(ONS_ENV_ONSTAGE_CPU)), best = 0;
     for (size_t i = 0; i < VARIANTS && i <= wish; ++i)
         if (variants[i].runs_here()) best = i;
     chosen = variants[best].backend;
@@ -74,7 +75,7 @@ const char *ons_cpu_variant(void) { return ons_backend_find("cpu")->variant; }
 
 ons_status *ons_cpu_variant_check(void) {
     (void)ons_choose_cpu_backend();
-    const char *wish = getenv("ONSTAGE_CPU");
+    const char *wish = ons_environment(ONS_ENV_ONSTAGE_CPU);
     if (wish == NULL || wish[0] == '\0' || find_wish(wish) < VARIANTS) return NULL;
     char names[64] = "";
     for (size_t i = 0; i < VARIANTS; ++i) {

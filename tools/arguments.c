@@ -11,7 +11,7 @@
 #include "base/nearest.h"
 #include "base/status.h"
 
-enum { KEY_FIRST = 1000, KEY_NEGATIVE = 10000, KEY_END = 20000, HELP_BYTES = 512 };
+enum { KEY_FIRST = 1000, KEY_NEGATIVE = 10000, KEY_END = 20000, HELP_BYTES = 1024 };
 
 typedef struct parsing {
     const ons_subcommand *subcommand;
@@ -42,7 +42,11 @@ static const ons_option *find_option(unsigned commands, const char *word, size_t
 
 /* "train, profile, plan" */
 static const char *list_readers(const ons_option *option, char text[static HELP_BYTES]) {
-    static const char *const names[] = {"check", "inspect", "train", "eval", "profile", "plan", "simulate"};
+    static const char *const names[] = {
+#define COMMAND(NAME, SUMMARY) #NAME,
+#include "tools/commands.inc"
+#undef COMMAND
+    };
     text[0] = '\0';
     for (size_t i = 0, used = 0; i < sizeof names / sizeof names[0]; ++i)
         if (option->commands >> i & 1)

@@ -16,19 +16,10 @@ static const struct {
     int (*run)(int argc, char **argv);
     const char *summary;
 } commands[] = {
-    {"check", ons_command_check, "every reason why a model cannot be trained, at once; exit code 0: it can"},
-    {"inspect", ons_command_inspect, "inputs, outputs, weights (trainable or not, and why), operators, sizes"},
-    {"train", ons_command_train, "train a model and write it back"},
-    {"eval", ons_command_eval, "loss, accuracy and outputs of a model over data"},
-    {"profile", ons_command_profile, "how long a training step takes on this machine, node by node"},
-    {"plan", ons_command_plan, "what fits where, how fast, and what would make it fit"},
-    {"simulate", ons_command_simulate, "how a plan goes: time, bubbles, traffic and memory, without running it"},
+#define COMMAND(NAME, SUMMARY) {#NAME, ons_command_##NAME, SUMMARY},
+#include "tools/commands.inc"
+#undef COMMAND
 };
-
-static const char exit_codes[] =
-    "Exit codes: 0 success, 1 wrong arguments, 2 not a valid model, 3 not supported, 4 data that do not fit,\n"
-    "5 a file cannot be read or written, 6 too little memory, 7 the loss is no longer a number,\n"
-    "8 stopped by the user, 9 a defect in onstage.\n";
 
 static void print_help(FILE *out) {
     fputs(
@@ -37,7 +28,7 @@ static void print_help(FILE *out) {
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; ++i)
         fprintf(out, "  %-9s %s\n", commands[i].name, commands[i].summary);
     fprintf(out, "\n`onstage COMMAND --help` shows a command's options, `onstage --version` the version.\n%s",
-            exit_codes);
+            ONS_EXIT_CODES);
 }
 
 static void print_unknown(const char *name) {

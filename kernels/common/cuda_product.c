@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/environment.h"
 #include "graph/arena_layout.h"
 #include "kernels/common/cuda_elementwise.h"
 
@@ -75,10 +76,7 @@ ons_status *ons_cuda_product_plan(ons_prepare *p, const ons_product_form *form, 
 }
 
 /* For comparisons: everything beside products by kernels of ours. */
-static bool is_switched_off(void) {
-    const char *wanted = getenv("ONSTAGE_CUBLASLT_EPILOGUES");
-    return wanted != NULL && strcmp(wanted, "off") == 0;
-}
+static bool is_switched_off(void) { return ons_environment_is_off(ONS_ENV_ONSTAGE_CUBLASLT_EPILOGUES); }
 
 ons_status *ons_cuda_product_plan_or(ons_prepare *p, const ons_product_form *form, ons_cuda_epilogue epilogue,
                                      ons_cuda_epilogue otherwise, ons_cuda_product *product) {

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/environment.h"
 #include "device/cuda.h"
 #include "device/cuda_library.h"
 #include "kernels/common/dnn_cuda.h"
@@ -52,8 +53,7 @@ struct ons_dnn_plan {
  */
 
 static ons_status *load(void) {
-    const char *wanted = getenv("ONSTAGE_CUDNN");
-    ONS_CHECK(wanted == NULL || strcmp(wanted, "off") != 0, ONS_UNSUPPORTED, "ONSTAGE_CUDNN=off");
+    ONS_CHECK(!ons_environment_is_off(ONS_ENV_ONSTAGE_CUDNN), ONS_UNSUPPORTED, "ONSTAGE_CUDNN=off");
     if (dnn.loaded) return NULL;
 #define SYMBOL(NAME) {#NAME, (void **)&dnn.functions.NAME},
     const ons_cuda_symbol symbols[] = {ONS_DNN_FUNCTIONS(SYMBOL){NULL, NULL}};

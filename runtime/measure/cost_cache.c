@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/environment.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/map.h"
@@ -39,16 +40,7 @@ void ons_cost_cache_free(ons_cost_cache *c) {
 }
 
 static ons_status *default_path(char **path) {
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    *path = NULL;
-    int length = 0;
-    if (cache != NULL && cache[0] == '/') /* a relative one is to be ignored, says the convention */
-        length = asprintf(path, "%s/onstage/costs.json", cache);
-    else if (home != NULL && home[0] == '/')
-        length = asprintf(path, "%s/.cache/onstage/costs.json", home);
-    if (length >= 0) return NULL;
-    *path = NULL;
-    return ons_status_out_of_memory();
+    return ons_cache_path("onstage/costs.json", path) ? NULL : ons_status_out_of_memory();
 }
 
 static ons_status *set(ons_cost_cache *c, const char *key, double seconds) {

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/environment.h"
 #include "runtime/log/trace.h"
 #include "runtime/measure/device_clock.h"
 #include "runtime/measure/profiler_state.h"
@@ -94,9 +95,8 @@ static void calibrate(ons_discrete_profiler *f) {
 }
 
 static bool may_record(const ons_profiling *p, const ons_device *device) {
-    const char *wish = getenv("ONSTAGE_CUDA_GRAPHS");
     return p->o->repeats_steps && p->slots == 1 && device->record_begin != NULL &&
-           (wish == NULL || strcmp(wish, "off") != 0);
+           !ons_environment_is_off(ONS_ENV_ONSTAGE_CUDA_GRAPHS);
 }
 
 ons_status *ons_profiler_open_discrete(ons_profiling *p, ons_arena *arena) {

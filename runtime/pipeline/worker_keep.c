@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/environment.h"
 #include "runtime/pipeline/worker_state.h"
 
 /* Data, steps and results pass through places that stay, so all else of a pass is the same each time. */
@@ -20,7 +21,7 @@ const ons_recorded_pass *ons_worker_find_kept(const ons_worker *w, const ons_pip
 }
 
 ons_status *ons_worker_choose_keeping(ons_worker *w) {
-    const char *wish = getenv("ONSTAGE_CUDA_GRAPHS");
+    const char *wish = ons_environment(ONS_ENV_ONSTAGE_CUDA_GRAPHS);
     if (w->device->record_begin == NULL || w->o.trace != NULL) w->keeping = ONS_KEEP_NEVER;
     if (wish == NULL || wish[0] == 0 || w->keeping == ONS_KEEP_NEVER) return NULL;
     bool on = strcmp(wish, "on") == 0;

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/environment.h"
 #include "graph/operands.h"
 #include "graph/shared_buffers.h"
 #include "graph/sharing.h"
@@ -71,10 +72,7 @@ static ons_status *note_deaths(ons_program *p) {
     return NULL;
 }
 
-static bool wants_launch_groups(void) {
-    const char *wish = getenv("ONSTAGE_CUDA_TOGETHER");
-    return wish == NULL || strcmp(wish, "off") != 0;
-}
+static bool wants_launch_groups(void) { return !ons_environment_is_off(ONS_ENV_ONSTAGE_CUDA_TOGETHER); }
 
 /* ------------------------------------------------------------------------------------------------------------ halves
  */

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/environment.h"
 #include "runtime/transport/mpi_world.h"
 
 static ons_mpi_world *world_of(ons_transport *transport) { return (ons_mpi_world *)transport; }
@@ -289,27 +290,27 @@ ons_status *ons_mpi_transport_new(double stall_seconds, ons_transport **transpor
  * launchers
  */
 
-static uint32_t number_of(const char *variable) {
-    const char *text = getenv(variable);
+static uint32_t number_of(ons_variable variable) {
+    const char *text = ons_environment(variable);
     unsigned long number = text == NULL ? 0 : strtoul(text, NULL, 10);
     return number <= UINT32_MAX ? (uint32_t)number : 0;
 }
 
 bool ons_mpi_is_launched(uint32_t *ranks) {
     /* A Slurm batch script has SLURM_PROCID as well; only what srun starts belongs to a numbered step. */
-    bool by_srun = getenv("SLURM_PROCID") != NULL && getenv("SLURM_STEP_ID") != NULL;
-    uint32_t size = number_of("OMPI_COMM_WORLD_SIZE");
-    if (size == 0) size = number_of("PMI_SIZE");
-    if (size == 0 && by_srun) size = number_of("SLURM_STEP_NUM_TASKS");
-    if (size == 0 && by_srun) size = number_of("SLURM_NTASKS");
+    bool by_srun = ons_environment(ONS_ENV_SLURM_PROCID) != NULL && ons_environment(ONS_ENV_SLURM_STEP_ID) != NULL;
+    uint32_t size = number_of(ONS_ENV_OMPI_COMM_WORLD_SIZE);
+    if (size == 0) size = number_of(ONS_ENV_PMI_SIZE);
+    if (size == 0 && by_srun) size = number_of(ONS_ENV_SLURM_STEP_NUM_TASKS);
+    if (size == 0 && by_srun) size = number_of(ONS_ENV_SLURM_NTASKS);
     *ranks = size > 0 ? size : 1;
-    return size > 0 || by_srun || getenv("PMIX_RANK") != NULL;
+    return size > 0 || by_srun || ons_environment(ONS_ENV_PMIX_RANK) != NULL;
 }
 
 uint32_t ons_mpi_local_rank(void) {
-    static const char *const variables[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "PMI_LOCAL_RANK",
-                                            "SLURM_LOCALID"};
+    static const ons_variable variables[] = {ONS_ENV_OMPI_COMM_WORLD_LOCAL_RANK, ONS_ENV_MPI_LOCALRANKID,
+                                             ONS_ENV_PMI_LOCAL_RANK, ONS_ENV_SLURM_LOCALID};
     for (size_t i = 0; i < sizeof variables / sizeof *variables; ++i)
-        if (getenv(variables[i]) != NULL) return number_of(variables[i]);
+        if (ons_environment(variables[i]) != NULL) return number_of(variables[i]);
     return 0;
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks the C sources of this repository.
-#   tools/build/lint.sh           both checks; ends with "N passed, N failed"
+#   tools/build/lint.sh           all checks; ends with "N passed, N failed"
 #   tools/build/lint.sh format    layout only (clang-format)
 #   tools/build/lint.sh tidy      suspicious code only (clang-tidy)
 #   tools/build/lint.sh fix       rewrites the layout in place
@@ -65,6 +65,12 @@ check_tidy() {
     sources '*.c' ':!kernels/*_cases.c' "${without[@]}" | xargs -0 -r -n 1 -P "$(nproc)" bash -c 'tidy_file "$1"' tidy
 }
 
+# Rooms read the environment through base/environment.h alone, whose table the manual page is made from.
+check_environment() {
+    ! git grep -nw 'getenv\|secure_getenv' -- 'device/*.[ch]' 'engine/*.[ch]' 'graph/*.[ch]' 'kernels/*.[ch]' 'onnx_import/*.[ch]' \
+        'planner/*.[ch]' 'runtime/*.[ch]' 'tools/*.[ch]'
+}
+
 passed=0 failed=0
 # Runs check $1, which is called $2 in the report, and counts it.
 count() {
@@ -80,6 +86,7 @@ count() {
 tools/build/packages.sh build test lint
 case "${1:-all}" in
 all)
+    count check_environment "variables of the environment are in base/environment.inc"
     count check_format "layout (clang-format; tools/build/lint.sh fix mends it)"
     count check_tidy "suspicious code (clang-tidy)"
     ;;

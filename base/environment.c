@@ -1,0 +1,30 @@
+#include "base/environment.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const ons_variable_description ons_variables[ONS_VARIABLE_COUNT] = {
+#define VARIABLE(NAME, VALUES, DEFAULT, HELP) {#NAME, VALUES, DEFAULT, HELP},
+#include "base/environment.inc"
+#undef VARIABLE
+};
+
+const char *ons_environment(ons_variable variable) { return getenv(ons_variables[variable].name); }
+
+bool ons_environment_is_off(ons_variable variable) {
+    const char *value = ons_environment(variable);
+    return value != NULL && strcmp(value, "off") == 0;
+}
+
+bool ons_cache_path(const char *path, char **result) {
+    const char *cache = ons_environment(ONS_ENV_XDG_CACHE_HOME), *home = ons_environment(ONS_ENV_HOME);
+    *result = NULL;
+    int length = 0;
+    if (cache != NULL && cache[0] == '/') /* a relative one is to be ignored, says the convention */
+        length = asprintf(result, "%s/%s", cache, path);
+    else if (home != NULL && home[0] == '/')
+        length = asprintf(result, "%s/.cache/%s", home, path);
+    if (length < 0) *result = NULL;
+    return length >= 0;
+}
