@@ -12,8 +12,8 @@
 #include "graph/passes/hasten.h"
 #include "graph/passes/layout.h"
 #include "graph/passes/precision.h"
-#include "kernels/common/product_fusion.h"
 #include "kernels/fused_elementwise/fusion.h"
+#include "kernels/linear/product_fusion.h"
 
 typedef struct assembly {
     const ons_stage_graph_options *o;

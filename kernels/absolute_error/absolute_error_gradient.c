@@ -1,6 +1,6 @@
 /* Gradient of the absolute error: the sign of x - t × cotangent ÷ counted targets; 0 where they are equal, as in
  * PyTorch. */
-#include "kernels/common/pointwise_loss.h"
+#include "kernels/losses/pointwise_loss.h"
 
 /* Difference, sign and product. */
 ONS_POINTWISE_LOSS_GRADIENT_RULES(absolute_error_gradient, 3, (((x > t) - (x < t))))

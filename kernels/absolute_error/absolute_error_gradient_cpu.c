@@ -1,5 +1,5 @@
 /* AbsoluteErrorGradient on the CPU. */
-#include "kernels/common/pointwise_loss.h"
+#include "kernels/losses/pointwise_loss.h"
 
 /* NaN stays NaN. */
 static inline float sign_of(float x) { return x > 0 ? 1.0f : x < 0 ? -1.0f : x * 0.0f; }

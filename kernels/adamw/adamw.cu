@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_optimizer.cuh"
+#include "kernels/optimizers/cuda_optimizer.cuh"
 
 ONS_CUDA_UPDATE(adamw, (ons::update<ons::adam_rule<true>, 2>))
 

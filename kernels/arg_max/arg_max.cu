@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_extreme.cuh"
+#include "kernels/argminmax/cuda_argminmax.cuh"
 
 extern "C" void ons_cuda_run_arg_max(const ons_launch *launch) {
     const ons_cuda_typed *typed = (const ons_cuda_typed *)launch->state;

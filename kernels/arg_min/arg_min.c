@@ -1,5 +1,5 @@
 /* ArgMin: the index of the smallest element along an axis; of several the first, or the last. */
-#include "kernels/common/extreme_index.h"
+#include "kernels/argminmax/argminmax.h"
 
 ONS_EXTREME_INDEX_REFERENCE(arg_min, false)
 

@@ -1,5 +1,5 @@
 /* ArgMin on the CPU. */
-#include "kernels/common/extreme_index.h"
+#include "kernels/argminmax/argminmax.h"
 
 ONS_EXTREME_INDEX_KERNEL(arg_min, <)
 

@@ -1,8 +1,8 @@
 /* Attention on CUDA: what the host works out. */
 #include "kernels/attention/attention.h"
 
-#include "kernels/common/attention.h"
-#include "kernels/common/cuda_attention.h"
+#include "kernels/attention/attention_operands.h"
+#include "kernels/attention/cuda_attention.h"
 
 extern ons_run_function ons_cuda_run_attention;
 

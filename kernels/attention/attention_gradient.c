@@ -11,7 +11,7 @@
 
 #include <math.h>
 
-#include "kernels/common/attention.h"
+#include "kernels/attention/attention_operands.h"
 
 static ons_status *attention_gradient_infer(ons_operands *o) {
     char text[ONS_TYPE_TEXT];

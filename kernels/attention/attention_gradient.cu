@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_attention.cuh"
+#include "kernels/attention/cuda_attention.cuh"
 
 namespace {
 

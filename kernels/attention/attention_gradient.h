@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_ATTENTION_ATTENTION_GRADIENT_H
 #define ONSTAGE_KERNELS_ATTENTION_ATTENTION_GRADIENT_H
 
-#include "kernels/common/attention.h"
+#include "kernels/attention/attention_operands.h"
 
 /* The forward result, given for half types alone: then Σ p dp of a row is Σ dy y, which flash attention wants to begin
  * with. */

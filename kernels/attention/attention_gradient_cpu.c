@@ -5,8 +5,8 @@
 #include <omp.h>
 #include <string.h>
 
-#include "kernels/common/attention.h"
-#include "kernels/common/attention_rows.h"
+#include "kernels/attention/attention_operands.h"
+#include "kernels/attention/attention_rows.h"
 #include "kernels/common/lanes.h"
 
 /* Scratch of a thread: Kᵀ and Vᵀ (size × keys), P and dP (block × keys), rows of `stride` floats. Where keys come

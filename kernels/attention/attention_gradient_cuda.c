@@ -1,8 +1,8 @@
 /* AttentionGradient on CUDA: what the host works out. */
 #include "kernels/attention/attention_gradient.h"
 
-#include "kernels/common/attention.h"
-#include "kernels/common/cuda_attention.h"
+#include "kernels/attention/attention_operands.h"
+#include "kernels/attention/cuda_attention.h"
 
 extern ons_run_function ons_cuda_run_attention_gradient;
 

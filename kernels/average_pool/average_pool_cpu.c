@@ -1,6 +1,6 @@
 /* AveragePool on the CPU. */
-#include "kernels/common/pooling.h"
-#include "kernels/common/pooling_lanes.h"
+#include "kernels/pooling/pooling.h"
+#include "kernels/pooling/pooling_simd.h"
 
 static ons_status *average_pool_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;

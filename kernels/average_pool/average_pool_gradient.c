@@ -1,7 +1,7 @@
 /* The gradient of AveragePool's input: each row collects its share of the windows that hold it. */
 #include <string.h>
 
-#include "kernels/common/pooling.h"
+#include "kernels/pooling/pooling.h"
 
 static ons_status *average_pool_gradient_infer(ons_operands *o) {
     ons_pooling pooling;

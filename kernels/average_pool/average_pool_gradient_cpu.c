@@ -1,5 +1,5 @@
 /* AveragePoolGradient on the CPU. */
-#include "kernels/common/pooling.h"
+#include "kernels/pooling/pooling.h"
 
 static ons_status *average_pool_gradient_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;

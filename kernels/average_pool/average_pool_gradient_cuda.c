@@ -1,6 +1,6 @@
 /* AveragePoolGradient on CUDA: what the host works out. */
-#include "kernels/common/cuda_pooling.h"
-#include "kernels/common/pooling.h"
+#include "kernels/pooling/cuda_pooling.h"
+#include "kernels/pooling/pooling.h"
 
 extern ons_run_function ons_cuda_run_average_pool_gradient;
 

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "kernels/common/batch_statistics.h"
+#include "kernels/normalization/batch_statistics.h"
 
 typedef struct state {
     ons_batch_plan plan;

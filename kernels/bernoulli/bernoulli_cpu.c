@@ -2,7 +2,7 @@
 #include "kernels/bernoulli/bernoulli_node.h"
 
 #include "kernels/common/checks.h"
-#include "kernels/common/random.h"
+#include "kernels/random/random.h"
 
 ons_status *ons_bernoulli_make_state(ons_prepare *p) {
     const ons_operands *o = p->operands;

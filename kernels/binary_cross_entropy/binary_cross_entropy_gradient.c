@@ -1,5 +1,5 @@
 /* Gradient of binary cross entropy with logits: (sigmoid(x) - t) × cotangent ÷ counted targets. */
-#include "kernels/common/pointwise_loss.h"
+#include "kernels/losses/pointwise_loss.h"
 
 /* Exponential, sum, quotient, difference and product. */
 ONS_POINTWISE_LOSS_GRADIENT_RULES(binary_cross_entropy_gradient, 5, (1 / (1 + exp(-x)) - t))

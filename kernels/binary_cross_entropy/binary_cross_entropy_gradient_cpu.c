@@ -1,5 +1,5 @@
 /* BinaryCrossEntropyGradient on the CPU. */
-#include "kernels/common/pointwise_loss.h"
+#include "kernels/losses/pointwise_loss.h"
 
 ONS_POINTWISE_LOSS_GRADIENT_KERNEL(binary_cross_entropy_gradient, (ons_sigmoid(x) - t))
 

@@ -1,6 +1,6 @@
 /* The gradient of Col2Im: blocks of the cotangent, an image, laid out as columns; zeros where they lie in padding.
  * Inputs: the cotangent, then Col2Im's image and block shapes. */
-#include "kernels/common/unfold.h"
+#include "kernels/col2im/unfold.h"
 
 static ons_status *col2im_gradient_infer(ons_operands *o) {
     ons_unfold u;

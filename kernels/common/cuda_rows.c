@@ -2,8 +2,8 @@
 
 #include "kernels/common/checks.h"
 #include "kernels/common/cuda_elementwise.h"
-#include "kernels/common/model_loss.h"
-#include "kernels/common/pointwise_loss.h"
+#include "kernels/losses/model_loss.h"
+#include "kernels/losses/pointwise_loss.h"
 
 ons_status *ons_cuda_softmax_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;

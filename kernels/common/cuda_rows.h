@@ -2,9 +2,9 @@
 #ifndef ONSTAGE_KERNELS_COMMON_CUDA_ROWS_H
 #define ONSTAGE_KERNELS_COMMON_CUDA_ROWS_H
 
-#include "kernels/common/class_loss.h"
-#include "kernels/common/layer_norm.h"
-#include "kernels/common/softmax.h"
+#include "kernels/losses/class_loss.h"
+#include "kernels/normalization/layer_norm.h"
+#include "kernels/softmax/softmax_axis.h"
 
 typedef struct ons_cuda_rows {
     ons_axis_view view;

@@ -1,7 +1,7 @@
 /* Conv on the CPU. */
 #include "kernels/conv/conv.h"
 
-#include "kernels/common/convolution.h"
+#include "kernels/convolution/convolution.h"
 
 /* With no channels going in there is nothing for oneDNN to do, and the result is the bias. */
 typedef struct conv_state {

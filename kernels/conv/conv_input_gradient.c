@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "kernels/common/convolution.h"
+#include "kernels/convolution/convolution.h"
 
 static ons_status *conv_input_gradient_infer(ons_operands *o) {
     ons_convolution c;

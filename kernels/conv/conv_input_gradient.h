@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_CONV_CONV_INPUT_GRADIENT_H
 #define ONSTAGE_KERNELS_CONV_CONV_INPUT_GRADIENT_H
 
-#include "kernels/common/convolution.h"
+#include "kernels/convolution/convolution.h"
 
 enum { INPUT_SHAPE = ONS_CONVOLUTION_GROUP + 1 };
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "kernels/common/convolution.h"
+#include "kernels/convolution/convolution.h"
 
 typedef struct state {
     ons_dnnl primitive; /* first: it is what destroy gets */

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "kernels/common/convolution.h"
+#include "kernels/convolution/convolution.h"
 
 ons_status *ons_conv_weight_gradient_resolve(const ons_operands *o, ons_convolution *c) {
     *c = (ons_convolution){.kind = ONS_CONVOLUTION_WEIGHT_GRADIENT, .bias = ons_has_output(o, 1)};

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "kernels/common/convolution.h"
+#include "kernels/convolution/convolution.h"
 
 /* The bias is added where the primitive has left its result: oneDNN's backward convolutions have none. Nor do they take
  * results that end far behind their last window: these are made without that end, in scratch. */

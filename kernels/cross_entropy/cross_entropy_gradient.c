@@ -3,7 +3,7 @@
  * With weights and smoothed labels see ons_class_slopes_row. */
 #include <math.h>
 
-#include "kernels/common/class_loss.h"
+#include "kernels/losses/class_loss.h"
 
 static void cross_entropy_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                              void *const *outputs) {

@@ -1,5 +1,5 @@
 /* CrossEntropyGradient on the CPU. */
-#include "kernels/common/class_loss.h"
+#include "kernels/losses/class_loss.h"
 
 static void cross_entropy_gradient_run(const ons_launch *launch) {
     const ons_class_loss *loss = launch->state;

@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_running.cuh"
+#include "kernels/cumulative/cuda_cumulative.cuh"
 
 namespace {
 

@@ -1,5 +1,5 @@
 /* CumProd on the CPU. */
-#include "kernels/common/running.h"
+#include "kernels/cumulative/cumulative.h"
 
 static void cum_prod_run(const ons_launch *launch) {
     const ons_running *s = launch->state;

@@ -5,7 +5,7 @@
  * or, where the products leave out the element itself, T_i = dy_{i+1} + x_{i+1} T_{i+1}. */
 #include "kernels/cum_prod/cum_prod_gradient.h"
 
-#include "kernels/common/running.h"
+#include "kernels/cumulative/cumulative.h"
 
 static ons_status *cum_prod_gradient_infer(ons_operands *o) {
     if (!ons_type_equal(&o->inputs[X], &o->inputs[COTANGENT])) return ons_node_error(o, "operand and cotangent differ");

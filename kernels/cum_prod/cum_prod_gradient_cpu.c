@@ -1,7 +1,7 @@
 /* CumProdGradient on the CPU. */
 #include "kernels/cum_prod/cum_prod_gradient.h"
 
-#include "kernels/common/running.h"
+#include "kernels/cumulative/cumulative.h"
 
 /* P into dx on the way there, T on the way back. */
 static void work_block(const ons_running *s, int64_t outer, int64_t first, int64_t width, const float *x,

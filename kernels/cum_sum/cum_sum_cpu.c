@@ -1,5 +1,5 @@
 /* CumSum on the CPU. */
-#include "kernels/common/running.h"
+#include "kernels/cumulative/cumulative.h"
 
 /* Sums in double: a long running sum would lose its digits. Columns of one outer entry run side by side in blocks. */
 static void cum_sum_run(const ons_launch *launch) {

@@ -7,7 +7,7 @@
 #include <oneapi/dnnl/dnnl.h>
 #include <string.h>
 
-#include "kernels/common/deformable.h"
+#include "kernels/deform_conv/deformable.h"
 
 static ons_status *deform_conv_gradient_infer(ons_operands *o) {
     ons_deformable d;

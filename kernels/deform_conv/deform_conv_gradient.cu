@@ -1,5 +1,5 @@
-#include "kernels/common/cuda_deformable.cuh"
 #include "kernels/common/cuda_rows.cuh"
+#include "kernels/deform_conv/cuda_deformable.cuh"
 
 namespace {
 

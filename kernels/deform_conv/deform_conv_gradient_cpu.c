@@ -4,7 +4,7 @@
 #include <oneapi/dnnl/dnnl.h>
 #include <string.h>
 
-#include "kernels/common/deformable.h"
+#include "kernels/deform_conv/deformable.h"
 
 typedef struct state {
     ons_deformable d;

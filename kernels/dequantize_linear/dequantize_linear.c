@@ -4,7 +4,7 @@
 
 #include "graph/small_types.h"
 #include "kernels/common/expand.h"
-#include "kernels/common/quantization.h"
+#include "kernels/quantization/quantization.h"
 
 extern const ons_operator ons_op_dequantize_linear;
 extern const ons_operator ons_op_dynamic_quantize_linear;

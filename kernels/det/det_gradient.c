@@ -1,5 +1,5 @@
 /* Gradient of Det: from the cotangent and the matrices, cotangent × cofactors. Output 1 is room for the elimination. */
-#include "kernels/common/determinant.h"
+#include "kernels/det/determinant.h"
 
 static ons_status *det_gradient_infer(ons_operands *o) {
     ons_operands matrices = *o;

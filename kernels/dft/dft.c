@@ -4,7 +4,7 @@
 
 #include "graph/upgrade.h"
 #include "kernels/common/expand.h"
-#include "kernels/common/fourier.h"
+#include "kernels/signal/fourier.h"
 
 extern const ons_operator ons_op_fourier_transform;
 extern const ons_operator ons_op_mul;

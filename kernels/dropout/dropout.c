@@ -6,7 +6,7 @@
 #include "graph/passes/bind.h"
 #include "graph/upgrade.h"
 #include "kernels/common/checks.h"
-#include "kernels/common/dropout.h"
+#include "kernels/dropout/kept_elements.h"
 
 extern const ons_operator ons_op_cast;
 extern const ons_operator ons_op_dropout_training;

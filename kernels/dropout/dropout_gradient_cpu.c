@@ -1,8 +1,8 @@
 /* DropoutGradient on the CPU. */
 #include "kernels/dropout/dropout_gradient.h"
 
-#include "kernels/common/dropout.h"
 #include "kernels/common/unary.h"
+#include "kernels/dropout/kept_elements.h"
 
 static ons_status *dropout_gradient_prepare(ons_prepare *p) {
     ONS_TRY(ons_unary_prepare(p));

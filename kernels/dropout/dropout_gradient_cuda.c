@@ -2,7 +2,7 @@
 #include "kernels/dropout/dropout_gradient.h"
 
 #include "kernels/common/cuda_elementwise.h"
-#include "kernels/common/dropout.h"
+#include "kernels/dropout/kept_elements.h"
 
 extern ons_run_function ons_cuda_run_dropout_gradient;
 

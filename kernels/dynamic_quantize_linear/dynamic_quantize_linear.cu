@@ -2,7 +2,7 @@
 #include "kernels/common/cuda_lookup.cuh"
 #include "kernels/common/cuda_rows.cuh"
 extern "C" {
-#include "kernels/common/quantization.h"
+#include "kernels/quantization/quantization.h"
 }
 
 namespace {

@@ -1,7 +1,8 @@
-/* Gradient of FakeQuantize: to x and, where they are wanted, to the two scales. See kernels/common/fake_quantize.h. */
+/* Gradient of FakeQuantize: to x and, where they are wanted, to the two scales. See
+ * kernels/quantization/fake_quantization.h. */
 #include "kernels/fake_quantize/fake_quantize_gradient_node.h"
 
-#include "kernels/common/fake_quantize.h"
+#include "kernels/quantization/fake_quantization.h"
 
 static ons_status *fake_quantize_gradient_infer(ons_operands *o) {
     ons_fake fake;

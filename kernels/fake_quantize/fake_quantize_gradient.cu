@@ -1,5 +1,5 @@
-#include "kernels/common/cuda_fake_quantize.cuh"
 #include "kernels/common/cuda_rows.cuh"
+#include "kernels/quantization/cuda_fake_quantization.cuh"
 extern "C" {
 #include "kernels/fake_quantize/fake_quantize_gradient.h"
 }

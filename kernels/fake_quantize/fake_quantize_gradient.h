@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_FAKE_QUANTIZE_FAKE_QUANTIZE_GRADIENT_H
 #define ONSTAGE_KERNELS_FAKE_QUANTIZE_FAKE_QUANTIZE_GRADIENT_H
 
-#include "kernels/common/fake_quantize.h"
+#include "kernels/quantization/fake_quantization.h"
 
 typedef struct ons_fake_quantize_gradient {
     ons_fake fake;

@@ -1,7 +1,7 @@
 /* FakeQuantizeGradient on the CPU. */
 #include "kernels/fake_quantize/fake_quantize_gradient_node.h"
 
-#include "kernels/common/fake_quantize.h"
+#include "kernels/quantization/fake_quantization.h"
 
 static inline parts parts_of(float dy, float x, float from, float to, float from_zero, float to_zero, float low,
                              float high) {

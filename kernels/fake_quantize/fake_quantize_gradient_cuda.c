@@ -2,7 +2,7 @@
 #include "kernels/fake_quantize/fake_quantize_gradient_node.h"
 
 #include "kernels/common/cuda_elementwise.h"
-#include "kernels/common/fake_quantize.h"
+#include "kernels/quantization/fake_quantization.h"
 
 extern ons_run_function ons_cuda_run_fake_quantize_gradient;
 

@@ -2,7 +2,7 @@
  * looked up, line by line in the order of the indices. */
 #include "kernels/gather_elements/gather_elements_gradient_node.h"
 
-#include "kernels/common/lines.h"
+#include "kernels/gather_scatter/lines.h"
 
 static ons_status *gather_elements_gradient_infer(ons_operands *o) {
     ons_line_map map;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "graph/passes/bind.h"
-#include "kernels/common/nd_lookup.h"
+#include "kernels/gather_scatter/nd_indexing.h"
 
 extern const ons_operator ons_op_gather_nd, ons_op_gather_nd_gradient;
 

@@ -1,7 +1,7 @@
 /* GatherND on the CPU. */
 #include "kernels/gather_nd/gather_nd_node.h"
 
-#include "kernels/common/nd_lookup.h"
+#include "kernels/gather_scatter/nd_indexing.h"
 
 ons_status *ons_gather_nd_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;

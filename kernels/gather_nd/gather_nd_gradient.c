@@ -2,7 +2,7 @@
  * tuples. */
 #include "kernels/gather_nd/gather_nd_gradient_node.h"
 
-#include "kernels/common/nd_lookup.h"
+#include "kernels/gather_scatter/nd_indexing.h"
 
 static ons_status *gather_nd_gradient_infer(ons_operands *o) {
     ons_nd_lookup lookup;

@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_GATHER_ND_GATHER_ND_GRADIENT_H
 #define ONSTAGE_KERNELS_GATHER_ND_GATHER_ND_GRADIENT_H
 
-#include "kernels/common/nd_lookup.h"
+#include "kernels/gather_scatter/nd_indexing.h"
 
 typedef struct ons_gather_nd_gradient {
     ons_nd_lookup lookup;

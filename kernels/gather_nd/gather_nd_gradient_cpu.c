@@ -1,8 +1,8 @@
 /* GatherNDGradient on the CPU. */
 #include "kernels/gather_nd/gather_nd_gradient_node.h"
 
-#include "kernels/common/lines.h"
-#include "kernels/common/nd_lookup.h"
+#include "kernels/gather_scatter/lines.h"
+#include "kernels/gather_scatter/nd_indexing.h"
 
 ons_status *ons_gather_nd_gradient_prepare(ons_prepare *p) {
     void *memory;

@@ -1,6 +1,6 @@
 /* Gradient of Gelu: from cotangent and input. Exactly: dy·(Φ(x) + x·φ(x)); with tanh: dy·(s + x·s·(1 - s)·2u′), s the
  * sigmoid of 2u. */
-#include "kernels/common/gelu.h"
+#include "kernels/gelu/gelu_formulas.h"
 
 static double slope_of(double x, bool by_tanh) {
     return by_tanh ? ons_gelu_tanh_slope(x) : 0.5 * erfc(-x * M_SQRT1_2) + x * exp(-0.5 * x * x) * 0.5 * ONS_GELU_SCALE;

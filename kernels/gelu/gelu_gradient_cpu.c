@@ -1,5 +1,5 @@
 /* GeluGradient on the CPU. */
-#include "kernels/common/gelu.h"
+#include "kernels/gelu/gelu_formulas.h"
 
 static inline float exact_slope(float x) {
     float density;

@@ -2,7 +2,7 @@
 #include "kernels/global_lp_pool/global_lp_pool_node.h"
 
 #include "kernels/common/channels.h"
-#include "kernels/common/lp.h"
+#include "kernels/pooling/lp.h"
 
 extern const ons_operator ons_op_global_lp_pool_gradient;
 

@@ -3,8 +3,8 @@
 #include "kernels/global_lp_pool/global_lp_pool_gradient.h"
 
 #include "kernels/common/channels.h"
-#include "kernels/common/lp.h"
 #include "kernels/global_lp_pool/global_lp_pool.h"
+#include "kernels/pooling/lp.h"
 
 static ons_status *global_lp_pool_gradient_infer(ons_operands *o) {
     const ons_shape *x = &o->inputs[1].shape;

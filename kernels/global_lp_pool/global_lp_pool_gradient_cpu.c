@@ -2,8 +2,8 @@
 #include "kernels/global_lp_pool/global_lp_pool_gradient.h"
 
 #include "kernels/common/channels.h"
-#include "kernels/common/lp.h"
 #include "kernels/global_lp_pool/global_lp_pool.h"
+#include "kernels/pooling/lp.h"
 
 ons_status *ons_global_lp_pool_gradient_prepare(ons_prepare *p) {
     ONS_TRY(ons_require_float32(p->operands));

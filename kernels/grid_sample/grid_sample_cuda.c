@@ -2,7 +2,7 @@
 #include "kernels/grid_sample/grid_sample.h"
 
 #include "kernels/common/checks.h"
-#include "kernels/common/grid.h"
+#include "kernels/grid_sample/grid.h"
 
 extern ons_run_function ons_cuda_run_grid_sample;
 

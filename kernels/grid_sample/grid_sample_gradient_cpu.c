@@ -4,7 +4,7 @@
 #include <omp.h>
 #include <string.h>
 
-#include "kernels/common/grid.h"
+#include "kernels/grid_sample/grid.h"
 
 ons_status *ons_grid_sample_gradient_prepare(ons_prepare *p) {
     ons_grid grid;

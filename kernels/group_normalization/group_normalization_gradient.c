@@ -2,7 +2,7 @@
  * deviation of every group. */
 #include "kernels/group_normalization/group_normalization_gradient.h"
 
-#include "kernels/common/group_norm.h"
+#include "kernels/normalization/group_norm.h"
 
 static ons_status *group_normalization_gradient_infer(ons_operands *o) {
     ons_group_norm norm;

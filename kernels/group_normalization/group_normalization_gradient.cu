@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_group_norm.cuh"
+#include "kernels/normalization/cuda_group_norm.cuh"
 
 namespace {
 

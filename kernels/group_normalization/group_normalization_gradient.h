@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_GROUP_NORMALIZATION_GROUP_NORMALIZATION_GRADIENT_H
 #define ONSTAGE_KERNELS_GROUP_NORMALIZATION_GROUP_NORMALIZATION_GRADIENT_H
 
-#include "kernels/common/group_norm.h"
+#include "kernels/normalization/group_norm.h"
 
 enum { GROUPS, SCALE_PER_GROUP };
 

@@ -1,7 +1,7 @@
 /* GroupNormalizationGradient on the CPU. */
 #include "kernels/group_normalization/group_normalization_gradient.h"
 
-#include "kernels/common/group_norm.h"
+#include "kernels/normalization/group_norm.h"
 
 static ons_status *group_normalization_gradient_prepare(ons_prepare *p) {
     ons_group_norm norm;

@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_extreme.cuh"
+#include "kernels/argminmax/cuda_argminmax.cuh"
 
 namespace {
 

@@ -1,5 +1,5 @@
 /* Gradient of the Huber loss: x - t cut off at ±delta × cotangent ÷ counted targets. */
-#include "kernels/common/pointwise_loss.h"
+#include "kernels/losses/pointwise_loss.h"
 
 /* Difference, two comparisons and a product. */
 ONS_POINTWISE_LOSS_GRADIENT_RULES(huber_gradient, 4, (fmin(fmax(x - t, -parameter), parameter)))

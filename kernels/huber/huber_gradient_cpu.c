@@ -1,5 +1,5 @@
 /* HuberGradient on the CPU. */
-#include "kernels/common/pointwise_loss.h"
+#include "kernels/losses/pointwise_loss.h"
 
 /* NaN stays NaN. */
 static inline float limited(float d, float delta) {

@@ -3,7 +3,7 @@
 #define ONSTAGE_KERNELS_LAYER_NORMALIZATION_LAYER_NORMALIZATION_H
 
 #include "kernels/common/kernel.h"
-#include "kernels/common/layer_norm.h"
+#include "kernels/normalization/layer_norm.h"
 
 enum { AXIS, EPSILON };
 

@@ -1,7 +1,7 @@
 /* LayerNormalizationGradient on the CPU. */
 #include "kernels/layer_normalization/layer_normalization_gradient.h"
 
-#include "kernels/common/norm_rows.h"
+#include "kernels/normalization/norm_rows.h"
 
 static ons_status *layer_normalization_gradient_prepare(ons_prepare *p) {
     ons_layer_norm norm;

@@ -1,5 +1,5 @@
 /* Linear on the CPU. */
-#include "kernels/common/linear.h"
+#include "kernels/linear/fully_connected.h"
 
 static ons_status *linear_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;

@@ -1,5 +1,5 @@
-#include "kernels/common/cuda_epilogue.cuh"
-#include "kernels/common/cuda_reduction.cuh"
+#include "kernels/linear/cuda_epilogue.cuh"
+#include "kernels/reduction/cuda_reduction.cuh"
 
 ONS_CUDA_REDUCER(column_sums, 0, a + x, a + b, a)
 

@@ -1,7 +1,7 @@
 /* LinearWeightGradient on CUDA: what the host works out. */
 #include "kernels/linear/linear_weight_gradient.h"
 
-#include "kernels/common/cuda_epilogue.h"
+#include "kernels/linear/cuda_epilogue.h"
 
 extern ons_run_function ons_cuda_run_linear_weight_gradient;
 

@@ -1,8 +1,8 @@
 /* The gradient that a fully connected layer hands back, through the Gelu by the formula with tanh that stands before
  * the layer: (dy op(w)) · gelu′(x). Inputs: dy, w, x, which has as many elements as the result. A pass makes it for
  * GPUs (graph/passes/fuse_products.h). */
-#include "kernels/common/gelu.h"
-#include "kernels/common/linear.h"
+#include "kernels/gelu/gelu_formulas.h"
+#include "kernels/linear/fully_connected.h"
 
 static ons_status *linear_gelu_gradient_infer(ons_operands *o) {
     ons_product_form form = ons_linear_form(o);

@@ -1,6 +1,6 @@
 /* LinearGeluGradient on the CPU. */
-#include "kernels/common/gelu.h"
-#include "kernels/common/linear.h"
+#include "kernels/gelu/gelu_formulas.h"
+#include "kernels/linear/fully_connected.h"
 
 typedef struct linear_gelu_gradient_state {
     ons_product product; /* first: it is what destroy gets */

@@ -1,7 +1,7 @@
 /* Gradient of LogSoftmax: from output y and cotangent dy, dx = dy - e^y Σ dy. */
 #include <math.h>
 
-#include "kernels/common/softmax.h"
+#include "kernels/softmax/softmax_axis.h"
 
 static void log_softmax_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                            void *const *outputs) {

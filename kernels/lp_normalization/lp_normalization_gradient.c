@@ -4,9 +4,9 @@
 
 #include <math.h>
 
-#include "kernels/common/lp.h"
 #include "kernels/common/rows.h"
 #include "kernels/lp_normalization/lp_normalization.h"
+#include "kernels/pooling/lp.h"
 
 static ons_status *lp_normalization_gradient_infer(ons_operands *o) {
     ons_axis_view view;

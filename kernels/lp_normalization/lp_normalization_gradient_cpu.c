@@ -1,9 +1,9 @@
 /* LpNormalizationGradient on the CPU. */
 #include "kernels/lp_normalization/lp_normalization_gradient.h"
 
-#include "kernels/common/lp.h"
 #include "kernels/common/rows.h"
 #include "kernels/lp_normalization/lp_normalization.h"
+#include "kernels/pooling/lp.h"
 
 ons_status *ons_lp_normalization_gradient_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "kernels/common/lp.h"
-#include "kernels/common/pooling.h"
+#include "kernels/pooling/lp.h"
+#include "kernels/pooling/pooling.h"
 
 static ons_status *lp_pool_gradient_infer(ons_operands *o) {
     ons_pooling pooling;

@@ -1,7 +1,7 @@
 /* LpPoolGradient on the CPU. */
 #include "kernels/lp_pool/lp_pool_gradient.h"
 
-#include "kernels/common/pooling.h"
+#include "kernels/pooling/pooling.h"
 
 typedef struct state {
     ons_pooling_plan plan;

@@ -1,7 +1,7 @@
 /* LRN on the CPU. */
 #include "kernels/lrn/lrn.h"
 
-#include "kernels/common/local_response.h"
+#include "kernels/lrn/local_response.h"
 
 ons_status *ons_lrn_prepare(ons_prepare *p) {
     ONS_TRY(ons_require_float32(p->operands));

@@ -3,7 +3,7 @@
  * the sum over the channels whose windows hold this one. */
 #include <math.h>
 
-#include "kernels/common/local_response.h"
+#include "kernels/lrn/local_response.h"
 
 static ons_status *lrn_gradient_infer(ons_operands *o) {
     ons_local_response l;

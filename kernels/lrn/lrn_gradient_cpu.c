@@ -1,8 +1,8 @@
 /* LRNGradient on the CPU. */
 #include "kernels/lrn/lrn_gradient.h"
 
-#include "kernels/common/local_response.h"
 #include "kernels/common/rows.h"
+#include "kernels/lrn/local_response.h"
 
 ons_status *ons_lrn_gradient_prepare(ons_prepare *p) {
     ONS_TRY(ons_require_float32(p->operands));

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "kernels/common/channels.h"
-#include "kernels/common/pooling.h"
+#include "kernels/pooling/pooling.h"
 
 extern const ons_operator ons_op_max_pool_gradient;
 

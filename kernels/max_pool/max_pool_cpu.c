@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-#include "kernels/common/pooling.h"
-#include "kernels/common/pooling_lanes.h"
+#include "kernels/pooling/pooling.h"
+#include "kernels/pooling/pooling_simd.h"
 
 typedef struct max_pool_state {
     ons_pooling_plan plan;

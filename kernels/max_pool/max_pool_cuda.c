@@ -1,8 +1,8 @@
 /* MaxPool on CUDA: what the host works out. */
 #include "kernels/max_pool/max_pool.h"
 
-#include "kernels/common/cuda_pooling.h"
-#include "kernels/common/pooling.h"
+#include "kernels/pooling/cuda_pooling.h"
+#include "kernels/pooling/pooling.h"
 
 extern ons_run_function ons_cuda_run_max_pool;
 

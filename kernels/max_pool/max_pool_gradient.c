@@ -2,7 +2,7 @@
  * Each row of the input collects from the windows that hold it, so that threads never write to the same place. */
 #include <string.h>
 
-#include "kernels/common/pooling.h"
+#include "kernels/pooling/pooling.h"
 
 static ons_status *max_pool_gradient_infer(ons_operands *o) {
     ons_pooling pooling;

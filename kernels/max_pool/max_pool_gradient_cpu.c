@@ -1,8 +1,8 @@
 /* MaxPoolGradient on the CPU. */
 #include <string.h>
 
-#include "kernels/common/pooling.h"
-#include "kernels/common/pooling_lanes.h"
+#include "kernels/pooling/pooling.h"
+#include "kernels/pooling/pooling_simd.h"
 
 static ons_status *max_pool_gradient_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;

@@ -1,7 +1,7 @@
 #include "kernels/common/cuda_each.cuh"
 #include "kernels/common/cuda_lookup.cuh"
 extern "C" {
-#include "kernels/common/roi_window.h"
+#include "kernels/max_roi_pool/roi_window.h"
 }
 
 namespace {

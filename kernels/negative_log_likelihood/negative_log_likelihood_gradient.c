@@ -1,6 +1,6 @@
 /* Gradient of negative log likelihood: from prediction (its shape alone), target, the loss's cotangent and the weights,
  * -w[target] × cotangent ÷ counted targets at the targets and 0 elsewhere. */
-#include "kernels/common/class_loss.h"
+#include "kernels/losses/class_loss.h"
 
 static void negative_log_likelihood_gradient_reference(const ons_operands *o, const ons_step *step,
                                                        const void *const *inputs, void *const *outputs) {

@@ -1,7 +1,7 @@
 /* NegativeLogLikelihoodGradient on the CPU. */
 #include <string.h>
 
-#include "kernels/common/class_loss.h"
+#include "kernels/losses/class_loss.h"
 
 static void negative_log_likelihood_gradient_run(const ons_launch *launch) {
     const ons_class_loss *loss = launch->state;

@@ -2,7 +2,7 @@
  * weights, minus what the target counts at its label and 0 elsewhere. */
 #include "kernels/negative_log_likelihood_loss/negative_log_likelihood_loss_gradient.h"
 
-#include "kernels/common/model_loss.h"
+#include "kernels/losses/model_loss.h"
 
 static ons_status *negative_log_likelihood_loss_gradient_infer(ons_operands *o) {
     return ons_model_loss_gradient_infer(o, COTANGENT);

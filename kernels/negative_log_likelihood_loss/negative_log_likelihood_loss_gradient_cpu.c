@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "kernels/common/model_loss.h"
+#include "kernels/losses/model_loss.h"
 
 static void negative_log_likelihood_loss_gradient_run(const ons_launch *launch) {
     const ons_model_loss *loss = launch->state;

@@ -5,8 +5,8 @@
 #include "graph/upgrade.h"
 #include "kernels/common/axes.h"
 #include "kernels/common/channels.h"
-#include "kernels/common/padding.h"
 #include "kernels/common/rules.h"
+#include "kernels/pad/padding.h"
 
 extern const ons_operator ons_op_pad;
 extern const ons_operator ons_op_pad_gradient;

@@ -3,7 +3,7 @@
 
 #include "graph/evaluate.h"
 #include "kernels/common/cuda_elementwise.h"
-#include "kernels/common/padding.h"
+#include "kernels/pad/padding.h"
 
 extern ons_run_function ons_cuda_run_pad;
 

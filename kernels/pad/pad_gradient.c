@@ -3,7 +3,7 @@
 #include "kernels/pad/pad_gradient.h"
 
 #include "kernels/common/channels.h"
-#include "kernels/common/padding.h"
+#include "kernels/pad/padding.h"
 
 static ons_status *pad_gradient_infer(ons_operands *o) {
     ons_padding padding;

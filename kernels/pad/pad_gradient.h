@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_PAD_PAD_GRADIENT_H
 #define ONSTAGE_KERNELS_PAD_PAD_GRADIENT_H
 
-#include "kernels/common/padding.h"
+#include "kernels/pad/padding.h"
 
 enum { SHAPE = ONS_PADDING_MODE + 1 };
 

@@ -1,8 +1,8 @@
 /* PadGradient on the CPU. */
 #include "kernels/pad/pad_gradient.h"
 
-#include "kernels/common/padding.h"
-#include "kernels/common/separable.h"
+#include "kernels/pad/padding.h"
+#include "kernels/resampling/separable.h"
 
 static ons_status *pad_gradient_prepare(ons_prepare *p) {
     ons_padding padding;

@@ -1,8 +1,8 @@
 /* PadGradient on CUDA: what the host works out. */
 #include "kernels/pad/pad_gradient.h"
 
-#include "kernels/common/cuda_separable.h"
-#include "kernels/common/padding.h"
+#include "kernels/pad/padding.h"
+#include "kernels/resampling/cuda_separable.h"
 
 extern ons_run_function ons_cuda_run_pad_gradient;
 

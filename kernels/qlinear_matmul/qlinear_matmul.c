@@ -1,8 +1,8 @@
-/* QLinearMatMul: a matrix product of quantised tensors. For inference; see kernels/common/qlinear.h. */
+/* QLinearMatMul: a matrix product of quantised tensors. For inference; see kernels/quantization/qlinear.h. */
 #include <stdlib.h>
 
 #include "kernels/common/product.h"
-#include "kernels/common/qlinear.h"
+#include "kernels/quantization/qlinear.h"
 
 static const ons_product_form plain = {.alpha = 1};
 

@@ -1,9 +1,9 @@
 /* The gradient of LSTM, GRU and RNN, by attribute `cell` (the number of gates): from X, W, R, P, the lengths, the
- * record of the forward run (kernels/common/recurrent.h) and the cotangents of Y, Y_h and Y_c the gradients of X, W, R,
- * B, the initial states and P. */
+ * record of the forward run (kernels/recurrent/recurrent.h) and the cotangents of Y, Y_h and Y_c the gradients of X, W,
+ * R, B, the initial states and P. */
 #include "kernels/recurrent/recurrent_gradient.h"
 
-#include "kernels/common/recurrent.h"
+#include "kernels/recurrent/recurrent.h"
 
 static ons_status *recurrent_gradient_infer(ons_operands *o) {
     ons_recurrent r;

@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_recurrent.cuh"
+#include "kernels/recurrent/cuda_recurrent.cuh"
 
 namespace {
 

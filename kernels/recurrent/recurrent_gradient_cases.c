@@ -1,6 +1,6 @@
 /* RecurrentGradient: cases for tests and benchmarks. */
 #include "kernels/case.h"
-#include "kernels/common/recurrent_cases.h"
+#include "kernels/recurrent/recurrent_cases.h"
 
 #define CELL(GATES) ONS_SET_INT("cell", GATES)
 

@@ -1,7 +1,7 @@
 /* RecurrentGradient on CUDA: what the host works out. */
 #include "kernels/recurrent/recurrent_gradient.h"
 
-#include "kernels/common/cuda_recurrent.h"
+#include "kernels/recurrent/cuda_recurrent.h"
 
 extern ons_run_function ons_cuda_run_recurrent_gradient;
 

@@ -1,5 +1,5 @@
 /* ReduceL1 on the CPU. */
-#include "kernels/common/reduction.h"
+#include "kernels/reduction/reduction.h"
 
 ONS_DEFINE_REDUCER(reduce_l1, 8, 0, ons_lanes_add_magnitude, ONS_SUM_OF, ONS_SUM_OF, a)
 

@@ -2,7 +2,7 @@
  * element is 0. Inputs: the operator's two, and the cotangent. */
 #include "kernels/reduce_prod/reduce_prod_gradient.h"
 
-#include "kernels/common/reduction.h"
+#include "kernels/reduction/reduction.h"
 
 static void reduce_prod_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                            void *const *outputs) {

@@ -1,7 +1,7 @@
 /* ReduceProdGradient on the CPU. */
 #include "kernels/reduce_prod/reduce_prod_gradient.h"
 
-#include "kernels/common/reduction.h"
+#include "kernels/reduction/reduction.h"
 
 static ons_status *reduce_prod_gradient_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;

@@ -2,7 +2,7 @@
 #include "kernels/reduce_prod/reduce_prod_gradient.h"
 
 #include "kernels/common/cuda_elementwise.h"
-#include "kernels/common/cuda_reduction.h"
+#include "kernels/reduction/cuda_reduction.h"
 
 extern ons_run_function ons_cuda_run_reduce_prod_gradient;
 

@@ -1,6 +1,6 @@
 /* The gradient of Resize and Upsample: every cotangent goes back to the elements that it was made from, by the
  * transposed maps. Inputs: the cotangent, then Resize's roi, scales and sizes; onstage_shape is what was resized. */
-#include "kernels/common/resample.h"
+#include "kernels/resampling/resample.h"
 
 static ons_status *resize_gradient_infer(ons_operands *o) {
     ons_resampling r;

@@ -1,6 +1,6 @@
 /* ResizeGradient: cases for tests and benchmarks. */
 #include "kernels/case.h"
-#include "kernels/common/resample.h"
+#include "kernels/resampling/resample.h"
 
 #define OF_SHAPE(...) ONS_SET_INTS("onstage_shape", __VA_ARGS__)
 

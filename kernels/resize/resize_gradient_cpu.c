@@ -1,5 +1,5 @@
 /* ResizeGradient on the CPU. */
-#include "kernels/common/resample.h"
+#include "kernels/resampling/resample.h"
 
 static ons_status *resize_gradient_prepare(ons_prepare *p) {
     ons_resampling r;

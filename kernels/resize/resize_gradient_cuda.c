@@ -1,5 +1,5 @@
 /* ResizeGradient on CUDA: what the host works out. */
-#include "kernels/common/resample.h"
+#include "kernels/resampling/resample.h"
 
 extern ons_run_function ons_cuda_run_resize_gradient;
 

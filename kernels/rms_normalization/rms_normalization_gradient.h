@@ -3,7 +3,7 @@
 #define ONSTAGE_KERNELS_RMS_NORMALIZATION_RMS_NORMALIZATION_GRADIENT_H
 
 #include "kernels/common/kernel.h"
-#include "kernels/common/layer_norm.h"
+#include "kernels/normalization/layer_norm.h"
 
 static inline ons_status *find_norm(const ons_operands *o, ons_layer_norm *norm) {
     static const ons_type none = {0};

@@ -1,7 +1,7 @@
 /* RMSNormalizationGradient on the CPU. */
 #include "kernels/rms_normalization/rms_normalization_gradient.h"
 
-#include "kernels/common/norm_rows.h"
+#include "kernels/normalization/norm_rows.h"
 
 static ons_status *rms_normalization_gradient_prepare(ons_prepare *p) {
     ons_layer_norm norm;

@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_optimizer.cuh"
+#include "kernels/optimizers/cuda_optimizer.cuh"
 
 namespace {
 

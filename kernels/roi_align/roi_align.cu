@@ -1,7 +1,7 @@
 #include "kernels/common/cuda_each.cuh"
 #include "kernels/common/cuda_lookup.cuh"
 extern "C" {
-#include "kernels/common/region.h"
+#include "kernels/roi_align/region.h"
 }
 
 namespace {

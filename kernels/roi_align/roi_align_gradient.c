@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "kernels/common/region.h"
+#include "kernels/roi_align/region.h"
 
 enum { SHAPE = ONS_REGION_SCALE + 1 };
 

@@ -1,6 +1,6 @@
 #include "kernels/common/cuda_each.cuh"
 extern "C" {
-#include "kernels/common/region.h"
+#include "kernels/roi_align/region.h"
 }
 
 namespace {

@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_ROI_ALIGN_ROI_ALIGN_GRADIENT_H
 #define ONSTAGE_KERNELS_ROI_ALIGN_ROI_ALIGN_GRADIENT_H
 
-#include "kernels/common/region.h"
+#include "kernels/roi_align/region.h"
 
 enum { COTANGENT, CORNERS, IMAGES, X };
 

@@ -1,9 +1,9 @@
-/* The gradient of ScatterElements for data and updates (see kernels/common/scatter_shares.h). Without a reduction it is
- * the data's alone; the updates' is GatherElements. */
+/* The gradient of ScatterElements for data and updates (see kernels/gather_scatter/scatter_shares.h). Without a
+ * reduction it is the data's alone; the updates' is GatherElements. */
 #include "kernels/scatter_elements/scatter_elements_gradient_node.h"
 
-#include "kernels/common/lines.h"
-#include "kernels/common/scatter_shares.h"
+#include "kernels/gather_scatter/lines.h"
+#include "kernels/gather_scatter/scatter_shares.h"
 
 static ons_status *scatter_elements_gradient_infer(ons_operands *o) {
     ons_line_map map;

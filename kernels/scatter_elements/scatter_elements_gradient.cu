@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_scatter_shares.cuh"
+#include "kernels/gather_scatter/cuda_scatter_shares.cuh"
 extern "C" {
 #include "kernels/scatter_elements/scatter_elements_gradient.h"
 }

@@ -2,8 +2,8 @@
 #ifndef ONSTAGE_KERNELS_SCATTER_ELEMENTS_SCATTER_ELEMENTS_GRADIENT_H
 #define ONSTAGE_KERNELS_SCATTER_ELEMENTS_SCATTER_ELEMENTS_GRADIENT_H
 
-#include "kernels/common/lines.h"
-#include "kernels/common/scatter.h"
+#include "kernels/gather_scatter/lines.h"
+#include "kernels/gather_scatter/scatter.h"
 
 typedef struct ons_scatter_elements_gradient {
     ons_line_map map;

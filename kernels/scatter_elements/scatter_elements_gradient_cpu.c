@@ -1,8 +1,8 @@
 /* ScatterElementsGradient on the CPU. */
 #include "kernels/scatter_elements/scatter_elements_gradient_node.h"
 
-#include "kernels/common/lines.h"
-#include "kernels/common/scatter_shares.h"
+#include "kernels/gather_scatter/lines.h"
+#include "kernels/gather_scatter/scatter_shares.h"
 
 ons_status *ons_scatter_elements_gradient_prepare(ons_prepare *p) {
     void *memory;

@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_SCATTER_ELEMENTS_SCATTER_ELEMENTS_GRADIENT_NODE_H
 #define ONSTAGE_KERNELS_SCATTER_ELEMENTS_SCATTER_ELEMENTS_GRADIENT_NODE_H
 
-#include "kernels/common/scatter_shares.h"
+#include "kernels/gather_scatter/scatter_shares.h"
 #include "kernels/scatter_elements/scatter_elements_gradient.h"
 
 enum { AXIS, REDUCTION };

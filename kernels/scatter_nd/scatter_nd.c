@@ -1,8 +1,8 @@
 /* ScatterND: the data with updates put, or added, at the slices that index tuples name. */
 #include "kernels/scatter_nd/scatter_nd_node.h"
 
-#include "kernels/common/nd_lookup.h"
-#include "kernels/common/scatter.h"
+#include "kernels/gather_scatter/nd_indexing.h"
+#include "kernels/gather_scatter/scatter.h"
 
 extern const ons_operator ons_op_gather_nd;
 extern const ons_operator ons_op_scatter_nd_gradient;

@@ -1,9 +1,9 @@
 /* ScatterND on the CPU. */
 #include "kernels/scatter_nd/scatter_nd_node.h"
 
-#include "kernels/common/lines.h"
-#include "kernels/common/nd_lookup.h"
-#include "kernels/common/scatter.h"
+#include "kernels/gather_scatter/lines.h"
+#include "kernels/gather_scatter/nd_indexing.h"
+#include "kernels/gather_scatter/scatter.h"
 
 ons_status *ons_scatter_nd_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;

@@ -1,9 +1,9 @@
-/* The gradient of ScatterND for data and updates (see kernels/common/scatter_shares.h). Without a reduction it is the
- * data's alone; the updates' is GatherND. */
+/* The gradient of ScatterND for data and updates (see kernels/gather_scatter/scatter_shares.h). Without a reduction it
+ * is the data's alone; the updates' is GatherND. */
 #include "kernels/scatter_nd/scatter_nd_gradient_node.h"
 
-#include "kernels/common/nd_lookup.h"
-#include "kernels/common/scatter_shares.h"
+#include "kernels/gather_scatter/nd_indexing.h"
+#include "kernels/gather_scatter/scatter_shares.h"
 
 static ons_status *scatter_nd_gradient_infer(ons_operands *o) {
     ons_nd_lookup lookup;

@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_scatter_shares.cuh"
+#include "kernels/gather_scatter/cuda_scatter_shares.cuh"
 extern "C" {
 #include "kernels/scatter_nd/scatter_nd_gradient.h"
 }

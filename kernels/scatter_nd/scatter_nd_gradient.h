@@ -2,8 +2,8 @@
 #ifndef ONSTAGE_KERNELS_SCATTER_ND_SCATTER_ND_GRADIENT_H
 #define ONSTAGE_KERNELS_SCATTER_ND_SCATTER_ND_GRADIENT_H
 
-#include "kernels/common/nd_lookup.h"
-#include "kernels/common/scatter.h"
+#include "kernels/gather_scatter/nd_indexing.h"
+#include "kernels/gather_scatter/scatter.h"
 
 typedef struct ons_scatter_nd_gradient {
     ons_nd_lookup lookup;

@@ -1,9 +1,9 @@
 /* ScatterNDGradient on the CPU. */
 #include "kernels/scatter_nd/scatter_nd_gradient_node.h"
 
-#include "kernels/common/lines.h"
-#include "kernels/common/nd_lookup.h"
-#include "kernels/common/scatter_shares.h"
+#include "kernels/gather_scatter/lines.h"
+#include "kernels/gather_scatter/nd_indexing.h"
+#include "kernels/gather_scatter/scatter_shares.h"
 
 ons_status *ons_scatter_nd_gradient_prepare(ons_prepare *p) {
     void *memory;

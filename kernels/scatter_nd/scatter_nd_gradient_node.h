@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_SCATTER_ND_SCATTER_ND_GRADIENT_NODE_H
 #define ONSTAGE_KERNELS_SCATTER_ND_SCATTER_ND_GRADIENT_NODE_H
 
-#include "kernels/common/scatter_shares.h"
+#include "kernels/gather_scatter/scatter_shares.h"
 #include "kernels/scatter_nd/scatter_nd_gradient.h"
 
 enum { REDUCTION };

@@ -1,5 +1,5 @@
 /* SequenceEmpty: a sequence without elements. */
-#include "kernels/common/sequences.h"
+#include "kernels/sequences/sequences.h"
 
 static ons_status *sequence_empty_resolve(ons_mode_change *m) { return ons_mode_set_list(m, NULL, 0); }
 

@@ -1,6 +1,6 @@
 /* The gradient of Slice: the cotangent in its places in a tensor of zeros. Inputs: the cotangent, then Slice's starts,
  * ends, axes and steps; the attribute is the shape of what was sliced. */
-#include "kernels/common/slicing.h"
+#include "kernels/slice/slicing.h"
 
 enum { SHAPE };
 

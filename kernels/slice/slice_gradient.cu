@@ -1,6 +1,6 @@
 #include "kernels/common/cuda_strided.cuh"
 extern "C" {
-#include "kernels/common/slicing.h"
+#include "kernels/slice/slicing.h"
 }
 
 extern "C" void ons_cuda_run_slice_gradient(const ons_launch *launch) {

@@ -1,7 +1,7 @@
 /* SliceGradient on the CPU. */
 #include "kernels/slice/slice_gradient.h"
 
-#include "kernels/common/slicing.h"
+#include "kernels/slice/slicing.h"
 
 typedef ons_slice_gradient state;
 

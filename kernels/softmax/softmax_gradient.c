@@ -1,5 +1,5 @@
 /* Gradient of Softmax: from output y and cotangent dy, dx = y (dy - Σ dy y). */
-#include "kernels/common/softmax.h"
+#include "kernels/softmax/softmax_axis.h"
 
 static void softmax_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                        void *const *outputs) {

@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_softmax_gradient.cuh"
+#include "kernels/softmax/cuda_softmax_gradient.cuh"
 
 extern "C" void ons_cuda_run_softmax_gradient(const ons_launch *launch) { ons::softmax_gradient(launch, false); }
 

@@ -1,5 +1,5 @@
 /* SoftmaxGradient on the CPU. */
-#include "kernels/common/softmax.h"
+#include "kernels/softmax/softmax_axis.h"
 
 static void softmax_gradient_run(const ons_launch *launch) {
     ons_each_row_gradient(launch->state, launch->inputs[0], launch->inputs[1], launch->outputs[0],

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "kernels/common/model_loss.h"
+#include "kernels/losses/model_loss.h"
 
 static ons_status *softmax_cross_entropy_loss_gradient_infer(ons_operands *o) {
     if (!ons_shape_equal(&o->inputs[LOG_SUM].shape, &o->inputs[ONS_MODEL_LOSS_LABELS].shape))

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/common/model_loss.h"
+#include "kernels/losses/model_loss.h"
 
 static void fill_row(const ons_class_loss *classes, const ons_launch *launch, const ons_loss_scale *scale, int64_t i) {
     int64_t length = classes->view.length, class = ons_class_at(classes, launch->inputs[ONS_MODEL_LOSS_LABELS], i);

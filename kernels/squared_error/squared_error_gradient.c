@@ -1,5 +1,5 @@
 /* Gradient of the squared error: 2 (x - t) × cotangent ÷ counted targets. */
-#include "kernels/common/pointwise_loss.h"
+#include "kernels/losses/pointwise_loss.h"
 
 /* Difference and two products. */
 ONS_POINTWISE_LOSS_GRADIENT_RULES(squared_error_gradient, 3, (2 * (x - t)))

@@ -1,5 +1,5 @@
 /* SquaredErrorGradient on the CPU. */
-#include "kernels/common/pointwise_loss.h"
+#include "kernels/losses/pointwise_loss.h"
 
 ONS_POINTWISE_LOSS_GRADIENT_KERNEL(squared_error_gradient, (2 * (x - t)))
 

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "kernels/common/expand.h"
-#include "kernels/common/fourier.h"
+#include "kernels/signal/fourier.h"
 
 extern const ons_operator ons_op_fourier_transform;
 extern const ons_operator ons_op_gather;

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "kernels/common/lanes.h"
-#include "kernels/common/trigonometry.h"
 #include "kernels/common/vector_math.h"
+#include "kernels/trigonometry/trigonometry.h"
 
 enum { SAMPLE_STRIDE = 4099, BLOCK = 1024 };
 

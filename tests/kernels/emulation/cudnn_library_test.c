@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kernels/common/cuda_dnn_attention.h"
+#include "kernels/attention/cudnn_attention.h"
 #include "kernels/common/layouts.h"
 #include "kernels/registry.h"
 #include "tests/kernels/fixture.h"

@@ -10,7 +10,7 @@
 
 #include "device/cuda_library.h"
 #include "graph/small_types.h"
-#include "kernels/common/gelu.h"
+#include "kernels/gelu/gelu_formulas.h"
 #include "tests/kernels/emulation/fake_cublaslt.h"
 #include "tests/kernels/emulation/selection.h"
 

@@ -3,7 +3,7 @@
 
 #include "graph/small_types.h"
 #include "kernels/common/cuda_product.h"
-#include "kernels/common/gelu.h"
+#include "kernels/gelu/gelu_formulas.h"
 #include "tests/kernels/emulation/emulation.h"
 
 struct ons_cuda_plan {

@@ -1,0 +1,227 @@
+/* Reductions along any axes: ReduceSum and its relatives.
+ *
+ * Axes are joined into groups that are kept or reduced by turns; the last group decides the form:
+ *
+ *     rows      it is reduced:  […, n] → […]      lanes go along each row
+ *     columns   it is kept:     [n, w] → [w]      neighbouring columns are lanes, and rows come one after the other
+ *
+ * Where there are too few results to share among threads, each is made in parts whose number depends on sizes alone,
+ * and the parts are joined in order: results do not depend on the number of threads.
+ *
+ * Short runs are joined in float, as fast as memory brings them, and runs in double: a column of ten thousand numbers
+ * of either sign would lose three digits in float.
+ */
+#ifndef ONSTAGE_KERNELS_REDUCTION_REDUCTION_H
+#define ONSTAGE_KERNELS_REDUCTION_REDUCTION_H
+
+#include "graph/upgrade.h"
+#include "kernels/common/axes.h"
+#include "kernels/common/integers.h"
+#include "kernels/common/kernel.h"
+#include "kernels/common/lanes.h"
+
+/* One way to reduce. Results in between are doubles. */
+typedef struct ons_reducer {
+    double identity;
+    double (*row)(const float *x, int64_t n);
+    /* results[j] = results[j] ∘ x[j] ∘ x[j + stride] ∘ … over `rows` rows, for j < width ≤ ONS_REDUCTION_WIDTH */
+    void (*columns)(const float *x, int64_t rows, int64_t stride, int width, double *results);
+    /* a[j] = a[j] ∘ b[j] */
+    void (*join)(double *a, const double *b, int64_t n);
+    /* the results from joined parts of `count` elements */
+    void (*finish)(const double *a, float *results, int64_t n, double count);
+} ons_reducer;
+
+enum { ONS_REDUCTION_WIDTH = 64 };
+
+/* ---- descriptor parts: inputs data, axes; attributes keepdims, noop_with_empty_axes */
+enum { ONS_REDUCTION_KEEPDIMS, ONS_REDUCTION_NOOP };
+#define ONS_REDUCTION_ATTRIBUTES                                                                                       \
+    ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("keepdims", 1), ONS_INT_ATTRIBUTE("noop_with_empty_axes", 0))
+#define ONS_REDUCTION_FORMS ONS_FORMS(ons_upgrade_axes_to_input_1, ONS_NO_PATTERNS, NULL)
+
+/* Which axes go away; fails with the node's name. */
+ons_status *ons_reduction_axes(const ons_operands *o, bool reduced[ONS_AT_LEAST(ONS_RANK_MAX)]);
+/* Elements that go into each result. */
+int64_t ons_reduction_count(const ons_operands *o);
+ons_status *ons_reduction_infer(ons_operands *o);
+ons_cost ons_reduction_cost(const ons_operands *o);
+ons_status *ons_reduction_prepare(ons_prepare *p, const ons_reducer *reducer);
+void ons_reduction_run(const ons_launch *launch);
+
+/* For gradient rules: a value of the output's shape with the reduced axes back as axes of one element. */
+ons_value_id ons_reduction_keep(ons_gradient *g, ons_value_id value);
+/* The same, and broadcast to the input's shape. */
+ons_value_id ons_reduction_spread(ons_gradient *g, ons_value_id value);
+
+/* For references: the number of the result that element `number` of the input goes into. */
+int64_t ons_reduction_target(const ons_operands *o, const bool reduced[ONS_AT_LEAST(ONS_RANK_MAX)], int64_t number);
+
+/* Makes SYMBOL_reference from expressions of the result so far `a` and an element `x`, once for double, once for
+ * int64_t; finish expressions of `a` and the double `count`. */
+#define ONS_REDUCTION_REFERENCE(SYMBOL, IDENTITY, STEP, FINISH, INT_IDENTITY, INT_STEP, INT_FINISH)                    \
+    ONS_REDUCTION_LOOP(SYMBOL##_floats, double, IDENTITY, STEP, FINISH)                                                \
+    ONS_REDUCTION_LOOP(SYMBOL##_integers, int64_t, INT_IDENTITY, INT_STEP, INT_FINISH)                                 \
+    static void SYMBOL##_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,             \
+                                   void *const *outputs) {                                                             \
+        (ons_dtype_is_float(o->inputs[0].dtype) ? SYMBOL##_floats : SYMBOL##_integers)(o, inputs[0], outputs[0]);      \
+    }
+#define ONS_REDUCTION_LOOP(FUNCTION, TYPE, IDENTITY, STEP, FINISH)                                                     \
+    static void FUNCTION(const ons_operands *o, const void *from, void *to) {                                          \
+        const TYPE *in = from;                                                                                         \
+        TYPE *out = to;                                                                                                \
+        bool reduced[ONS_RANK_MAX];                                                                                    \
+        ons_status_free(ons_reduction_axes(o, reduced));                                                               \
+        double count = (double)ons_reduction_count(o);                                                                 \
+        (void)count;                                                                                                   \
+        for (int64_t i = 0, n = ons_elements(&o->outputs[0]); i < n; ++i) out[i] = (IDENTITY);                         \
+        for (int64_t i = 0, n = ons_elements(&o->inputs[0]); i < n; ++i) {                                             \
+            int64_t target = ons_reduction_target(o, reduced, i);                                                      \
+            TYPE a = out[target], x = in[i];                                                                           \
+            out[target] = (STEP);                                                                                      \
+        }                                                                                                              \
+        for (int64_t i = 0, n = ons_elements(&o->outputs[0]); i < n; ++i) {                                            \
+            TYPE a = out[i];                                                                                           \
+            out[i] = (FINISH);                                                                                         \
+        }                                                                                                              \
+    }
+
+/* Makes the functions of `SYMBOL_reducer` and SYMBOL_prepare from STEP(a, x) on ons_lanes, JOIN(a, b) on vectors of
+ * floats and of doubles, JOIN_ONE(a, b) on doubles, and FINISH, an expression of the doubles `a` and `count`. RUN: how
+ * many steps are taken in float before the result goes into a double. IDENTITY is also an element that changes nothing.
+ */
+#define ONS_DEFINE_REDUCER(SYMBOL, RUN, IDENTITY, STEP, JOIN, JOIN_ONE, FINISH)                                        \
+    static inline ons_wide_lanes SYMBOL##_widen(ons_wide_lanes a, ons_lanes x) {                                       \
+        ons_wide_lanes b = ons_wide_lanes_of(x);                                                                       \
+        return (ons_wide_lanes){{JOIN(a.half[0], b.half[0]), JOIN(a.half[1], b.half[1])}};                             \
+    }                                                                                                                  \
+    static double SYMBOL##_row(const float *x, int64_t n) {                                                            \
+        const ons_lanes none = ons_lanes_all(IDENTITY);                                                                \
+        ons_wide_lanes total = ons_wide_lanes_of(none);                                                                \
+        int64_t i = 0;                                                                                                 \
+        while (i + 4 * ONS_LANES <= n) {                                                                               \
+            int64_t end = n - i < (RUN)*4 * ONS_LANES ? n : i + (RUN)*4 * ONS_LANES;                                   \
+            ons_lanes a = none, b = none, c = none, d = none;                                                          \
+            for (; i + 4 * ONS_LANES <= end; i += 4 * ONS_LANES) {                                                     \
+                a = STEP(a, ons_lanes_load(x + i));                                                                    \
+                b = STEP(b, ons_lanes_load(x + i + ONS_LANES));                                                        \
+                c = STEP(c, ons_lanes_load(x + i + 2 * ONS_LANES));                                                    \
+                d = STEP(d, ons_lanes_load(x + i + 3 * ONS_LANES));                                                    \
+            }                                                                                                          \
+            total = SYMBOL##_widen(total, JOIN(JOIN(a, b), JOIN(c, d)));                                               \
+        }                                                                                                              \
+        ons_lanes rest = none;                                                                                         \
+        for (; i + ONS_LANES <= n; i += ONS_LANES) rest = STEP(rest, ons_lanes_load(x + i));                           \
+        if (i < n) rest = STEP(rest, ons_lanes_load_some(x + i, n - i, IDENTITY));                                     \
+        total = SYMBOL##_widen(total, rest);                                                                           \
+        total.half[0] = JOIN(total.half[0], total.half[1]);                                                            \
+        for (int width = ONS_LANES / 4; width > 0; width /= 2)                                                         \
+            for (int k = 0; k < width; ++k) total.half[0][k] = JOIN_ONE(total.half[0][k], total.half[0][k + width]);   \
+        return total.half[0][0];                                                                                       \
+    }                                                                                                                  \
+    static inline __attribute__((always_inline)) void SYMBOL##_some_columns(                                           \
+        const float *x, int64_t rows, int64_t stride, int sets, int count, double *results) {                          \
+        const ons_lanes none = ons_lanes_all(IDENTITY);                                                                \
+        ons_wide_lanes total[ONS_REDUCTION_WIDTH / ONS_LANES];                                                         \
+        for (int k = 0; k < sets; ++k) total[k] = ons_wide_lanes_of(none);                                             \
+        for (int64_t r = 0; r < rows;) {                                                                               \
+            int64_t end = rows - r < (RUN) ? rows : r + (RUN);                                                         \
+            ons_lanes a[ONS_REDUCTION_WIDTH / ONS_LANES];                                                              \
+            for (int k = 0; k < sets; ++k) a[k] = none;                                                                \
+            for (; r < end; ++r, x += stride)                                                                          \
+                for (int k = 0; k < sets; ++k)                                                                         \
+                    a[k] = STEP(a[k], count == ONS_LANES ? ons_lanes_load(x + k * ONS_LANES)                           \
+                                                         : ons_lanes_load_some(x, count, IDENTITY));                   \
+            for (int k = 0; k < sets; ++k) total[k] = SYMBOL##_widen(total[k], a[k]);                                  \
+        }                                                                                                              \
+        for (int k = 0; k < sets; ++k)                                                                                 \
+            for (int i = 0; i < count; ++i)                                                                            \
+                results[k * ONS_LANES + i] =                                                                           \
+                    JOIN_ONE(results[k * ONS_LANES + i], total[k].half[2 * i / ONS_LANES][i % (ONS_LANES / 2)]);       \
+    }                                                                                                                  \
+    static void SYMBOL##_columns(const float *x, int64_t rows, int64_t stride, int width, double *results) {           \
+        int j = 0;                                                                                                     \
+        if (width == ONS_REDUCTION_WIDTH) {                                                                            \
+            SYMBOL##_some_columns(x, rows, stride, ONS_REDUCTION_WIDTH / ONS_LANES, ONS_LANES, results);               \
+            return;                                                                                                    \
+        }                                                                                                              \
+        for (; j + ONS_LANES <= width; j += ONS_LANES)                                                                 \
+            SYMBOL##_some_columns(x + j, rows, stride, 1, ONS_LANES, results + j);                                     \
+        if (j < width) SYMBOL##_some_columns(x + j, rows, stride, 1, width - j, results + j);                          \
+    }                                                                                                                  \
+    static void SYMBOL##_join(double *a, const double *b, int64_t n) {                                                 \
+        for (int64_t j = 0; j < n; ++j) a[j] = JOIN_ONE(a[j], b[j]);                                                   \
+    }                                                                                                                  \
+    static void SYMBOL##_finish(const double *from, float *results, int64_t n, double count) {                         \
+        (void)count;                                                                                                   \
+        for (int64_t j = 0; j < n; ++j) {                                                                              \
+            double a = from[j];                                                                                        \
+            results[j] = (float)(FINISH);                                                                              \
+        }                                                                                                              \
+    }                                                                                                                  \
+    static const ons_reducer SYMBOL##_reducer = {IDENTITY, SYMBOL##_row, SYMBOL##_columns, SYMBOL##_join,              \
+                                                 SYMBOL##_finish};                                                     \
+    static ons_status *SYMBOL##_prepare(ons_prepare *p) { return ons_reduction_prepare(p, &SYMBOL##_reducer); }
+
+/* ---- steps and joins on vectors and on single numbers */
+#define ONS_SUM_OF(a, b)     ((a) + (b))
+#define ONS_PRODUCT_OF(a, b) ((a) * (b))
+#define ONS_ADD_SQUARE(a, x) ((a) + (x) * (x))
+/* A NaN wins. */
+#define ONS_LARGER_OF(a, b)  ((b) > (a) || (b) != (b) ? (b) : (a))
+#define ONS_SMALLER_OF(a, b) ((b) < (a) || (b) != (b) ? (b) : (a))
+
+/* The same on vectors: every bit of the condition is set where it holds. */
+#define ONS_CHOICE_OF(CONDITION, a, b)                                                                                 \
+    ((__typeof__(a))(((CONDITION) & (__typeof__(CONDITION))(b)) | (~(CONDITION) & (__typeof__(CONDITION))(a))))
+#define ONS_LARGER_LANES(a, b)  ONS_CHOICE_OF(((b) > (a)) | ((b) != (b)), a, b)
+#define ONS_SMALLER_LANES(a, b) ONS_CHOICE_OF(((b) < (a)) | ((b) != (b)), a, b)
+
+static inline ons_lanes ons_lanes_add_magnitude(ons_lanes a, ons_lanes x) {
+    typedef int32_t bits __attribute__((vector_size(sizeof(ons_lanes))));
+    return a + (ons_lanes)((bits)x & INT32_MAX);
+}
+
+/* The gradient of ReduceMax and ReduceMin: elements that tie share it evenly, as in PyTorch's amax and amin. */
+ons_status *ons_reduction_extreme_gradient(ons_gradient *g);
+
+/* ---- cases. INPUT(dims) makes the float input, INTEGER_LOW is the smallest integer; `no_gradient` of the long ones.
+ */
+/* clang-format off */
+#define ONS_REDUCTION_CASES(INPUT, TOLERANCE, INTEGER_LOW, LONG_NO_GRADIENT)                                           \
+    {.name = "last", .inputs = {INPUT(5, 37), ONS_I64(-1)}, .tolerance = (TOLERANCE), .flops = 185},                   \
+    {.name = "first", .inputs = {INPUT(37, 5), ONS_I64(0)}, .tolerance = (TOLERANCE), .flops = 185},                   \
+    {.name = "middle", .inputs = {INPUT(3, 7, 5), ONS_I64(1)}, .tolerance = (TOLERANCE), .flops = 105},                \
+    {.name = "channels", .inputs = {INPUT(3, 4, 5, 2), ONS_I64(0, 2, 3)}, .tolerance = (TOLERANCE), .flops = 120},     \
+    {.name = "alternating", .inputs = {INPUT(3, 4, 5, 2), ONS_I64(0, 2)}, .tolerance = (TOLERANCE), .flops = 120},     \
+    {.name = "all", .inputs = {INPUT(4, 9)}, .tolerance = (TOLERANCE), .flops = 36},                                   \
+    {.name = "dropped", .inputs = {INPUT(4, 9), ONS_I64(1)}, .settings = {ONS_SET_INT("keepdims", 0)},                 \
+     .tolerance = (TOLERANCE), .flops = 36},                                                                           \
+    {.name = "nothing", .inputs = {INPUT(4, 3)}, .settings = {ONS_SET_INT("noop_with_empty_axes", 1)},                 \
+     .tolerance = (TOLERANCE), .flops = 12},                                                                           \
+    {.name = "rank0", .inputs = {INPUT()}, .tolerance = (TOLERANCE), .flops = 1},                                      \
+    {.name = "empty", .inputs = {INPUT(3, 0), ONS_I64(1)}, .tolerance = (TOLERANCE), .flops = 0, .no_gradient = true}, \
+    {.name = "threads_rows", .inputs = {INPUT(60, 999), ONS_I64(1)}, .tolerance = (TOLERANCE), .flops = 59940,         \
+     .no_gradient = (LONG_NO_GRADIENT)},                                                                               \
+    {.name = "threads_columns", .inputs = {INPUT(3, 777, 45), ONS_I64(0, 1)}, .tolerance = (TOLERANCE),                \
+     .flops = 104895, .no_gradient = (LONG_NO_GRADIENT)},                                                              \
+    {.name = "threads_channels", .inputs = {INPUT(3, 5, 77, 79), ONS_I64(0, 2, 3)}, .tolerance = (TOLERANCE),          \
+     .flops = 91245, .no_gradient = (LONG_NO_GRADIENT)},                                                               \
+    {.name = "threads_all", .inputs = {INPUT(70001)}, .tolerance = (TOLERANCE), .flops = 70001,                        \
+     .no_gradient = (LONG_NO_GRADIENT)},                                                                               \
+    {.name = "threads_wide", .inputs = {INPUT(9, 5000), ONS_I64(0)}, .tolerance = (TOLERANCE), .flops = 45000,         \
+     .no_gradient = (LONG_NO_GRADIENT)},                                                                               \
+    {.name = "integers", .inputs = {ONS_RANDOM(ONS_INT64, INTEGER_LOW, 9, 4, 3), ONS_I64(0)}, .flops = 12},            \
+    {.name = "twice", .inputs = {INPUT(4, 9), ONS_I64(1, -1)}, .error = "twice"},                                      \
+    {.name = "outside", .inputs = {INPUT(4, 9), ONS_I64(2)}, .error = "axis 2"}
+
+#define ONS_REDUCTION_LARGE_CASES                                                                                      \
+    {.name = "large_bias", .inputs = {ONS_F32(8192, 768), ONS_I64(0)}, .flops = 6291456, .benchmark = true},           \
+    {.name = "large_rows", .inputs = {ONS_F32(8192, 768), ONS_I64(-1)}, .flops = 6291456, .benchmark = true},          \
+    {.name = "large_channels", .inputs = {ONS_F32(32, 64, 56, 56), ONS_I64(0, 2, 3)}, .flops = 6422528,                \
+     .benchmark = true},                                                                                               \
+    {.name = "large_positions", .inputs = {ONS_F32(32, 256, 768), ONS_I64(0)}, .flops = 6291456, .benchmark = true},   \
+    {.name = "small_bias", .inputs = {ONS_F32(128, 128), ONS_I64(0)}, .flops = 16384, .benchmark = true}
+/* clang-format on */
+
+#endif
