@@ -1,7 +1,7 @@
 #include "kernels/registry.h"
 
-#include "kernels/common/kernel.h"
-#include "kernels/common/layouts.h"
+#include "kernels/common/layout/layouts.h"
+#include "kernels/common/operator/kernel.h"
 
 #define ONS_OPERATOR(SYMBOL)            extern const ons_operator ons_op_##SYMBOL;
 #define ONS_GRAPH_OPERATOR(SYMBOL, WHY) ONS_OPERATOR(SYMBOL)

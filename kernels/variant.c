@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "kernels/backends.h"
-#include "kernels/common/dnnl_versions.h"
+#include "kernels/common/onednn/onednn_versions.h"
 
 extern const ons_backend ons_cpu_backend_baseline;
 #ifdef __x86_64__

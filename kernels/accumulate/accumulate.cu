@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_several.cuh"
+#include "kernels/common/cuda/cuda_multi_tensor.cuh"
 
 namespace {
 

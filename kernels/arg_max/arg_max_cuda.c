@@ -1,6 +1,6 @@
 /* ArgMax on CUDA: what the host works out. */
 #include "kernels/argminmax/argminmax.h"
-#include "kernels/common/cuda_elementwise.h"
+#include "kernels/common/elementwise/cuda_elementwise.h"
 
 extern ons_run_function ons_cuda_run_arg_max;
 

@@ -3,8 +3,8 @@
 #ifndef ONSTAGE_KERNELS_ARGMINMAX_ARGMINMAX_H
 #define ONSTAGE_KERNELS_ARGMINMAX_ARGMINMAX_H
 
-#include "kernels/common/cases.h"
-#include "kernels/common/kernel.h"
+#include "kernels/common/elementwise/cases.h"
+#include "kernels/common/operator/kernel.h"
 
 #define ONS_EXTREME_INDEX_ATTRIBUTES                                                                                   \
     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", 0), ONS_INT_ATTRIBUTE("keepdims", 1),                                     \

@@ -2,8 +2,8 @@
 #ifndef ONSTAGE_KERNELS_ARGMINMAX_CUDA_ARGMINMAX_CUH
 #define ONSTAGE_KERNELS_ARGMINMAX_CUDA_ARGMINMAX_CUH
 
-#include "kernels/common/cuda_each.cuh"
-#include "kernels/common/cuda_rows.cuh"
+#include "kernels/common/cuda/cuda_each.cuh"
+#include "kernels/common/rows/cuda_rows.cuh"
 extern "C" {
 #include "kernels/argminmax/argminmax.h"
 }

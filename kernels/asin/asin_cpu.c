@@ -1,5 +1,5 @@
 /* Asin on the CPU. */
-#include "kernels/common/unary.h"
+#include "kernels/common/elementwise/unary.h"
 #include "kernels/trigonometry/trigonometry.h"
 
 ONS_UNARY_FLOAT_KERNEL(asin, ons_asin(x))

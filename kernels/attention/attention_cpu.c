@@ -7,7 +7,7 @@
 
 #include "kernels/attention/attention_operands.h"
 #include "kernels/attention/attention_rows.h"
-#include "kernels/common/lanes.h"
+#include "kernels/common/math/simd.h"
 
 /* Scratch of a thread: transposed keys (size × keys), then scores (block × keys), rows of `stride` floats. */
 typedef struct attention_state {

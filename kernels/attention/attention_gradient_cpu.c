@@ -7,7 +7,7 @@
 
 #include "kernels/attention/attention_operands.h"
 #include "kernels/attention/attention_rows.h"
-#include "kernels/common/lanes.h"
+#include "kernels/common/math/simd.h"
 
 /* Scratch of a thread: Kᵀ and Vᵀ (size × keys), P and dP (block × keys), rows of `stride` floats. Where keys come
  * transposed, K and dK (keys × size) take the place of Kᵀ. */

@@ -6,8 +6,8 @@
 #ifndef ONSTAGE_KERNELS_ATTENTION_ATTENTION_OPERANDS_H
 #define ONSTAGE_KERNELS_ATTENTION_ATTENTION_OPERANDS_H
 
-#include "kernels/common/kernel.h"
-#include "kernels/common/small_product.h"
+#include "kernels/common/gemm/small_gemm.h"
+#include "kernels/common/operator/kernel.h"
 
 typedef enum ons_attention_order {
     ONS_HEADS_FIRST,     /* [batch, heads, positions, size] */

@@ -4,7 +4,7 @@
 #define ONSTAGE_KERNELS_ATTENTION_ATTENTION_ROWS_H
 
 #include "kernels/attention/attention_operands.h"
-#include "kernels/common/lanes.h"
+#include "kernels/common/math/simd.h"
 
 typedef struct ons_attention_lanes {
     ons_lanes of[ONS_ATTENTION_BLOCK];

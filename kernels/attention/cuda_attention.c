@@ -1,6 +1,6 @@
 #include "kernels/attention/cuda_attention.h"
 
-#include "kernels/common/cuda_elementwise.h"
+#include "kernels/common/elementwise/cuda_elementwise.h"
 
 static void destroy(void *state) { ons_dnn_plan_free(((ons_cuda_attention_state *)state)->dnn.plan); }
 

@@ -9,7 +9,7 @@
 #ifndef ONSTAGE_KERNELS_ATTENTION_CUDA_ATTENTION_CUH
 #define ONSTAGE_KERNELS_ATTENTION_CUDA_ATTENTION_CUH
 
-#include "kernels/common/cuda.cuh"
+#include "kernels/common/cuda/cuda.cuh"
 extern "C" {
 #include "kernels/attention/cuda_attention.h"
 }

@@ -4,7 +4,7 @@
 #define ONSTAGE_KERNELS_ATTENTION_CUDNN_ATTENTION_H
 
 #include "kernels/attention/attention_operands.h"
-#include "kernels/common/cuda_dnn.h"
+#include "kernels/common/cudnn/cudnn_graph.h"
 
 /* Arguments of a run. */
 enum {

@@ -7,7 +7,7 @@
 
 #include "graph/passes/bind.h"
 #include "graph/upgrade.h"
-#include "kernels/common/rules.h"
+#include "kernels/common/operator/rules.h"
 #include "kernels/normalization/batch_training.h"
 
 extern const ons_operator ons_op_batch_normalization;

@@ -10,8 +10,8 @@
 #include <math.h>
 
 #include "graph/operator.h"
-#include "kernels/common/channels.h"
-#include "kernels/common/kernel.h"
+#include "kernels/common/layout/channels.h"
+#include "kernels/common/operator/kernel.h"
 
 static ons_status *batch_normalization_gradient_infer(ons_operands *o) {
     const ons_shape *x = &o->inputs[1].shape;

@@ -1,7 +1,7 @@
 /* Bernoulli on the CPU. */
 #include "kernels/bernoulli/bernoulli_node.h"
 
-#include "kernels/common/checks.h"
+#include "kernels/common/operator/checks.h"
 #include "kernels/random/random.h"
 
 ons_status *ons_bernoulli_make_state(ons_prepare *p) {

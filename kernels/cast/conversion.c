@@ -4,7 +4,7 @@
 
 #include "graph/passes/bind.h"
 #include "graph/small_types.h"
-#include "kernels/common/integers.h"
+#include "kernels/common/math/integers.h"
 
 extern const ons_operator ons_op_cast;
 

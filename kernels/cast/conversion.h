@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "graph/small_types.h"
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 /* For inference: output 0 like input 0, with another dtype, which must be one that has bytes. */
 ons_status *ons_cast_infer(ons_operands *o, ons_dtype to);

@@ -2,7 +2,7 @@
 #include "kernels/cast/conversion.h"
 
 #include "graph/evaluate.h"
-#include "kernels/common/unary.h"
+#include "kernels/common/elementwise/unary.h"
 
 typedef struct cast_state {
     int64_t elements;

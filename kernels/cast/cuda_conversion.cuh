@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_CAST_CUDA_CONVERSION_CUH
 #define ONSTAGE_KERNELS_CAST_CUDA_CONVERSION_CUH
 
-#include "kernels/common/cuda_elementwise.cuh"
+#include "kernels/common/elementwise/cuda_elementwise.cuh"
 
 namespace ons {
 

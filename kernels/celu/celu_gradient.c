@@ -1,5 +1,5 @@
 /* Gradient of Celu: from cotangent a and output b, which holds the exponential. */
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 ONS_BINARY_FLOAT_REFERENCE(celu_gradient, b > 0 ? a : a * (b / ons_attribute_float(o, 0) + 1))
 

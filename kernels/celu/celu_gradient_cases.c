@@ -1,5 +1,5 @@
 /* CeluGradient: cases for tests and benchmarks. */
-#include "kernels/common/cases.h"
+#include "kernels/common/elementwise/cases.h"
 
 const ons_case ons_cases_celu_gradient[] = {
     ONS_PAIR_CASES(-0.9, 2, 2e-6),

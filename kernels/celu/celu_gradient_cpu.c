@@ -1,5 +1,5 @@
 /* CeluGradient on the CPU. */
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 ONS_BINARY_FLOAT_KERNEL(celu_gradient, b > 0 ? a : a * (b / parameters[0] + 1))
 

@@ -1,7 +1,7 @@
 /* ClipGradient on the CPU. */
 #include <math.h>
 
-#include "kernels/common/unary.h"
+#include "kernels/common/elementwise/unary.h"
 
 static void clip_gradient_run(const ons_launch *launch) {
     const ons_unary_state *state = launch->state;

@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_CLIP_FACTOR_CUDA_SQUARE_SUMS_CUH
 #define ONSTAGE_KERNELS_CLIP_FACTOR_CUDA_SQUARE_SUMS_CUH
 
-#include "kernels/common/cuda.cuh"
+#include "kernels/common/cuda/cuda.cuh"
 
 namespace ons {
 

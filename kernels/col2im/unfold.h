@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_COL2IM_UNFOLD_H
 #define ONSTAGE_KERNELS_COL2IM_UNFOLD_H
 
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 enum { ONS_UNFOLD_DILATIONS, ONS_UNFOLD_PADS, ONS_UNFOLD_STRIDES };
 #define ONS_UNFOLD_ATTRIBUTES                                                                                          \

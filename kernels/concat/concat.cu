@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_strided.cuh"
+#include "kernels/common/layout/cuda_strided.cuh"
 extern "C" {
 #include "kernels/concat/pieces.h"
 }

@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_CONCAT_PIECES_H
 #define ONSTAGE_KERNELS_CONCAT_PIECES_H
 
-#include "kernels/common/strided.h"
+#include "kernels/common/layout/strided.h"
 
 typedef struct ons_pieces {
     uint32_t count;

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "kernels/common/channels.h"
+#include "kernels/common/layout/channels.h"
 
 ons_status *ons_convolution_resolve(const ons_operands *o, const ons_type *x, const ons_type *w, ons_convolution *c) {
     c->groups = ons_attribute_int(o, ONS_CONVOLUTION_GROUP);

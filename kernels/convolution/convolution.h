@@ -2,8 +2,8 @@
 #ifndef ONSTAGE_KERNELS_CONVOLUTION_CONVOLUTION_H
 #define ONSTAGE_KERNELS_CONVOLUTION_CONVOLUTION_H
 
-#include "kernels/common/dnnl.h"
-#include "kernels/common/window.h"
+#include "kernels/common/layout/window.h"
+#include "kernels/common/onednn/onednn.h"
 
 enum { ONS_CONVOLUTION_GROUP = ONS_WINDOW_ATTRIBUTE_COUNT };
 

@@ -1,7 +1,7 @@
 #include "kernels/convolution/cuda_convolution.h"
 
-#include "kernels/common/cuda_elementwise.h"
-#include "kernels/common/layouts.h"
+#include "kernels/common/elementwise/cuda_elementwise.h"
+#include "kernels/common/layout/layouts.h"
 #include "kernels/convolution/convolution.h"
 
 enum { TILE = 64, BLOCKS_ENOUGH = 512, PARTS_MAX = 64, PART_DEPTH = 512 };

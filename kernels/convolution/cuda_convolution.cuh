@@ -7,8 +7,8 @@
 #ifndef ONSTAGE_KERNELS_CONVOLUTION_CUDA_CONVOLUTION_CUH
 #define ONSTAGE_KERNELS_CONVOLUTION_CUDA_CONVOLUTION_CUH
 
-#include "kernels/common/cuda_each.cuh"
-#include "kernels/common/cuda_rows.cuh"
+#include "kernels/common/cuda/cuda_each.cuh"
+#include "kernels/common/rows/cuda_rows.cuh"
 extern "C" {
 #include "kernels/convolution/cuda_convolution.h"
 }

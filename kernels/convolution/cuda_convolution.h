@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_CONVOLUTION_CUDA_CONVOLUTION_H
 #define ONSTAGE_KERNELS_CONVOLUTION_CUDA_CONVOLUTION_H
 
-#include "kernels/common/cuda_dnn.h"
+#include "kernels/common/cudnn/cudnn_graph.h"
 
 enum { ONS_CUDA_CONVOLUTION_DIMS = 3 };
 

@@ -1,5 +1,5 @@
 /* CumProd on CUDA: what the host works out. */
-#include "kernels/common/cuda_elementwise.h"
+#include "kernels/common/elementwise/cuda_elementwise.h"
 #include "kernels/cumulative/cumulative.h"
 
 extern ons_run_function ons_cuda_run_cum_prod;

@@ -1,5 +1,5 @@
 /* CumSum: running sums along an axis, with or without the element itself, from either end. */
-#include "kernels/common/integers.h"
+#include "kernels/common/math/integers.h"
 #include "kernels/cumulative/cumulative.h"
 
 extern const ons_operator ons_op_cum_sum;

@@ -3,8 +3,8 @@
 #ifndef ONSTAGE_KERNELS_CUMULATIVE_CUDA_CUMULATIVE_CUH
 #define ONSTAGE_KERNELS_CUMULATIVE_CUDA_CUMULATIVE_CUH
 
-#include "kernels/common/cuda_each.cuh"
-#include "kernels/common/cuda_rows.cuh"
+#include "kernels/common/cuda/cuda_each.cuh"
+#include "kernels/common/rows/cuda_rows.cuh"
 extern "C" {
 #include "kernels/cumulative/cumulative.h"
 }

@@ -3,7 +3,7 @@
 #ifndef ONSTAGE_KERNELS_CUMULATIVE_CUMULATIVE_H
 #define ONSTAGE_KERNELS_CUMULATIVE_CUMULATIVE_H
 
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 enum { ONS_RUNNING_EXCLUSIVE, ONS_RUNNING_REVERSE };
 #define ONS_RUNNING_ATTRIBUTES ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("exclusive", 0), ONS_INT_ATTRIBUTE("reverse", 0))

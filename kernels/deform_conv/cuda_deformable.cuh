@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_DEFORM_CONV_CUDA_DEFORMABLE_CUH
 #define ONSTAGE_KERNELS_DEFORM_CONV_CUDA_DEFORMABLE_CUH
 
-#include "kernels/common/cuda_each.cuh"
+#include "kernels/common/cuda/cuda_each.cuh"
 extern "C" {
 #include "kernels/deform_conv/cuda_deformable.h"
 }

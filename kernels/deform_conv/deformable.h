@@ -8,7 +8,7 @@
 #include <math.h>
 
 #include "base/host_device.h"
-#include "kernels/common/window.h"
+#include "kernels/common/layout/window.h"
 
 enum { ONS_DEFORMABLE_GROUP = ONS_WINDOW_ATTRIBUTE_COUNT, ONS_DEFORMABLE_OFFSET_GROUP };
 #define ONS_DEFORMABLE_ATTRIBUTES                                                                                      \

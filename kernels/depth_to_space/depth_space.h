@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_DEPTH_TO_SPACE_DEPTH_SPACE_H
 #define ONSTAGE_KERNELS_DEPTH_TO_SPACE_DEPTH_SPACE_H
 
-#include "kernels/common/strided.h"
+#include "kernels/common/layout/strided.h"
 
 /* The copy from the tensor with many channels (N, C·b·b, H, W) to the one with many pixels (N, C, H·b, W·b), or back.
  * `channels_last`: a block's pixels are the inner part of the channel number ("CRD"), else the outer ("DCR"). */

@@ -3,7 +3,7 @@
 #include "kernels/dequantize_linear/dequantize_linear_node.h"
 
 #include "graph/small_types.h"
-#include "kernels/common/expand.h"
+#include "kernels/common/operator/expand.h"
 #include "kernels/quantization/quantization.h"
 
 extern const ons_operator ons_op_dequantize_linear;

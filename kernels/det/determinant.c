@@ -1,6 +1,6 @@
 #include "kernels/det/determinant.h"
 
-#include "kernels/common/checks.h"
+#include "kernels/common/operator/checks.h"
 
 ons_status *ons_square_matrices(const ons_operands *o, int64_t *count, int64_t *size) {
     char text[ONS_TYPE_TEXT];

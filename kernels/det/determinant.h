@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "base/host_device.h"
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 /* Checks that input 0 is a float tensor of square matrices, and gives their number and size. */
 ons_status *ons_square_matrices(const ons_operands *o, int64_t *count, int64_t *size);

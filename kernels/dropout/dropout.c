@@ -5,7 +5,7 @@
 #include "graph/evaluate.h"
 #include "graph/passes/bind.h"
 #include "graph/upgrade.h"
-#include "kernels/common/checks.h"
+#include "kernels/common/operator/checks.h"
 #include "kernels/dropout/kept_elements.h"
 
 extern const ons_operator ons_op_cast;

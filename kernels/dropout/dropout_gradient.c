@@ -1,7 +1,7 @@
 /* Gradient of DropoutTraining: from cotangent and mask, dy / (1 - ratio) where the element was kept, else 0. */
 #include "kernels/dropout/dropout_gradient.h"
 
-#include "kernels/common/checks.h"
+#include "kernels/common/operator/checks.h"
 #include "kernels/dropout/kept_elements.h"
 
 static ons_status *dropout_gradient_infer(ons_operands *o) {

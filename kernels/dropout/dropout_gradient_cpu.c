@@ -1,7 +1,7 @@
 /* DropoutGradient on the CPU. */
 #include "kernels/dropout/dropout_gradient.h"
 
-#include "kernels/common/unary.h"
+#include "kernels/common/elementwise/unary.h"
 #include "kernels/dropout/kept_elements.h"
 
 static ons_status *dropout_gradient_prepare(ons_prepare *p) {

@@ -1,7 +1,7 @@
 /* DropoutGradient on CUDA: what the host works out. */
 #include "kernels/dropout/dropout_gradient.h"
 
-#include "kernels/common/cuda_elementwise.h"
+#include "kernels/common/elementwise/cuda_elementwise.h"
 #include "kernels/dropout/kept_elements.h"
 
 extern ons_run_function ons_cuda_run_dropout_gradient;

@@ -1,6 +1,6 @@
 #include "kernels/dropout/kept_elements.h"
 
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 double ons_dropout_scale(double ratio) { return ratio < 1 ? 1 / (1 - ratio) : 0; }
 

@@ -1,6 +1,6 @@
 /* DynamicQuantizeLinear: to uint8, with scale and zero point from the least and the largest element. With the
  * DequantizeLinear behind it, it becomes FakeQuantize, through which a gradient flows. */
-#include "kernels/common/unary.h"
+#include "kernels/common/elementwise/unary.h"
 #include "kernels/quantization/quantization.h"
 
 static ons_status *dynamic_quantize_linear_infer(ons_operands *o) {

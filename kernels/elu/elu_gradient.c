@@ -1,7 +1,7 @@
 /* Gradient of Elu: from cotangent a and input b. */
 #include <math.h>
 
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 ONS_BINARY_FLOAT_REFERENCE(elu_gradient, b > 0 ? a : a * ons_attribute_float(o, 0) * exp(b))
 

@@ -1,5 +1,5 @@
 /* EluGradient: cases for tests and benchmarks. */
-#include "kernels/common/cases.h"
+#include "kernels/common/elementwise/cases.h"
 
 const ons_case ons_cases_elu_gradient[] = {
     ONS_PAIR_CASES(-3, 3, 1e-6),

@@ -1,6 +1,6 @@
 /* EluGradient on the CPU. */
-#include "kernels/common/binary.h"
-#include "kernels/common/vector_math.h"
+#include "kernels/common/elementwise/binary.h"
+#include "kernels/common/math/vector_math.h"
 
 ONS_BINARY_FLOAT_KERNEL(elu_gradient, b > 0 ? a : a * parameters[0] * ons_exp(b < 0 ? b : 0))
 

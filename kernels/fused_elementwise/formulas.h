@@ -4,7 +4,7 @@
 #ifndef ONSTAGE_KERNELS_FUSED_ELEMENTWISE_FORMULAS_H
 #define ONSTAGE_KERNELS_FUSED_ELEMENTWISE_FORMULAS_H
 
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 /* Which of cuda_formula.cuh's macros made it: how many operands it has and of which types. */
 typedef enum ons_formula_kind {

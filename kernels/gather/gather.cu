@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_lookup.cuh"
+#include "kernels/common/indexing/cuda_indexing.cuh"
 
 namespace {
 

@@ -6,7 +6,7 @@
  */
 #include "kernels/gather/gather_gradient.h"
 
-#include "kernels/common/lookup.h"
+#include "kernels/common/indexing/indexing.h"
 
 static ons_status *gather_gradient_infer(ons_operands *o) {
     const ons_attribute *given = &o->attributes[SHAPE];

@@ -3,8 +3,8 @@
 
 #include <omp.h>
 
-#include "kernels/common/lanes.h"
-#include "kernels/common/lookup.h"
+#include "kernels/common/indexing/indexing.h"
+#include "kernels/common/math/simd.h"
 
 static ons_status *gather_gradient_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;

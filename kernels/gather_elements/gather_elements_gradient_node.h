@@ -4,7 +4,7 @@
 
 #include "graph/graph.h"
 #include "graph/type.h"
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 #include "kernels/gather_elements/gather_elements_gradient.h"
 
 enum { COTANGENT, INDICES };

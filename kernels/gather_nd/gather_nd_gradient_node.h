@@ -4,7 +4,7 @@
 
 #include "graph/graph.h"
 #include "graph/type.h"
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 #include "kernels/gather_nd/gather_nd_gradient.h"
 
 enum { COTANGENT, INDICES };

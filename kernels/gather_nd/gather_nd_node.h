@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_GATHER_ND_GATHER_ND_NODE_H
 #define ONSTAGE_KERNELS_GATHER_ND_GATHER_ND_NODE_H
 
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 #include "kernels/gather_nd/gather_nd.h"
 
 enum { DATA, INDICES };

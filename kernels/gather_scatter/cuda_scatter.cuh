@@ -5,8 +5,8 @@
 #ifndef ONSTAGE_KERNELS_GATHER_SCATTER_CUDA_SCATTER_CUH
 #define ONSTAGE_KERNELS_GATHER_SCATTER_CUDA_SCATTER_CUH
 
-#include "kernels/common/cuda_each.cuh"
-#include "kernels/common/cuda_lookup.cuh"
+#include "kernels/common/cuda/cuda_each.cuh"
+#include "kernels/common/indexing/cuda_indexing.cuh"
 extern "C" {
 #include "kernels/gather_scatter/lines.h"
 #include "kernels/gather_scatter/nd_indexing.h"

@@ -7,7 +7,7 @@
 #ifndef ONSTAGE_KERNELS_GATHER_SCATTER_LINES_H
 #define ONSTAGE_KERNELS_GATHER_SCATTER_LINES_H
 
-#include "kernels/common/lookup.h"
+#include "kernels/common/indexing/indexing.h"
 
 enum { ONS_LINE_BLOCK = 64 };
 

@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_GATHER_SCATTER_ND_INDEXING_H
 #define ONSTAGE_KERNELS_GATHER_SCATTER_ND_INDEXING_H
 
-#include "kernels/common/lookup.h"
+#include "kernels/common/indexing/indexing.h"
 
 typedef struct ons_nd_lookup {
     int64_t batches;            /* leading axes that data and indices share */

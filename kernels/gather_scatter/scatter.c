@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "kernels/common/integers.h"
+#include "kernels/common/math/integers.h"
 
 ons_scatter_mode ons_scatter_mode_of(const char *name) {
     static const char *const names[] = {"none", "add", "mul", "max", "min"};

@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_GATHER_SCATTER_SCATTER_H
 #define ONSTAGE_KERNELS_GATHER_SCATTER_SCATTER_H
 
-#include "kernels/common/lookup.h"
+#include "kernels/common/indexing/indexing.h"
 
 typedef enum ons_scatter_mode {
     ONS_SCATTER_NONE,

@@ -2,8 +2,8 @@
 #ifndef ONSTAGE_KERNELS_GELU_GELU_FORMULAS_H
 #define ONSTAGE_KERNELS_GELU_GELU_FORMULAS_H
 
-#include "kernels/common/unary.h"
-#include "kernels/common/vector_math.h"
+#include "kernels/common/elementwise/unary.h"
+#include "kernels/common/math/vector_math.h"
 
 #define ONS_GELU_ATTRIBUTES ONS_ATTRIBUTES(ONS_STRING_ATTRIBUTE("approximate", "none"))
 

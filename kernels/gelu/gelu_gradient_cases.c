@@ -1,5 +1,5 @@
 /* GeluGradient: cases for tests and benchmarks. */
-#include "kernels/common/cases.h"
+#include "kernels/common/elementwise/cases.h"
 
 const ons_case ons_cases_gelu_gradient[] = {
     ONS_PAIR_CASES(-4, 4, 2e-6),

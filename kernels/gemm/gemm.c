@@ -2,7 +2,7 @@
 #include "kernels/gemm/gemm.h"
 
 #include "graph/upgrade.h"
-#include "kernels/common/product.h"
+#include "kernels/common/gemm/gemm.h"
 
 extern const ons_operator ons_op_matmul_transposed;
 extern const ons_operator ons_op_mul;

@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_GEMM_GEMM_H
 #define ONSTAGE_KERNELS_GEMM_GEMM_H
 
-#include "kernels/common/product.h"
+#include "kernels/common/gemm/gemm.h"
 
 enum { ALPHA, BETA, TRANSPOSE_A, TRANSPOSE_B };
 

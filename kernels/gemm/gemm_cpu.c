@@ -1,7 +1,7 @@
 /* Gemm on the CPU. */
 #include "kernels/gemm/gemm.h"
 
-#include "kernels/common/product.h"
+#include "kernels/common/gemm/gemm.h"
 
 typedef struct gemm_state {
     ons_product product; /* first: it is what destroy gets */

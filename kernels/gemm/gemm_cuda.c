@@ -1,8 +1,8 @@
 /* Gemm on CUDA: what the host works out. */
 #include "kernels/gemm/gemm.h"
 
-#include "kernels/common/cuda_product.h"
-#include "kernels/common/product.h"
+#include "kernels/common/gemm/cuda_gemm.h"
+#include "kernels/common/gemm/gemm.h"
 
 extern ons_run_function ons_cuda_run_gemm;
 

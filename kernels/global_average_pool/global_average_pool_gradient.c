@@ -1,6 +1,6 @@
 /* The gradient of GlobalAveragePool's input: every position gets an equal share. */
-#include "kernels/common/channels.h"
-#include "kernels/common/window.h"
+#include "kernels/common/layout/channels.h"
+#include "kernels/common/layout/window.h"
 
 enum { INPUT_SHAPE };
 

@@ -1,7 +1,7 @@
 /* GlobalAveragePoolGradient on the CPU. */
 #include "kernels/global_average_pool/global_average_pool_gradient.h"
 
-#include "kernels/common/channels.h"
+#include "kernels/common/layout/channels.h"
 
 ons_status *ons_global_average_pool_gradient_prepare(ons_prepare *p) {
     const ons_type *dx = &p->operands->outputs[0];

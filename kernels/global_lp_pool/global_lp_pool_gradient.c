@@ -2,7 +2,7 @@
  *   dx = dy × sign(x) |x|^(p-1) ÷ y^(p-1). */
 #include "kernels/global_lp_pool/global_lp_pool_gradient.h"
 
-#include "kernels/common/channels.h"
+#include "kernels/common/layout/channels.h"
 #include "kernels/global_lp_pool/global_lp_pool.h"
 #include "kernels/pooling/lp.h"
 

@@ -1,7 +1,7 @@
 /* GlobalLpPoolGradient on the CPU. */
 #include "kernels/global_lp_pool/global_lp_pool_gradient.h"
 
-#include "kernels/common/channels.h"
+#include "kernels/common/layout/channels.h"
 #include "kernels/global_lp_pool/global_lp_pool.h"
 #include "kernels/pooling/lp.h"
 

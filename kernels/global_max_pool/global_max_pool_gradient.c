@@ -1,6 +1,6 @@
 /* The gradient of GlobalMaxPool's input: it goes to the first position that holds the maximum. Inputs: the output's
  * gradient, x, the output. */
-#include "kernels/common/channels.h"
+#include "kernels/common/layout/channels.h"
 
 static ons_status *global_max_pool_gradient_infer(ons_operands *o) {
     const ons_shape *x = &o->inputs[1].shape;

@@ -1,7 +1,7 @@
-#include "kernels/common/cuda_lookup.cuh"
-#include "kernels/common/cuda_rows.cuh"
+#include "kernels/common/indexing/cuda_indexing.cuh"
+#include "kernels/common/rows/cuda_rows.cuh"
 extern "C" {
-#include "kernels/common/channels.h"
+#include "kernels/common/layout/channels.h"
 }
 
 namespace {

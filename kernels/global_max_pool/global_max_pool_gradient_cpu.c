@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "kernels/common/channels.h"
+#include "kernels/common/layout/channels.h"
 
 ons_status *ons_global_max_pool_gradient_prepare(ons_prepare *p) {
     const ons_type *x = &p->operands->inputs[1];

@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_GRID_SAMPLE_CUDA_GRID_CUH
 #define ONSTAGE_KERNELS_GRID_SAMPLE_CUDA_GRID_CUH
 
-#include "kernels/common/cuda_each.cuh"
+#include "kernels/common/cuda/cuda_each.cuh"
 extern "C" {
 #include "kernels/grid_sample/grid.h"
 }

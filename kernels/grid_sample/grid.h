@@ -6,7 +6,7 @@
 #ifndef ONSTAGE_KERNELS_GRID_SAMPLE_GRID_H
 #define ONSTAGE_KERNELS_GRID_SAMPLE_GRID_H
 
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 enum { ONS_GRID_ALIGN_CORNERS, ONS_GRID_MODE, ONS_GRID_PADDING };
 #define ONS_GRID_ATTRIBUTES                                                                                            \

@@ -1,5 +1,5 @@
 /* Gradient of HardSigmoid: from cotangent a and output b. */
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 ONS_BINARY_FLOAT_REFERENCE(hard_sigmoid_gradient, b > 0 && b < 1 ? a * ons_attribute_float(o, 0) : 0)
 

@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_elementwise.cuh"
+#include "kernels/common/elementwise/cuda_elementwise.cuh"
 
 ONS_CUDA_BINARY(hard_sigmoid_gradient, b > 0 && b < 1 ? a * parameters[0] : 0)
 

@@ -1,5 +1,5 @@
 /* HardSigmoidGradient: cases for tests and benchmarks. */
-#include "kernels/common/cases.h"
+#include "kernels/common/elementwise/cases.h"
 
 const ons_case ons_cases_hard_sigmoid_gradient[] = {
     ONS_PAIR_CASES(-0.2, 1.2, 2e-6),

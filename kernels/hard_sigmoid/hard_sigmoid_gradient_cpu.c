@@ -1,5 +1,5 @@
 /* HardSigmoidGradient on the CPU. */
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 ONS_BINARY_FLOAT_KERNEL(hard_sigmoid_gradient, ((b > 0) & (b < 1)) ? a *parameters[0] : 0)
 

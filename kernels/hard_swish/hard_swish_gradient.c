@@ -1,5 +1,5 @@
 /* Gradient of HardSwish: from cotangent a and input b. */
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 ONS_BINARY_FLOAT_REFERENCE(hard_swish_gradient, a *(b <= -3 ? 0 : b < 3 ? b / 3 + 0.5 : 1))
 

@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_elementwise.cuh"
+#include "kernels/common/elementwise/cuda_elementwise.cuh"
 
 ONS_CUDA_BINARY(hard_swish_gradient, a * (b <= -3 ? 0 : b < 3 ? b * (1.0f / 3) + 0.5f : 1))
 

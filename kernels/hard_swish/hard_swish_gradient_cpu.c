@@ -1,5 +1,5 @@
 /* HardSwishGradient on the CPU. */
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 ONS_BINARY_FLOAT_KERNEL(hard_swish_gradient, b <= -3 ? 0 : b < 3 ? a * (b * (1.0f / 3) + 0.5f) : a)
 

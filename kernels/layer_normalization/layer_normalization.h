@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_LAYER_NORMALIZATION_LAYER_NORMALIZATION_H
 #define ONSTAGE_KERNELS_LAYER_NORMALIZATION_LAYER_NORMALIZATION_H
 
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 #include "kernels/normalization/layer_norm.h"
 
 enum { AXIS, EPSILON };

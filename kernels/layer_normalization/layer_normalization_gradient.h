@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_LAYER_NORMALIZATION_LAYER_NORMALIZATION_GRADIENT_H
 #define ONSTAGE_KERNELS_LAYER_NORMALIZATION_LAYER_NORMALIZATION_GRADIENT_H
 
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 #include "kernels/normalization/layer_norm.h"
 
 static inline ons_status *find_norm(const ons_operands *o, ons_layer_norm *norm) {

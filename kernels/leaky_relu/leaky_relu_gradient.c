@@ -1,5 +1,5 @@
 /* Gradient of LeakyRelu: from cotangent a and input b. */
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 ONS_BINARY_FLOAT_REFERENCE(leaky_relu_gradient, b > 0 ? a : ons_attribute_float(o, 0) * a)
 

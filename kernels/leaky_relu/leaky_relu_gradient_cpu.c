@@ -1,5 +1,5 @@
 /* LeakyReluGradient on the CPU. */
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 ONS_BINARY_FLOAT_KERNEL(leaky_relu_gradient, b > 0 ? a : parameters[0] * a)
 

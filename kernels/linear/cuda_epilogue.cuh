@@ -2,8 +2,8 @@
 #ifndef ONSTAGE_KERNELS_LINEAR_CUDA_EPILOGUE_CUH
 #define ONSTAGE_KERNELS_LINEAR_CUDA_EPILOGUE_CUH
 
-#include "kernels/common/cuda_each.cuh"
-#include "kernels/common/cuda_product.cuh"
+#include "kernels/common/cuda/cuda_each.cuh"
+#include "kernels/common/gemm/cuda_gemm.cuh"
 extern "C" {
 #include "kernels/linear/cuda_epilogue.h"
 }

@@ -3,7 +3,7 @@
 #ifndef ONSTAGE_KERNELS_LINEAR_CUDA_EPILOGUE_H
 #define ONSTAGE_KERNELS_LINEAR_CUDA_EPILOGUE_H
 
-#include "kernels/common/cuda_product.h"
+#include "kernels/common/gemm/cuda_gemm.h"
 #include "kernels/reduction/cuda_reduction.h"
 
 typedef struct ons_cuda_linear_gelu_node {

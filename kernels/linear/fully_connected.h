@@ -3,7 +3,7 @@
 #ifndef ONSTAGE_KERNELS_LINEAR_FULLY_CONNECTED_H
 #define ONSTAGE_KERNELS_LINEAR_FULLY_CONNECTED_H
 
-#include "kernels/common/product.h"
+#include "kernels/common/gemm/gemm.h"
 
 ons_product_form ons_linear_form(const ons_operands *o);
 ons_status *ons_linear_infer(ons_operands *o);   /* every output has the product's type */

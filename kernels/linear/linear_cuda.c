@@ -1,5 +1,5 @@
 /* Linear on CUDA: what the host works out. */
-#include "kernels/common/cuda_product.h"
+#include "kernels/common/gemm/cuda_gemm.h"
 #include "kernels/linear/fully_connected.h"
 
 extern ons_run_function ons_cuda_run_linear;

@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_LINEAR_LINEAR_WEIGHT_GRADIENT_H
 #define ONSTAGE_KERNELS_LINEAR_LINEAR_WEIGHT_GRADIENT_H
 
-#include "kernels/common/product.h"
+#include "kernels/common/gemm/gemm.h"
 
 enum { SUMMED };
 

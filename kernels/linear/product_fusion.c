@@ -1,6 +1,6 @@
 #include "kernels/linear/product_fusion.h"
 
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 #include "kernels/gelu/gelu_formulas.h"
 #include "kernels/reduction/reduction.h"
 

@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_rows.cuh"
+#include "kernels/common/rows/cuda_rows.cuh"
 
 namespace {
 

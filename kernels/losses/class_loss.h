@@ -16,7 +16,7 @@
 
 #include "base/host_device.h"
 #include "graph/passes/loss.h"
-#include "kernels/common/rows.h"
+#include "kernels/common/rows/rows.h"
 
 enum { ONS_CLASS_LOSS_AXIS, ONS_CLASS_LOSS_IGNORE, ONS_CLASS_LOSS_SMOOTHING };
 #define ONS_CLASS_LOSS_ATTRIBUTES                                                                                      \

@@ -2,8 +2,8 @@
 #ifndef ONSTAGE_KERNELS_LOSSES_CUDA_CLASS_LOSS_CUH
 #define ONSTAGE_KERNELS_LOSSES_CUDA_CLASS_LOSS_CUH
 
-#include "kernels/common/cuda_lookup.cuh"
-#include "kernels/common/cuda_rows.cuh"
+#include "kernels/common/indexing/cuda_indexing.cuh"
+#include "kernels/common/rows/cuda_rows.cuh"
 
 namespace ons {
 

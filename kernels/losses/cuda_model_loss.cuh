@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_LOSSES_CUDA_MODEL_LOSS_CUH
 #define ONSTAGE_KERNELS_LOSSES_CUDA_MODEL_LOSS_CUH
 
-#include "kernels/common/cuda_each.cuh"
+#include "kernels/common/cuda/cuda_each.cuh"
 #include "kernels/losses/cuda_class_loss.cuh"
 extern "C" {
 #include "kernels/losses/model_loss.h"

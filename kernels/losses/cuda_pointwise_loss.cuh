@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_LOSSES_CUDA_POINTWISE_LOSS_CUH
 #define ONSTAGE_KERNELS_LOSSES_CUDA_POINTWISE_LOSS_CUH
 
-#include "kernels/common/cuda_rows.cuh"
+#include "kernels/common/rows/cuda_rows.cuh"
 extern "C" {
 #include "kernels/losses/pointwise_loss.h"
 }

@@ -6,9 +6,9 @@
 
 #include <math.h>
 
-#include "kernels/common/cases.h"
-#include "kernels/common/rows.h"
-#include "kernels/common/vector_math.h"
+#include "kernels/common/elementwise/cases.h"
+#include "kernels/common/math/vector_math.h"
+#include "kernels/common/rows/rows.h"
 
 typedef struct ons_pointwise_loss {
     int64_t elements;

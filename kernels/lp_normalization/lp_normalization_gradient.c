@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "kernels/common/rows.h"
+#include "kernels/common/rows/rows.h"
 #include "kernels/lp_normalization/lp_normalization.h"
 #include "kernels/pooling/lp.h"
 

@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_rows.cuh"
+#include "kernels/common/rows/cuda_rows.cuh"
 extern "C" {
 #include "kernels/lp_normalization/lp_normalization.h"
 #include "kernels/pooling/lp_terms.h"

@@ -1,7 +1,7 @@
 /* LpNormalizationGradient on the CPU. */
 #include "kernels/lp_normalization/lp_normalization_gradient.h"
 
-#include "kernels/common/rows.h"
+#include "kernels/common/rows/rows.h"
 #include "kernels/lp_normalization/lp_normalization.h"
 #include "kernels/pooling/lp.h"
 

@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_LRN_CUDA_LOCAL_RESPONSE_CUH
 #define ONSTAGE_KERNELS_LRN_CUDA_LOCAL_RESPONSE_CUH
 
-#include "kernels/common/cuda_each.cuh"
+#include "kernels/common/cuda/cuda_each.cuh"
 extern "C" {
 #include "kernels/lrn/local_window.h"
 }

@@ -4,8 +4,8 @@
 #ifndef ONSTAGE_KERNELS_LRN_LOCAL_RESPONSE_H
 #define ONSTAGE_KERNELS_LRN_LOCAL_RESPONSE_H
 
-#include "kernels/common/channels.h"
-#include "kernels/common/lanes.h"
+#include "kernels/common/layout/channels.h"
+#include "kernels/common/math/simd.h"
 #include "kernels/lrn/local_window.h"
 
 enum { ONS_LRN_ALPHA, ONS_LRN_BETA, ONS_LRN_BIAS, ONS_LRN_SIZE };

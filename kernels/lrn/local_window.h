@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_LRN_LOCAL_WINDOW_H
 #define ONSTAGE_KERNELS_LRN_LOCAL_WINDOW_H
 
-#include "kernels/common/channels.h"
+#include "kernels/common/layout/channels.h"
 
 typedef struct ons_local_response {
     ons_channels size;

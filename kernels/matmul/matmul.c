@@ -1,7 +1,7 @@
 /* MatMul: numpy's matrix product, batched and broadcast. */
 #include "kernels/matmul/matmul.h"
 
-#include "kernels/common/product.h"
+#include "kernels/common/gemm/gemm.h"
 
 extern const ons_operator ons_op_matmul_transposed;
 

@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_MATMUL_MATMUL_H
 #define ONSTAGE_KERNELS_MATMUL_MATMUL_H
 
-#include "kernels/common/product.h"
+#include "kernels/common/gemm/gemm.h"
 
 static const ons_product_form plain = {.alpha = 1};
 

@@ -1,7 +1,7 @@
 /* MatMul on the CPU. */
 #include "kernels/matmul/matmul.h"
 
-#include "kernels/common/product.h"
+#include "kernels/common/gemm/gemm.h"
 
 static ons_status *matmul_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;

@@ -1,7 +1,7 @@
 /* MatMul on CUDA: what the host works out. */
 #include "kernels/matmul/matmul.h"
 
-#include "kernels/common/cuda_product.h"
+#include "kernels/common/gemm/cuda_gemm.h"
 
 extern ons_run_function ons_cuda_run_matmul;
 

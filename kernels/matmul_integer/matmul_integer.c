@@ -1,7 +1,7 @@
 /* MatMulInteger: the matrix product of 8-bit integers less their zero points, in 32 bits. */
 #include <stdlib.h>
 
-#include "kernels/common/product.h"
+#include "kernels/common/gemm/gemm.h"
 
 enum { A, B, A_ZERO, B_ZERO };
 

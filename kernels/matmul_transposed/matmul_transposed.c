@@ -7,7 +7,7 @@
 #include "kernels/matmul_transposed/matmul_transposed.h"
 
 #include "graph/passes/fuse.h"
-#include "kernels/common/product.h"
+#include "kernels/common/gemm/gemm.h"
 
 extern const ons_operator ons_op_matmul_transposed;
 

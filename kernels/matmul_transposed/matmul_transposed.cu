@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_product.cuh"
+#include "kernels/common/gemm/cuda_gemm.cuh"
 
 extern "C" void ons_cuda_run_matmul_transposed(const ons_launch *launch) {
     ons::run_product((const ons_cuda_product *)launch->state, launch, nullptr);

@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_MATMUL_TRANSPOSED_MATMUL_TRANSPOSED_H
 #define ONSTAGE_KERNELS_MATMUL_TRANSPOSED_MATMUL_TRANSPOSED_H
 
-#include "kernels/common/product.h"
+#include "kernels/common/gemm/gemm.h"
 
 enum { TRANSPOSE_A, TRANSPOSE_B, FOLD, ALPHA };
 

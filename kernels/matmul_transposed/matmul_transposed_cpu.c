@@ -1,7 +1,7 @@
 /* MatMulTransposed on the CPU. */
 #include "kernels/matmul_transposed/matmul_transposed.h"
 
-#include "kernels/common/product.h"
+#include "kernels/common/gemm/gemm.h"
 
 static ons_status *matmul_transposed_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "kernels/common/window.h"
+#include "kernels/common/layout/window.h"
 
 enum { INPUT_SHAPE };
 

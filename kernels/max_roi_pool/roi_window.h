@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "base/host_device.h"
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 /* What a fault of a region is called. */
 #define ONS_ROI_PROBLEM "a region belongs to no sample of the batch"

@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_MICROSOFT_ACTIVATION_H
 #define ONSTAGE_KERNELS_MICROSOFT_ACTIVATION_H
 
-#include "kernels/common/expand.h"
+#include "kernels/common/operator/expand.h"
 
 enum { ONS_ACTIVATION_PARAMETERS = 2 };
 

@@ -6,7 +6,7 @@
 #ifndef ONSTAGE_KERNELS_MICROSOFT_EXPANDED_ATTENTION_H
 #define ONSTAGE_KERNELS_MICROSOFT_EXPANDED_ATTENTION_H
 
-#include "kernels/common/expand.h"
+#include "kernels/common/operator/expand.h"
 
 /* How many positions a mask covers, by its shape. */
 typedef enum ons_key_mask {

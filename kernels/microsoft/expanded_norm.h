@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_MICROSOFT_EXPANDED_NORM_H
 #define ONSTAGE_KERNELS_MICROSOFT_EXPANDED_NORM_H
 
-#include "kernels/common/expand.h"
+#include "kernels/common/operator/expand.h"
 
 /* Rows of `columns` in double: (x - mean) / √(variance + epsilon) × scale + bias; `centred` false: mean is 0. */
 typedef struct ons_norm_rows {

@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_MICROSOFT_MICROSOFT_GELU_H
 #define ONSTAGE_KERNELS_MICROSOFT_MICROSOFT_GELU_H
 
-#include "kernels/common/expand.h"
+#include "kernels/common/operator/expand.h"
 #include "kernels/gelu/gelu_formulas.h"
 
 /* Input 1, where there is one, broadcasts to input 0. */

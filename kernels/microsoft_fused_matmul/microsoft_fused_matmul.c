@@ -3,8 +3,8 @@
  */
 #include <stdlib.h>
 
-#include "kernels/common/expand.h"
-#include "kernels/common/product.h"
+#include "kernels/common/gemm/gemm.h"
+#include "kernels/common/operator/expand.h"
 
 extern const ons_operator ons_op_matmul;
 extern const ons_operator ons_op_matmul_transposed;

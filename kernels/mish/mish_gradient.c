@@ -1,7 +1,7 @@
 /* Gradient of Mish: from cotangent a and input b. */
 #include <math.h>
 
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 static double mish_slope_of(double x) {
     double t = tanh(fmax(x, 0) + log1p(exp(-fabs(x))));

@@ -1,5 +1,5 @@
 /* MishGradient: cases for tests and benchmarks. */
-#include "kernels/common/cases.h"
+#include "kernels/common/elementwise/cases.h"
 
 const ons_case ons_cases_mish_gradient[] = {
     ONS_PAIR_CASES(-6, 6, 2e-6),

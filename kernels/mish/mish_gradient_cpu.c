@@ -1,6 +1,6 @@
 /* MishGradient on the CPU. */
-#include "kernels/common/binary.h"
-#include "kernels/common/vector_math.h"
+#include "kernels/common/elementwise/binary.h"
+#include "kernels/common/math/vector_math.h"
 
 /* tanh(softplus(x)) = n / (n + 2) with n = eˣ(eˣ + 2); from 20 on it is 1. */
 static inline float mish_slope(float x) {

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "kernels/common/checks.h"
+#include "kernels/common/operator/checks.h"
 #include "kernels/random/random.h"
 
 static ons_status *multinomial_infer(ons_operands *o) {

@@ -10,7 +10,7 @@
 #ifndef ONSTAGE_KERNELS_NORMALIZATION_BATCH_STATISTICS_H
 #define ONSTAGE_KERNELS_NORMALIZATION_BATCH_STATISTICS_H
 
-#include "kernels/common/channels.h"
+#include "kernels/common/layout/channels.h"
 
 typedef struct ons_batch_plan {
     ons_channels size;

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "kernels/common/lanes.h"
+#include "kernels/common/math/simd.h"
 
 enum { WIDE = 64, RUN = 64, LINE = 64 };
 

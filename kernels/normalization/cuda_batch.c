@@ -1,6 +1,6 @@
 #include "kernels/normalization/cuda_batch.h"
 
-#include "kernels/common/cuda_elementwise.h"
+#include "kernels/common/elementwise/cuda_elementwise.h"
 
 enum { PARTS_MAX = 64, PART_ELEMENTS = 4096, BLOCKS_ENOUGH = 512, THREADS = 256, WARP = 32, PART_ROWS = 16 };
 

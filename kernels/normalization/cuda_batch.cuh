@@ -3,8 +3,8 @@
 #ifndef ONSTAGE_KERNELS_NORMALIZATION_CUDA_BATCH_CUH
 #define ONSTAGE_KERNELS_NORMALIZATION_CUDA_BATCH_CUH
 
-#include "kernels/common/cuda_each.cuh"
-#include "kernels/common/cuda_rows.cuh"
+#include "kernels/common/cuda/cuda_each.cuh"
+#include "kernels/common/rows/cuda_rows.cuh"
 extern "C" {
 #include "kernels/normalization/cuda_batch.h"
 }

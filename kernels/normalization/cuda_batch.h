@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_NORMALIZATION_CUDA_BATCH_H
 #define ONSTAGE_KERNELS_NORMALIZATION_CUDA_BATCH_H
 
-#include "kernels/common/cuda_dnn.h"
+#include "kernels/common/cudnn/cudnn_graph.h"
 #include "kernels/normalization/batch_training.h"
 #include "kernels/normalization/group_norm.h"
 

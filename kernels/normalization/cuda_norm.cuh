@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_NORMALIZATION_CUDA_NORM_CUH
 #define ONSTAGE_KERNELS_NORMALIZATION_CUDA_NORM_CUH
 
-#include "kernels/common/cuda_rows.cuh"
+#include "kernels/common/rows/cuda_rows.cuh"
 
 namespace ons {
 

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "kernels/common/rows.h"
+#include "kernels/common/rows/rows.h"
 
 /* Samples one after the other, each by all threads; or, where there are many, cut into parts that run side by side. */
 typedef struct group_norm_state {

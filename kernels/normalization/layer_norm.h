@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_NORMALIZATION_LAYER_NORM_H
 #define ONSTAGE_KERNELS_NORMALIZATION_LAYER_NORM_H
 
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 typedef struct ons_layer_norm {
     int64_t rows, columns;

@@ -2,8 +2,8 @@
 
 #include <math.h>
 
-#include "kernels/common/lanes.h"
-#include "kernels/common/rows.h"
+#include "kernels/common/math/simd.h"
+#include "kernels/common/rows/rows.h"
 
 /* ------------------------------------------------------------------------------------------------------------ forward
  */

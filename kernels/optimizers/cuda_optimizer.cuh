@@ -3,7 +3,7 @@
 #ifndef ONSTAGE_KERNELS_OPTIMIZERS_CUDA_OPTIMIZER_CUH
 #define ONSTAGE_KERNELS_OPTIMIZERS_CUDA_OPTIMIZER_CUH
 
-#include "kernels/common/cuda_several.cuh"
+#include "kernels/common/cuda/cuda_multi_tensor.cuh"
 extern "C" {
 #include "kernels/optimizers/optimizer.h"
 }

@@ -7,7 +7,7 @@
 #include <math.h>
 
 #include "base/host_device.h"
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 /* Inputs by position. */
 enum { ONS_PARAMETER_IN, ONS_GRADIENT_IN, ONS_FACTOR_IN, ONS_STATE_IN };

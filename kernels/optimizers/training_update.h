@@ -4,7 +4,7 @@
 #ifndef ONSTAGE_KERNELS_OPTIMIZERS_TRAINING_UPDATE_H
 #define ONSTAGE_KERNELS_OPTIMIZERS_TRAINING_UPDATE_H
 
-#include "kernels/common/expand.h"
+#include "kernels/common/operator/expand.h"
 
 #define ONS_PREVIEW_TRAINING ONS_IN_DOMAIN("ai.onnx.preview.training", 1, 1)
 

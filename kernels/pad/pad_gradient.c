@@ -2,7 +2,7 @@
  * it. Inputs: the cotangent, then Pad's pads and axes at their places; onstage_shape is what was padded. */
 #include "kernels/pad/pad_gradient.h"
 
-#include "kernels/common/channels.h"
+#include "kernels/common/layout/channels.h"
 #include "kernels/pad/padding.h"
 
 static ons_status *pad_gradient_infer(ons_operands *o) {

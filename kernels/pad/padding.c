@@ -1,6 +1,6 @@
 #include "kernels/pad/padding.h"
 
-#include "kernels/common/axes.h"
+#include "kernels/common/layout/axes.h"
 
 /* Far more than any border, and far from overflow. */
 static const int64_t border_max = (int64_t)1 << 40;

@@ -1,7 +1,7 @@
 /* What the CPU runs of padding.h. */
 #include "kernels/pad/padding.h"
 
-#include "kernels/common/channels.h"
+#include "kernels/common/layout/channels.h"
 
 ons_status *ons_padding_maps(const ons_padding *padding, ons_arena *arena,
                              ons_axis_map maps[ONS_AT_LEAST(ONS_RANK_MAX)]) {

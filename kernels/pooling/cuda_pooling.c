@@ -1,7 +1,7 @@
 #include "kernels/pooling/cuda_pooling.h"
 
-#include "kernels/common/channels.h"
-#include "kernels/common/cuda_elementwise.h"
+#include "kernels/common/elementwise/cuda_elementwise.h"
+#include "kernels/common/layout/channels.h"
 
 /* As ons_pooling_choose has it: one layout for all. */
 static ons_status *require_one_layout(const ons_operands *o) {

@@ -3,8 +3,8 @@
 #ifndef ONSTAGE_KERNELS_POOLING_CUDA_POOLING_CUH
 #define ONSTAGE_KERNELS_POOLING_CUDA_POOLING_CUH
 
-#include "kernels/common/cuda_each.cuh"
-#include "kernels/common/cuda_rows.cuh"
+#include "kernels/common/cuda/cuda_each.cuh"
+#include "kernels/common/rows/cuda_rows.cuh"
 extern "C" {
 #include "kernels/pooling/cuda_pooling.h"
 #include "kernels/pooling/lp_terms.h"

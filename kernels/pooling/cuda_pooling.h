@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_POOLING_CUDA_POOLING_H
 #define ONSTAGE_KERNELS_POOLING_CUDA_POOLING_H
 
-#include "kernels/common/cuda_dnn.h"
+#include "kernels/common/cudnn/cudnn_graph.h"
 #include "kernels/pooling/pooling.h"
 
 typedef struct ons_cuda_pooling {

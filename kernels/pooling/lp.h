@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "graph/upgrade.h"
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 #include "kernels/pooling/lp_terms.h"
 
 enum { ONS_LP_MAX = 64 };

@@ -2,8 +2,8 @@
 #ifndef ONSTAGE_KERNELS_POOLING_POOLING_H
 #define ONSTAGE_KERNELS_POOLING_POOLING_H
 
-#include "kernels/common/layouts.h"
-#include "kernels/common/window.h"
+#include "kernels/common/layout/layouts.h"
+#include "kernels/common/layout/window.h"
 
 /* Attributes after the window's, the same in every pooling operator; each ignores what is not its own. */
 enum {

@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_POOLING_POOLING_SIMD_H
 #define ONSTAGE_KERNELS_POOLING_POOLING_SIMD_H
 
-#include "kernels/common/lanes.h"
+#include "kernels/common/math/simd.h"
 
 typedef ons_lane_bits ons_int_lanes;
 typedef uint8_t ons_byte_lanes __attribute__((vector_size(ONS_LANES)));

@@ -1,7 +1,7 @@
 /* Gradient of PRelu's data: from cotangent, data and slope, the cotangent, times the slope where the data is negative.
  */
-#include "kernels/common/broadcast.h"
-#include "kernels/common/checks.h"
+#include "kernels/common/elementwise/broadcast.h"
+#include "kernels/common/operator/checks.h"
 
 static ons_status *prelu_gradient_infer(ons_operands *o) {
     ONS_TRY(ons_need_float(o, 0));

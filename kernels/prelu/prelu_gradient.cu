@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_elementwise.cuh"
+#include "kernels/common/elementwise/cuda_elementwise.cuh"
 
 /* Of cotangent, operand and slope. */
 ONS_CUDA_TERNARY(prelu_gradient, b < 0 ? a * c : a)

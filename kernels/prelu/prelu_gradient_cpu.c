@@ -1,5 +1,5 @@
 /* PReluGradient on the CPU. */
-#include "kernels/common/broadcast.h"
+#include "kernels/common/elementwise/broadcast.h"
 
 /* Cotangent and data have every element. */
 static void prelu_gradient_span(const ons_span *span) {

@@ -1,5 +1,5 @@
 /* PReluSlopeGradient on the CPU. */
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 ONS_BINARY_FLOAT_KERNEL(prelu_slope_gradient, b < 0 ? a * b : 0)
 

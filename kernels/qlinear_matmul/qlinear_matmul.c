@@ -1,7 +1,7 @@
 /* QLinearMatMul: a matrix product of quantised tensors. For inference; see kernels/quantization/qlinear.h. */
 #include <stdlib.h>
 
-#include "kernels/common/product.h"
+#include "kernels/common/gemm/gemm.h"
 #include "kernels/quantization/qlinear.h"
 
 static const ons_product_form plain = {.alpha = 1};

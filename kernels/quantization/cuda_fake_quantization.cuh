@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_QUANTIZATION_CUDA_FAKE_QUANTIZATION_CUH
 #define ONSTAGE_KERNELS_QUANTIZATION_CUDA_FAKE_QUANTIZATION_CUH
 
-#include "kernels/common/cuda_each.cuh"
+#include "kernels/common/cuda/cuda_each.cuh"
 extern "C" {
 #include "kernels/quantization/fake_quantization.h"
 }

@@ -9,8 +9,8 @@
 #include <math.h>
 
 #include "base/host_device.h"
-#include "kernels/common/checks.h"
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/checks.h"
+#include "kernels/common/operator/kernel.h"
 
 typedef struct ons_scales {
     int64_t elements, inner, length, block, blocks; /* of the axis: its length, and its blocks where there are any */

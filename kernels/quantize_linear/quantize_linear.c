@@ -3,7 +3,7 @@
 #include "kernels/quantize_linear/quantize_linear_node.h"
 
 #include "graph/small_types.h"
-#include "kernels/common/unary.h"
+#include "kernels/common/elementwise/unary.h"
 #include "kernels/quantization/quantization.h"
 
 static ons_status *quantize_linear_infer(ons_operands *o) {

@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_RANDOM_CUDA_RANDOM_CUH
 #define ONSTAGE_KERNELS_RANDOM_CUDA_RANDOM_CUH
 
-#include "kernels/common/cuda_each.cuh"
+#include "kernels/common/cuda/cuda_each.cuh"
 extern "C" {
 #include "kernels/dropout/kept_elements.h"
 }

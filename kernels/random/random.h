@@ -6,7 +6,7 @@
 
 #include "base/at_least.h"
 #include "base/philox.h"
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 #include "kernels/first_element.h"
 
 /* What the numbers of one node in one step are drawn with. */

@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-#include "kernels/common/checks.h"
-#include "kernels/common/vector_math.h"
+#include "kernels/common/math/vector_math.h"
+#include "kernels/common/operator/checks.h"
 
 /* Philox 4x32-10 as in base/philox.h, for many counters side by side; `begin` is a multiple of ONS_RANDOM_DRAW. */
 static void draw_block(const ons_random_key *key, int64_t begin, uint32_t words[ONS_AT_LEAST(ONS_RANDOM_BLOCK)]) {

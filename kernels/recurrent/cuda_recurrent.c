@@ -1,6 +1,6 @@
 #include "kernels/recurrent/cuda_recurrent.h"
 
-#include "kernels/common/cuda_elementwise.h"
+#include "kernels/common/elementwise/cuda_elementwise.h"
 
 enum { WORKSPACE_BYTES = 1024 * 1024 };
 

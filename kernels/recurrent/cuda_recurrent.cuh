@@ -2,8 +2,8 @@
 #ifndef ONSTAGE_KERNELS_RECURRENT_CUDA_RECURRENT_CUH
 #define ONSTAGE_KERNELS_RECURRENT_CUDA_RECURRENT_CUH
 
-#include "kernels/common/cuda_each.cuh"
-#include "kernels/common/cuda_lookup.cuh"
+#include "kernels/common/cuda/cuda_each.cuh"
+#include "kernels/common/indexing/cuda_indexing.cuh"
 extern "C" {
 #include "kernels/recurrent/cuda_recurrent.h"
 }

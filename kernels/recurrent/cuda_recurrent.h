@@ -3,7 +3,7 @@
 #ifndef ONSTAGE_KERNELS_RECURRENT_CUDA_RECURRENT_H
 #define ONSTAGE_KERNELS_RECURRENT_CUDA_RECURRENT_H
 
-#include "kernels/common/cuda_product.h"
+#include "kernels/common/gemm/cuda_gemm.h"
 #include "kernels/recurrent/recurrent.h"
 
 typedef enum ons_recurrent_product {

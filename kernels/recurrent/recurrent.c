@@ -5,7 +5,7 @@
 #include <strings.h>
 
 #include "graph/upgrade.h"
-#include "kernels/common/checks.h"
+#include "kernels/common/operator/checks.h"
 
 extern const ons_operator ons_op_recurrent_gradient;
 

@@ -15,7 +15,7 @@
 #define ONSTAGE_KERNELS_RECURRENT_RECURRENT_H
 
 #include "base/host_device.h"
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 #include "kernels/recurrent/recurrent_activation.h"
 
 /* The roles of LSTM, GRU and RNN, with the inputs that are first states. What goes through many steps stays float32. */

@@ -3,7 +3,7 @@
 
 #include <strings.h>
 
-#include "kernels/common/vector_math.h"
+#include "kernels/common/math/vector_math.h"
 
 /* VALUE in terms of v, SLOPE of v and y. */
 #define ROW(VALUE, SLOPE)                                                                                              \

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/common/lanes.h"
+#include "kernels/common/math/simd.h"
 #include "kernels/recurrent/recurrent_cell.h"
 
 /* ------------------------------------------------------------------------------------------------------------ any cell

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/common/lanes.h"
+#include "kernels/common/math/simd.h"
 #include "kernels/recurrent/recurrent_cell.h"
 
 bool ons_recurrent_is_usual(const ons_recurrent *r, int64_t d, bool has_peepholes) {

@@ -9,7 +9,7 @@
 #ifndef ONSTAGE_KERNELS_RECURRENT_RECURRENT_PLAN_H
 #define ONSTAGE_KERNELS_RECURRENT_RECURRENT_PLAN_H
 
-#include "kernels/common/product.h"
+#include "kernels/common/gemm/gemm.h"
 #include "kernels/recurrent/recurrent.h"
 
 enum { ONS_RECURRENT_BLOCK = 64 }; /* the most units in a block */

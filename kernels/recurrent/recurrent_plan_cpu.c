@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "kernels/common/rows.h"
+#include "kernels/common/rows/rows.h"
 
 /* Operations of a step below which waiting for a second thread costs more than it brings; of all steps, where nobody
  * waits. */

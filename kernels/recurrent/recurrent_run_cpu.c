@@ -3,8 +3,8 @@
 #include <omp.h>
 #include <string.h>
 
-#include "kernels/common/rows.h"
-#include "kernels/common/small_product.h"
+#include "kernels/common/gemm/small_gemm.h"
+#include "kernels/common/rows/rows.h"
 #include "kernels/recurrent/recurrent_cell.h"
 
 typedef struct recurrent_state {

@@ -1,7 +1,7 @@
 /* ReduceL2: the square root of Σ x². */
 #include <math.h>
 
-#include "kernels/common/rules.h"
+#include "kernels/common/operator/rules.h"
 #include "kernels/reduction/reduction.h"
 
 extern const ons_operator ons_op_div;

@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-#include "kernels/common/rows.h"
-#include "kernels/common/strided.h"
+#include "kernels/common/layout/strided.h"
+#include "kernels/common/rows/rows.h"
 #include "kernels/reduction/reduction.h"
 
 /* As outer × length × inner, where the reduced axes are neighbours. */

@@ -1,7 +1,7 @@
 /* ReduceMax: the largest element; a NaN wins. */
 #include <math.h>
 
-#include "kernels/common/integers.h"
+#include "kernels/common/math/integers.h"
 #include "kernels/reduction/reduction.h"
 
 ONS_REDUCTION_REFERENCE(reduce_max, -INFINITY, ONS_LARGER_OF(a, x), a, ons_least_of(o->inputs[0].dtype),

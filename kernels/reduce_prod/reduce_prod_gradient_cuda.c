@@ -1,7 +1,7 @@
 /* ReduceProdGradient on CUDA: what the host works out. */
 #include "kernels/reduce_prod/reduce_prod_gradient.h"
 
-#include "kernels/common/cuda_elementwise.h"
+#include "kernels/common/elementwise/cuda_elementwise.h"
 #include "kernels/reduction/cuda_reduction.h"
 
 extern ons_run_function ons_cuda_run_reduce_prod_gradient;

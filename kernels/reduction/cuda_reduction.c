@@ -1,7 +1,7 @@
 #include "kernels/reduction/cuda_reduction.h"
 
-#include "kernels/common/channels.h"
-#include "kernels/common/cuda_elementwise.h"
+#include "kernels/common/elementwise/cuda_elementwise.h"
+#include "kernels/common/layout/channels.h"
 #include "kernels/reduction/reduction.h"
 
 enum { RESULTS_ENOUGH = 4096, PART_ELEMENTS = 2048, PARTS_MAX = 256 };

@@ -8,7 +8,7 @@
 #ifndef ONSTAGE_KERNELS_REDUCTION_CUDA_REDUCTION_CUH
 #define ONSTAGE_KERNELS_REDUCTION_CUDA_REDUCTION_CUH
 
-#include "kernels/common/cuda_rows.cuh"
+#include "kernels/common/rows/cuda_rows.cuh"
 extern "C" {
 #include "kernels/reduction/cuda_reduction.h"
 }

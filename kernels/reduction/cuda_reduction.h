@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_REDUCTION_CUDA_REDUCTION_H
 #define ONSTAGE_KERNELS_REDUCTION_CUDA_REDUCTION_H
 
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 /* Axes in the order of loops, innermost last, neighbours joined. */
 typedef struct ons_cuda_loops {

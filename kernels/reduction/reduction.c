@@ -1,6 +1,6 @@
 #include "kernels/reduction/reduction.h"
 
-#include "kernels/common/rules.h"
+#include "kernels/common/operator/rules.h"
 
 extern const ons_operator ons_op_cast;
 extern const ons_operator ons_op_div;

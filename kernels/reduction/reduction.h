@@ -15,10 +15,10 @@
 #define ONSTAGE_KERNELS_REDUCTION_REDUCTION_H
 
 #include "graph/upgrade.h"
-#include "kernels/common/axes.h"
-#include "kernels/common/integers.h"
-#include "kernels/common/kernel.h"
-#include "kernels/common/lanes.h"
+#include "kernels/common/layout/axes.h"
+#include "kernels/common/math/integers.h"
+#include "kernels/common/math/simd.h"
+#include "kernels/common/operator/kernel.h"
 
 /* One way to reduce. Results in between are doubles. */
 typedef struct ons_reducer {

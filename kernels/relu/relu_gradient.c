@@ -1,5 +1,5 @@
 /* Gradient of Relu: from cotangent a and output b. */
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 ONS_BINARY_FLOAT_REFERENCE(relu_gradient, b > 0 ? a : 0)
 

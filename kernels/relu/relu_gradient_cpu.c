@@ -1,5 +1,5 @@
 /* ReluGradient on the CPU. */
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 ONS_BINARY_FLOAT_KERNEL(relu_gradient, b > 0 ? a : 0)
 

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "kernels/common/channels.h"
-#include "kernels/common/dnnl.h"
-#include "kernels/common/strided.h"
+#include "kernels/common/layout/channels.h"
+#include "kernels/common/layout/strided.h"
+#include "kernels/common/onednn/onednn.h"
 
 /* Distances of neighbours along each axis. */
 static void set_distances(const ons_type *type, int64_t *distances) {

@@ -7,8 +7,8 @@
 #ifndef ONSTAGE_KERNELS_RESAMPLING_AXIS_MAP_H
 #define ONSTAGE_KERNELS_RESAMPLING_AXIS_MAP_H
 
-#include "kernels/common/index.h"
-#include "kernels/common/kernel.h"
+#include "kernels/common/layout/index.h"
+#include "kernels/common/operator/kernel.h"
 
 typedef struct ons_axis_map {
     bool identity; /* nothing changes along this axis; the tables are not there */

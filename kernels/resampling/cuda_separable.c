@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "kernels/common/cuda_elementwise.h"
+#include "kernels/common/elementwise/cuda_elementwise.h"
 
 static int64_t taps_of(const ons_axis_map *map) { return map->first[map->outputs]; }
 

@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_RESAMPLING_CUDA_SEPARABLE_CUH
 #define ONSTAGE_KERNELS_RESAMPLING_CUDA_SEPARABLE_CUH
 
-#include "kernels/common/cuda_upload.cuh"
+#include "kernels/common/cuda/cuda_upload.cuh"
 extern "C" {
 #include "kernels/resampling/cuda_separable.h"
 }

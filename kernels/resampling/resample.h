@@ -6,7 +6,7 @@
 #ifndef ONSTAGE_KERNELS_RESAMPLING_RESAMPLE_H
 #define ONSTAGE_KERNELS_RESAMPLING_RESAMPLE_H
 
-#include "kernels/common/channels.h"
+#include "kernels/common/layout/channels.h"
 #include "kernels/resampling/separable.h"
 
 enum { ONS_RESAMPLE_X, ONS_RESAMPLE_ROI, ONS_RESAMPLE_SCALES, ONS_RESAMPLE_SIZES };

@@ -1,5 +1,5 @@
-#include "kernels/common/cuda_each.cuh"
-#include "kernels/common/cuda_lookup.cuh"
+#include "kernels/common/cuda/cuda_each.cuh"
+#include "kernels/common/indexing/cuda_indexing.cuh"
 extern "C" {
 #include "kernels/reverse_sequence/reverse_sequence.h"
 }

@@ -10,7 +10,7 @@
 
 #include "base/at_least.h"
 #include "base/host_device.h"
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 enum {
     ONS_REGION_COORDINATES,

@@ -1,6 +1,6 @@
 /* Gradient of SampleMean: from its input (the shape alone) and the cotangent, cotangent × samples of the micro-batch ÷
  * samples of the step. */
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 static void sample_mean_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                            void *const *outputs) {

@@ -1,5 +1,5 @@
 /* Gradient of Selu: from cotangent a and output b, which is the exponential but for what was taken away. */
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 ONS_BINARY_FLOAT_REFERENCE(selu_gradient, b > 0 ? a * ons_attribute_float(o, 1)
                                                 : a * (b + ons_attribute_float(o, 0) * ons_attribute_float(o, 1)))

@@ -1,5 +1,5 @@
 /* SeluGradient: cases for tests and benchmarks. */
-#include "kernels/common/cases.h"
+#include "kernels/common/elementwise/cases.h"
 
 const ons_case ons_cases_selu_gradient[] = {
     ONS_PAIR_CASES(-1.5, 3, 2e-6),

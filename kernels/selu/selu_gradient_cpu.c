@@ -1,5 +1,5 @@
 /* SeluGradient on the CPU. */
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 ONS_BINARY_FLOAT_KERNEL(selu_gradient, b > 0 ? a * parameters[1] : a * (b + parameters[0] * parameters[1]))
 

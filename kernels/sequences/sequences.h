@@ -4,7 +4,7 @@
 #define ONSTAGE_KERNELS_SEQUENCES_SEQUENCES_H
 
 #include "graph/passes/bind.h"
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 /* The inference of them all: fails, as none can stand in a bound graph. */
 ons_status *ons_infer_sequence(ons_operands *o);

@@ -1,5 +1,5 @@
 /* Gradient of Shrink: from cotangent a and input b. */
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 ONS_BINARY_FLOAT_REFERENCE(shrink_gradient, b<-ons_attribute_float(o, 0) || b> ons_attribute_float(o, 0) ? a : 0)
 

@@ -1,5 +1,5 @@
 /* Gradient of Sigmoid: from cotangent a and output b. */
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 ONS_BINARY_FLOAT_REFERENCE(sigmoid_gradient, a *b *(1 - b))
 

@@ -1,5 +1,5 @@
 /* SigmoidGradient on the CPU. */
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 ONS_BINARY_FLOAT_KERNEL(sigmoid_gradient, a *(b *(1 - b)))
 

@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_SIGNAL_CUDA_CONSTANT_CUH
 #define ONSTAGE_KERNELS_SIGNAL_CUDA_CONSTANT_CUH
 
-#include "kernels/common/cuda_upload.cuh"
+#include "kernels/common/cuda/cuda_upload.cuh"
 extern "C" {
 #include "kernels/signal/cuda_constant.h"
 }

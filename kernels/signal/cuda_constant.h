@@ -3,7 +3,7 @@
 #ifndef ONSTAGE_KERNELS_SIGNAL_CUDA_CONSTANT_H
 #define ONSTAGE_KERNELS_SIGNAL_CUDA_CONSTANT_H
 
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 typedef struct ons_cuda_known {
     int64_t bytes;

@@ -2,8 +2,8 @@
 #ifndef ONSTAGE_KERNELS_SIGNAL_SIGNAL_WINDOW_H
 #define ONSTAGE_KERNELS_SIGNAL_SIGNAL_WINDOW_H
 
-#include "kernels/common/kernel.h"
-#include "kernels/common/stand_in.h"
+#include "kernels/common/operator/kernel.h"
+#include "kernels/common/operator/stand_in.h"
 
 #define ONS_SIGNAL_WINDOW_ATTRIBUTES                                                                                   \
     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("output_datatype", ONS_FLOAT32), ONS_INT_ATTRIBUTE("periodic", 1))

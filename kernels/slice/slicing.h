@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_SLICE_SLICING_H
 #define ONSTAGE_KERNELS_SLICE_SLICING_H
 
-#include "kernels/common/strided.h"
+#include "kernels/common/layout/strided.h"
 
 typedef struct ons_slicing {
     int64_t starts[ONS_RANK_MAX];

@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_SOFTMAX_CUDA_SOFTMAX_GRADIENT_CUH
 #define ONSTAGE_KERNELS_SOFTMAX_CUDA_SOFTMAX_GRADIENT_CUH
 
-#include "kernels/common/cuda_rows.cuh"
+#include "kernels/common/rows/cuda_rows.cuh"
 
 namespace ons {
 

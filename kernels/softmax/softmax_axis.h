@@ -3,7 +3,7 @@
 #define ONSTAGE_KERNELS_SOFTMAX_SOFTMAX_AXIS_H
 
 #include "graph/upgrade.h"
-#include "kernels/common/rows.h"
+#include "kernels/common/rows/rows.h"
 
 /* Attributes by position. Below opset 13 the axis and all after it are one row ("flatten"), and the default axis is 1.
  */

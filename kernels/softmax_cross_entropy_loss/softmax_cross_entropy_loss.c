@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "graph/passes/fuse.h"
-#include "kernels/common/rules.h"
+#include "kernels/common/operator/rules.h"
 #include "kernels/losses/model_loss.h"
 
 extern const ons_operator ons_op_softmax_cross_entropy_loss;

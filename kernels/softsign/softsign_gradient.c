@@ -1,7 +1,7 @@
 /* Gradient of Softsign: from cotangent a and input b. */
 #include <math.h>
 
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 ONS_BINARY_FLOAT_REFERENCE(softsign_gradient, a / ((1 + fabs(b)) * (1 + fabs(b))))
 

@@ -1,6 +1,6 @@
 /* SoftsignGradient on the CPU. */
-#include "kernels/common/binary.h"
-#include "kernels/common/vector_math.h"
+#include "kernels/common/elementwise/binary.h"
+#include "kernels/common/math/vector_math.h"
 
 ONS_BINARY_FLOAT_KERNEL(softsign_gradient, a / ((1 + ons_absolute(b)) * (1 + ons_absolute(b))))
 

@@ -1,6 +1,6 @@
 /* SquareSum on CUDA: what the host works out. */
-#include "kernels/common/cuda_elementwise.h"
-#include "kernels/common/several.h"
+#include "kernels/common/cuda/multi_tensor.h"
+#include "kernels/common/elementwise/cuda_elementwise.h"
 
 extern ons_run_function ons_cuda_run_square_sum;
 extern ons_run_several_function ons_cuda_several_square_sum;

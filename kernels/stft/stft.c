@@ -1,7 +1,7 @@
 /* STFT: the Fourier transforms of windows that slide over a signal. */
 #include <math.h>
 
-#include "kernels/common/expand.h"
+#include "kernels/common/operator/expand.h"
 #include "kernels/signal/fourier.h"
 
 extern const ons_operator ons_op_fourier_transform;

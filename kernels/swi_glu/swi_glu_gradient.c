@@ -2,8 +2,8 @@
 #include <math.h>
 
 #include "graph/operator.h"
-#include "kernels/common/checks.h"
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/checks.h"
+#include "kernels/common/operator/kernel.h"
 
 enum { ALPHA };
 

@@ -1,6 +1,6 @@
 /* SwiGLUGradient on the CPU. */
-#include "kernels/common/unary.h"
-#include "kernels/common/vector_math.h"
+#include "kernels/common/elementwise/unary.h"
+#include "kernels/common/math/vector_math.h"
 
 /* Elements are read before they are written: an output may be an input's memory. */
 static void swi_glu_gradient_run(const ons_launch *launch) {

@@ -1,7 +1,7 @@
 /* Gradient of Swish: from cotangent a and input b. */
 #include <math.h>
 
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 static double swish_slope_of(double x, double alpha) {
     double s = 1 / (1 + exp(-alpha * x));

@@ -1,6 +1,6 @@
 /* SwishGradient on the CPU. */
-#include "kernels/common/binary.h"
-#include "kernels/common/vector_math.h"
+#include "kernels/common/elementwise/binary.h"
+#include "kernels/common/math/vector_math.h"
 
 static inline float swish_slope(float x, float alpha) {
     float s = ons_sigmoid(alpha * x);

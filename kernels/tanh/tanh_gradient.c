@@ -1,5 +1,5 @@
 /* Gradient of Tanh: from cotangent a and output b. */
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 ONS_BINARY_FLOAT_REFERENCE(tanh_gradient, a *(1 - b * b))
 

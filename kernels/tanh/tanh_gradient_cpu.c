@@ -1,5 +1,5 @@
 /* TanhGradient on the CPU. */
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 ONS_BINARY_FLOAT_KERNEL(tanh_gradient, a *(1 - b * b))
 

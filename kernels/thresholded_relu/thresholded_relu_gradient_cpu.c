@@ -1,5 +1,5 @@
 /* ThresholdedReluGradient on the CPU. */
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 ONS_BINARY_FLOAT_KERNEL(thresholded_relu_gradient, b > parameters[0] ? a : 0)
 

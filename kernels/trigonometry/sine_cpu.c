@@ -1,6 +1,6 @@
 #include "kernels/trigonometry/sine.h"
 
-#include "kernels/common/vector_math.h"
+#include "kernels/common/math/vector_math.h"
 
 enum { BLOCK = 256 };
 

@@ -4,7 +4,7 @@
 #ifndef ONSTAGE_KERNELS_TRIGONOMETRY_TRIGONOMETRY_H
 #define ONSTAGE_KERNELS_TRIGONOMETRY_TRIGONOMETRY_H
 
-#include "kernels/common/vector_math.h"
+#include "kernels/common/math/vector_math.h"
 
 #define ONS_HALF_PI_F 0x1.921fb6p0f
 

@@ -9,7 +9,7 @@
 #include "graph/evaluate.h"
 #include "graph/passes/autograd.h"
 #include "graph/passes/fuse.h"
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 #include "kernels/registry.h"
 #include "tests/kernels/operators.h"
 

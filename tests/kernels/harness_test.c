@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "graph/small_types.h"
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 #include "kernels/registry.h"
 #include "tests/kernels/harness.h"
 #include "tests/kernels/operators.h"

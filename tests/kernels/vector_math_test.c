@@ -1,11 +1,11 @@
-/* kernels/common/vector_math.h against libm in double: the worst error in units of the last place over a sample of all
- * floats, and the values at the ends. */
+/* kernels/common/math/vector_math.h against libm in double: the worst error in units of the last place over a sample of
+ * all floats, and the values at the ends. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <string.h>
 
-#include "kernels/common/lanes.h"
-#include "kernels/common/vector_math.h"
+#include "kernels/common/math/simd.h"
+#include "kernels/common/math/vector_math.h"
 #include "kernels/trigonometry/trigonometry.h"
 
 enum { SAMPLE_STRIDE = 4099, BLOCK = 1024 };

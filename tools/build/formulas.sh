@@ -59,7 +59,7 @@ echo 'const uint32_t ons_formula_count = sizeof ons_formulas / sizeof ons_formul
 echo 'const ons_formula_header ons_formula_headers[ONS_FORMULA_HEADERS] = {'
 for file in "$@"; do
     case $file in
-    */cuda_formula.cuh) echo '    {"kernels/common/cuda_elementwise.cuh",' ;;
+    */cuda_formula.cuh) echo '    {"kernels/common/elementwise/cuda_elementwise.cuh",' ;;
     */cuda_conversion.cuh) echo '    {"kernels/cast/cuda_conversion.cuh",' ;;
     */fused.cuh) echo '    {"kernels/fused_elementwise/fused.cuh",' ;;
     */fused_arguments.h) echo '    {"kernels/fused_elementwise/fused_arguments.h",' ;;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "kernels/attention/cudnn_attention.h"
-#include "kernels/common/layouts.h"
+#include "kernels/common/layout/layouts.h"
 #include "kernels/registry.h"
 #include "tests/kernels/fixture.h"
 

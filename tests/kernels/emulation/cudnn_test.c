@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/common/cuda_dnn.h"
+#include "kernels/common/cudnn/cudnn_graph.h"
 #include "tests/kernels/emulation/fake_cudnn.h"
 #include "tests/kernels/emulation/selection.h"
 
