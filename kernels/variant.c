@@ -39,9 +39,9 @@ static const variant variants[] = {
 #ifdef __x86_64__
     {&ons_cpu_backend_baseline, always, dnnl_cpu_isa_sse41},
     {&ons_cpu_backend_v3, has_v3, dnnl_cpu_isa_avx2},
-    {&ons_cpu_backend_v4, has_v4, ONS_DNNL_ALL_INSTRUCTIONS},
+    {&ons_cpu_backend_v4, has_v4, ONS_ONEDNN_ALL_INSTRUCTIONS},
 #else
-    {&ons_cpu_backend_baseline, always, ONS_DNNL_ALL_INSTRUCTIONS},
+    {&ons_cpu_backend_baseline, always, ONS_ONEDNN_ALL_INSTRUCTIONS},
 #endif
 };
 enum { VARIANTS = sizeof variants / sizeof variants[0] };

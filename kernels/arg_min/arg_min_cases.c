@@ -3,6 +3,6 @@
 #include "kernels/case.h"
 
 const ons_case ons_cases_arg_min[] = {
-    ONS_EXTREME_INDEX_CASES,
+    ONS_ARGMINMAX_CASES,
     {.name = NULL},
 };

@@ -6,31 +6,31 @@
 #include "kernels/common/elementwise/cases.h"
 #include "kernels/common/operator/kernel.h"
 
-#define ONS_EXTREME_INDEX_ATTRIBUTES                                                                                   \
+#define ONS_ARGMINMAX_ATTRIBUTES                                                                                       \
     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", 0), ONS_INT_ATTRIBUTE("keepdims", 1),                                     \
                    ONS_INT_ATTRIBUTE("select_last_index", 0))
 
-typedef struct ons_extreme_index {
+typedef struct ons_argminmax {
     int64_t outer, length, inner;
     bool last; /* of equal elements */
-} ons_extreme_index;
+} ons_argminmax;
 
-ons_status *ons_extreme_index_infer(ons_operands *o);
-ons_cost ons_extreme_index_cost(const ons_operands *o);
-ons_status *ons_extreme_index_prepare(ons_prepare *p); /* state: ons_extreme_index */
-void ons_extreme_index_reference(const ons_operands *o, bool largest, const void *in, int64_t *out);
+ons_status *ons_argminmax_infer(ons_operands *o);
+ons_cost ons_argminmax_cost(const ons_operands *o);
+ons_status *ons_argminmax_prepare(ons_prepare *p); /* state: ons_argminmax */
+void ons_argminmax_reference(const ons_operands *o, bool largest, const void *in, int64_t *out);
 
 /* SYMBOL_reference and SYMBOL_run from the comparison `>` or `<` that a better element stands in to the best so far.
  * Rows of one element each (inner = 1) and columns alike: candidates are compared in the order of the axis. */
-#define ONS_EXTREME_INDEX_REFERENCE(SYMBOL, LARGEST)                                                                   \
+#define ONS_ARGMINMAX_REFERENCE(SYMBOL, LARGEST)                                                                       \
     static void SYMBOL##_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,             \
                                    void *const *outputs) {                                                             \
-        ons_extreme_index_reference(o, LARGEST, inputs[0], outputs[0]);                                                \
+        ons_argminmax_reference(o, LARGEST, inputs[0], outputs[0]);                                                    \
     }
 
-#define ONS_EXTREME_INDEX_KERNEL(SYMBOL, COMPARISON)                                                                   \
+#define ONS_ARGMINMAX_KERNEL(SYMBOL, COMPARISON)                                                                       \
     static void SYMBOL##_run(const ons_launch *launch) {                                                               \
-        const ons_extreme_index *s = launch->state;                                                                    \
+        const ons_argminmax *s = launch->state;                                                                        \
         const float *in = launch->inputs[0];                                                                           \
         int64_t *out = launch->outputs[0], results = s->outer * s->inner;                                              \
         _Pragma("omp parallel for schedule(static) if (results * s->length > ONS_PARALLEL_GRAIN)") for (int64_t i = 0; \
@@ -51,9 +51,9 @@ void ons_extreme_index_reference(const ons_operands *o, bool largest, const void
     }
 
 /* clang-format off */
-#define ONS_EXTREME_INDEX_NAN                                                                                          \
+#define ONS_ARGMINMAX_NAN                                                                                          \
     {.dtype = ONS_FLOAT32, .shape = ONS_DIMS(6), .value_count = 6, .values = {1, NAN, 2, NAN, 9, -9}}
-#define ONS_EXTREME_INDEX_CASES                                                                                        \
+#define ONS_ARGMINMAX_CASES                                                                                        \
     {.name = "first_axis", .inputs = {ONS_F32(9, 5)}, .flops = 45},                                                    \
     {.name = "last_axis", .inputs = {ONS_F32(4, 11)},                                                                  \
      .settings = {ONS_SET_INT("axis", -1), ONS_SET_INT("keepdims", 0)}, .flops = 44},                                  \
@@ -63,8 +63,8 @@ void ons_extreme_index_reference(const ons_operands *o, bool largest, const void
     {.name = "last_tie",                                                                                               \
      .inputs = {{.dtype = ONS_FLOAT32, .shape = ONS_DIMS(6), .value_count = 3, .values = {1, 2, 0}}},                  \
      .settings = {ONS_SET_INT("select_last_index", 1)}, .flops = 6},                                                   \
-    {.name = "not_numbers", .inputs = {ONS_EXTREME_INDEX_NAN}, .flops = 6},                                            \
-    {.name = "last_not_number", .inputs = {ONS_EXTREME_INDEX_NAN}, .settings = {ONS_SET_INT("select_last_index", 1)},  \
+    {.name = "not_numbers", .inputs = {ONS_ARGMINMAX_NAN}, .flops = 6},                                            \
+    {.name = "last_not_number", .inputs = {ONS_ARGMINMAX_NAN}, .settings = {ONS_SET_INT("select_last_index", 1)},  \
      .flops = 6},                                                                                                      \
     {.name = "bytes", .inputs = {ONS_RANDOM(ONS_UINT8, 0, 255, 7, 3)}, .flops = 21},                                   \
     {.name = "integers", .inputs = {ONS_RANDOM(ONS_INT64, -9, 9, 7)}, .flops = 7},                                     \
@@ -74,16 +74,16 @@ void ons_extreme_index_reference(const ons_operands *o, bool largest, const void
      .benchmark = true}
 /* clang-format on */
 
-enum { ONS_EXTREME_INDEX_AXIS, ONS_EXTREME_INDEX_KEEPDIMS, ONS_EXTREME_INDEX_SELECT_LAST };
+enum { ONS_ARGMINMAX_AXIS, ONS_ARGMINMAX_KEEPDIMS, ONS_ARGMINMAX_SELECT_LAST };
 
-static inline ons_extreme_index ons_extreme_index_make_state(const ons_operands *o) {
+static inline ons_argminmax ons_argminmax_make_state(const ons_operands *o) {
     const ons_shape *shape = &o->inputs[0].shape;
     uint32_t axis = 0;
-    if (!ons_axis_resolve(ons_attribute_int(o, ONS_EXTREME_INDEX_AXIS), shape->rank, &axis))
-        return (ons_extreme_index){1, 1, 1, false}; /* a scalar */
-    return (ons_extreme_index){ons_shape_span(shape, 0, axis), shape->dims[axis],
-                               ons_shape_span(shape, axis + 1, shape->rank),
-                               ons_attribute_int(o, ONS_EXTREME_INDEX_SELECT_LAST) != 0};
+    if (!ons_axis_resolve(ons_attribute_int(o, ONS_ARGMINMAX_AXIS), shape->rank, &axis))
+        return (ons_argminmax){1, 1, 1, false}; /* a scalar */
+    return (ons_argminmax){ons_shape_span(shape, 0, axis), shape->dims[axis],
+                           ons_shape_span(shape, axis + 1, shape->rank),
+                           ons_attribute_int(o, ONS_ARGMINMAX_SELECT_LAST) != 0};
 }
 
 #endif

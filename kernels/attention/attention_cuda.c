@@ -12,7 +12,7 @@ static ons_status *attention_cuda_prepare(ons_prepare *p) {
     ONS_TRY(find_attention(p->operands, &a));
     ONS_TRY(ons_cuda_attention_prepare(p, &a, &state));
     state->saves = ons_has_output(p->operands, 1);
-    ONS_TRY(ons_dnn_attention_prepare(p, &a, state->dtype, state->saves, &state->dnn));
+    ONS_TRY(ons_cudnn_attention_prepare(p, &a, state->dtype, state->saves, &state->dnn));
     ons_cuda_attention_own(p, state);
     return NULL;
 }

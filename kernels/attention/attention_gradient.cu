@@ -119,22 +119,22 @@ __global__ void __launch_bounds__(ons::ATTENTION_THREADS, 4) key_gradient(ons_at
 }
 
 /* By cuDNN, which makes all three gradients or none. */
-bool run_gradient_plan(const ons_launch *l, const ons_dnn_attention *plan) {
+bool run_gradient_plan(const ons_launch *l, const ons_cudnn_attention *plan) {
     if (plan->plan == nullptr || l->outputs[0] == nullptr || l->outputs[1] == nullptr || l->outputs[2] == nullptr)
         return false;
-    const void *arguments[ONS_DNN_ATTENTION_ARGUMENTS] = {};
-    arguments[ONS_DNN_RESULT_GRADIENT] = l->inputs[0];
-    arguments[ONS_DNN_QUERY] = l->inputs[1];
-    arguments[ONS_DNN_KEY] = l->inputs[2];
-    arguments[ONS_DNN_VALUE] = l->inputs[3];
-    arguments[ONS_DNN_SAVED] = l->inputs[4];
-    arguments[ONS_DNN_MASK] = plan->attention.has_mask ? l->inputs[5] : nullptr;
-    arguments[ONS_DNN_KEPT] = plan->attention.has_kept ? l->inputs[6] : nullptr;
-    arguments[ONS_DNN_RESULT] = l->inputs[7];
-    arguments[ONS_DNN_QUERY_GRADIENT] = l->outputs[0];
-    arguments[ONS_DNN_KEY_GRADIENT] = l->outputs[1];
-    arguments[ONS_DNN_VALUE_GRADIENT] = l->outputs[2];
-    ons_dnn_attention_run(plan, l, arguments, ons::write_kept);
+    const void *arguments[ONS_CUDNN_ATTENTION_ARGUMENTS] = {};
+    arguments[ONS_CUDNN_RESULT_GRADIENT] = l->inputs[0];
+    arguments[ONS_CUDNN_QUERY] = l->inputs[1];
+    arguments[ONS_CUDNN_KEY] = l->inputs[2];
+    arguments[ONS_CUDNN_VALUE] = l->inputs[3];
+    arguments[ONS_CUDNN_SAVED] = l->inputs[4];
+    arguments[ONS_CUDNN_MASK] = plan->attention.has_mask ? l->inputs[5] : nullptr;
+    arguments[ONS_CUDNN_KEPT] = plan->attention.has_kept ? l->inputs[6] : nullptr;
+    arguments[ONS_CUDNN_RESULT] = l->inputs[7];
+    arguments[ONS_CUDNN_QUERY_GRADIENT] = l->outputs[0];
+    arguments[ONS_CUDNN_KEY_GRADIENT] = l->outputs[1];
+    arguments[ONS_CUDNN_VALUE_GRADIENT] = l->outputs[2];
+    ons_cudnn_attention_run(plan, l, arguments, ons::write_kept);
     return true;
 }
 

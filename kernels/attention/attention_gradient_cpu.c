@@ -62,20 +62,20 @@ static ons_lanes probability_row(float scale, float *scores, float *dp, const fl
     ons_lanes dots = {0};
     int64_t j = 0;
     for (; j + ONS_LANES <= seen; j += ONS_LANES) {
-        ons_lanes s = ons_lanes_load(scores + j) * scale - saved;
-        if (mask != NULL) s += ons_lanes_load(mask + j);
-        ons_lanes e = ons_lanes_exp(s);
-        ons_lanes_store(scores + j, e);
-        dots += e * ons_lanes_load(dp + j);
+        ons_lanes s = ons_simd_load(scores + j) * scale - saved;
+        if (mask != NULL) s += ons_simd_load(mask + j);
+        ons_lanes e = ons_simd_exp(s);
+        ons_simd_store(scores + j, e);
+        dots += e * ons_simd_load(dp + j);
     }
     if (j < seen) {
-        ons_lane_bits first = ons_lanes_first(seen - j);
-        ons_lanes s = ons_lanes_load(scores + j) * scale - saved, none = {0};
-        if (mask != NULL) s += ons_lanes_load_some(mask + j, seen - j, 0);
-        ons_lanes e = ons_lanes_select(first, ons_lanes_exp(s), none);
-        ons_lanes d = ons_lanes_select(first, ons_lanes_load(dp + j), none);
-        ons_lanes_store(scores + j, e);
-        ons_lanes_store(dp + j, d);
+        ons_lane_bits first = ons_simd_first(seen - j);
+        ons_lanes s = ons_simd_load(scores + j) * scale - saved, none = {0};
+        if (mask != NULL) s += ons_simd_load_some(mask + j, seen - j, 0);
+        ons_lanes e = ons_simd_select(first, ons_simd_exp(s), none);
+        ons_lanes d = ons_simd_select(first, ons_simd_load(dp + j), none);
+        ons_simd_store(scores + j, e);
+        ons_simd_store(dp + j, d);
         dots += e * d;
     }
     return dots;
@@ -85,10 +85,10 @@ static ons_lanes probability_row(float scale, float *scores, float *dp, const fl
 static void score_gradient_row(float scale, float *p, float *dp, float dot, int64_t seen, int64_t count) {
     int64_t j = 0;
     for (; j < seen; j += ONS_LANES)
-        ons_lanes_store(dp + j, ons_lanes_load(p + j) * (ons_lanes_load(dp + j) - dot) * scale);
+        ons_simd_store(dp + j, ons_simd_load(p + j) * (ons_simd_load(dp + j) - dot) * scale);
     for (; j < count; j += ONS_LANES) {
-        ons_lanes_store(p + j, (ons_lanes){0});
-        ons_lanes_store(dp + j, (ons_lanes){0});
+        ons_simd_store(p + j, (ons_lanes){0});
+        ons_simd_store(dp + j, (ons_lanes){0});
     }
 }
 
@@ -134,14 +134,14 @@ static void work_block(const head_work *w, int64_t begin, int64_t end, bool add)
     int64_t rows = end - begin, seen = ons_attention_keys_seen(a, end), size = a->size;
     ons_small_matrix query = rows_from(w->query, begin), dy = rows_from(w->dy, begin);
     ons_small_lower left = a->causal ? ONS_LEFT_LOWER : ONS_NONE_LOWER;
-    const ons_small_product pairs = {
+    const ons_small_gemm pairs = {
         .m = rows, .n = seen, .k = size, .lower = a->causal ? ONS_RESULT_LOWER : ONS_NONE_LOWER, .diagonal = begin};
     ons_small_multiply(&pairs, query, w->keys_transposed, w->p);
     ons_small_multiply(&pairs, dy, w->values_transposed, w->ds);
     differentiate_block(w, begin, rows, seen);
-    const ons_small_product onto_keys = {
+    const ons_small_gemm onto_keys = {
         .m = seen, .n = size, .k = rows, .transpose_a = true, .add = add, .lower = left, .diagonal = begin};
-    const ons_small_product onto_queries = {.m = rows, .n = size, .k = seen, .lower = left, .diagonal = begin};
+    const ons_small_gemm onto_queries = {.m = rows, .n = size, .k = seen, .lower = left, .diagonal = begin};
     if (w->dv.data != NULL) ons_small_multiply(&onto_keys, w->p, dy, w->dv);
     if (w->dk.data != NULL) ons_small_multiply(&onto_keys, w->ds, query, w->dk);
     if (w->dq.data != NULL) ons_small_multiply(&onto_queries, w->ds, w->keys, rows_from(w->dq, begin));

@@ -17,7 +17,7 @@ static ons_status *attention_gradient_cuda_prepare(ons_prepare *p) {
     state->has_result = ons_has_input(p->operands, RESULT);
     bool of_mask = a.has_mask && ons_has_output(p->operands, 3);
     if (state->has_result && !of_mask)
-        ONS_TRY(ons_dnn_attention_gradient_prepare(p, &a, p->operands->inputs[1].dtype, &state->dnn));
+        ONS_TRY(ons_cudnn_attention_gradient_prepare(p, &a, p->operands->inputs[1].dtype, &state->dnn));
     ons_cuda_attention_own(p, state);
     return NULL;
 }

@@ -26,9 +26,9 @@ static inline void ons_attention_maxima(ons_attention_lanes *lanes, int64_t rows
     ons_attention_columns columns;
     ons_attention_turn(lanes, rows, &columns);
     for (int64_t r = 0; r < rows; r += ONS_LANES) {
-        ons_lanes x = ons_lanes_load(columns.of[0] + r);
-        for (int l = 1; l < ONS_LANES; ++l) x = ons_lanes_max(x, ons_lanes_load(columns.of[l] + r));
-        ons_lanes_store(max + r, x);
+        ons_lanes x = ons_simd_load(columns.of[0] + r);
+        for (int l = 1; l < ONS_LANES; ++l) x = ons_simd_max(x, ons_simd_load(columns.of[l] + r));
+        ons_simd_store(max + r, x);
     }
 }
 
@@ -36,9 +36,9 @@ static inline void ons_attention_sums(ons_attention_lanes *lanes, int64_t rows, 
     ons_attention_columns columns;
     ons_attention_turn(lanes, rows, &columns);
     for (int64_t r = 0; r < rows; r += ONS_LANES) {
-        ons_lanes x = ons_lanes_load(columns.of[0] + r);
-        for (int l = 1; l < ONS_LANES; ++l) x += ons_lanes_load(columns.of[l] + r);
-        ons_lanes_store(sum + r, x);
+        ons_lanes x = ons_simd_load(columns.of[0] + r);
+        for (int l = 1; l < ONS_LANES; ++l) x += ons_simd_load(columns.of[l] + r);
+        ons_simd_store(sum + r, x);
     }
 }
 

@@ -2,7 +2,7 @@
 
 #include "kernels/common/elementwise/cuda_elementwise.h"
 
-static void destroy(void *state) { ons_dnn_plan_free(((ons_cuda_attention_state *)state)->dnn.plan); }
+static void destroy(void *state) { ons_cudnn_plan_free(((ons_cuda_attention_state *)state)->dnn.plan); }
 
 void ons_cuda_attention_own(ons_prepare *p, const ons_cuda_attention_state *state) {
     if (state->dnn.plan != NULL) p->destroy = destroy;

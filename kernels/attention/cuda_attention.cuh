@@ -105,7 +105,7 @@ template <class T> void write_kept_as(const ons_launch *l, int64_t count, const 
         launch(l, write_kept_numbers<1, T>, blocks_for(count, THREADS), THREADS, count, kept, to);
 }
 
-/* An ons_dnn_kept_function. */
+/* An ons_cudnn_kept_function. */
 inline void write_kept(const ons_launch *l, ons_dtype dtype, int64_t count, const uint8_t *kept, void *to) {
     if (dtype == ONS_FLOAT16)
         write_kept_as(l, count, kept, (__half *)to);

@@ -9,9 +9,9 @@ enum { ONS_CUDA_ATTENTION_SIZE = 256 }; /* of a head, at most */
 typedef struct ons_cuda_attention_state {
     ons_attention attention;
     ons_dtype dtype;
-    ons_dnn_attention dnn; /* its plan NULL: our kernels run */
-    bool saves;            /* of the forward plan: log Σ e^score */
-    bool has_result;       /* of the gradient: Σ p dp of a query is Σ dy y */
+    ons_cudnn_attention dnn; /* its plan NULL: our kernels run */
+    bool saves;              /* of the forward plan: log Σ e^score */
+    bool has_result;         /* of the gradient: Σ p dp of a query is Σ dy y */
 } ons_cuda_attention_state;
 
 /* Refuses what the kernels cannot do; the state gets `attention` and the dtype of input 0. */

@@ -6,8 +6,8 @@
 #include "kernels/convolution/convolution.h"
 
 typedef struct state {
-    ons_dnnl primitive; /* first: it is what destroy gets */
-    size_t bytes;       /* of the result */
+    ons_onednn primitive; /* first: it is what destroy gets */
+    size_t bytes;         /* of the result */
 } state;
 
 static ons_status *conv_input_gradient_prepare(ons_prepare *p) {
@@ -24,8 +24,8 @@ static ons_status *conv_input_gradient_prepare(ons_prepare *p) {
 static void conv_input_gradient_run(const ons_launch *launch) {
     const state *s = launch->state;
     if (s->primitive.primitive != NULL)
-        ons_dnnl_run(&s->primitive, (const void *const[]){launch->inputs[0], launch->inputs[1], launch->outputs[0]},
-                     launch->scratch, launch->fault);
+        ons_onednn_run(&s->primitive, (const void *const[]){launch->inputs[0], launch->inputs[1], launch->outputs[0]},
+                       launch->scratch, launch->fault);
     else
         memset(launch->outputs[0], 0, s->bytes);
 }

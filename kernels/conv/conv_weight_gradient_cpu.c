@@ -6,7 +6,7 @@
 #include "kernels/convolution/convolution.h"
 
 typedef struct state {
-    ons_dnnl primitive; /* first: it is what destroy gets */
+    ons_onednn primitive; /* first: it is what destroy gets */
     size_t bytes, bias_bytes;
 } state;
 
@@ -26,9 +26,9 @@ static void conv_weight_gradient_run(const ons_launch *launch) {
     const state *s = launch->state;
     void *bias = launch->outputs[1];
     if (s->primitive.primitive != NULL) {
-        ons_dnnl_run(&s->primitive,
-                     (const void *const[]){launch->inputs[0], launch->inputs[1], launch->outputs[0], bias},
-                     launch->scratch, launch->fault);
+        ons_onednn_run(&s->primitive,
+                       (const void *const[]){launch->inputs[0], launch->inputs[1], launch->outputs[0], bias},
+                       launch->scratch, launch->fault);
         return;
     }
     memset(launch->outputs[0], 0, s->bytes);

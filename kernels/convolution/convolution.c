@@ -55,19 +55,19 @@ double ons_convolution_flops(const ons_convolution *c) {
  * description */
 
 /* `any_weight`: oneDNN may choose the weight's format. False for types that oneDNN does not know. */
-static bool describe(const ons_convolution *c, bool any_weight, ons_dnnl_convolution *d) {
+static bool describe(const ons_convolution *c, bool any_weight, ons_onednn_convolution *d) {
     static const dnnl_prop_kind_t kinds[] = {dnnl_forward_training, dnnl_backward_data, dnnl_backward_weights};
-    *d = (ons_dnnl_convolution){.kind = kinds[c->kind], .has_bias = c->bias};
-    ons_dnnl_describe_window(&c->window, &d->window);
-    if (!ons_dnnl_describe(&c->x, 0, &d->x) || !ons_dnnl_describe(&c->y, 0, &d->y) ||
-        !ons_dnnl_describe(&c->w, c->groups > 1 ? c->groups : 0, &d->w))
+    *d = (ons_onednn_convolution){.kind = kinds[c->kind], .has_bias = c->bias};
+    ons_onednn_describe_window(&c->window, &d->window);
+    if (!ons_onednn_describe(&c->x, 0, &d->x) || !ons_onednn_describe(&c->y, 0, &d->y) ||
+        !ons_onednn_describe(&c->w, c->groups > 1 ? c->groups : 0, &d->w))
         return false;
     if (any_weight) {
-        d->w.format = ONS_DNNL_TAGGED;
+        d->w.format = ONS_ONEDNN_TAGGED;
         d->w.tag = dnnl_format_tag_any;
     }
     d->bias =
-        (ons_dnnl_memory){.rank = 1, .dims = {c->y.shape.dims[1]}, .type = dnnl_f32, .format = ONS_DNNL_ROW_MAJOR};
+        (ons_onednn_memory){.rank = 1, .dims = {c->y.shape.dims[1]}, .type = dnnl_f32, .format = ONS_ONEDNN_ROW_MAJOR};
     return true;
 }
 
@@ -83,30 +83,30 @@ static bool prefers_direct(const ons_convolution *c) {
 static ons_status *find(const ons_operands *o, const ons_convolution *c, bool any_weight,
                         dnnl_primitive_desc_t *found) {
     *found = NULL;
-    ons_dnnl_convolution d;
+    ons_onednn_convolution d;
     if (!describe(c, any_weight, &d)) return NULL;
     dnnl_engine_t engine = NULL;
-    ONS_TRY(ons_dnnl_engine(&engine));
+    ONS_TRY(ons_onednn_engine(&engine));
     dnnl_primitive_attr_t attributes;
-    ONS_TRY(ons_dnnl_attributes(o, &attributes));
-    dnnl_status_t status = ons_dnnl_describe_convolution(&d, 0, attributes, engine, found);
-    if (status == dnnl_success && ons_dnnl_is_batched_gemm(*found) && prefers_direct(c)) {
+    ONS_TRY(ons_onednn_attributes(o, &attributes));
+    dnnl_status_t status = ons_onednn_describe_convolution(&d, 0, attributes, engine, found);
+    if (status == dnnl_success && ons_onednn_is_batched_gemm(*found) && prefers_direct(c)) {
         dnnl_primitive_desc_t second;
-        if (ons_dnnl_describe_convolution(&d, 1, attributes, engine, &second) == dnnl_success) {
-            bool direct = strcmp(ons_dnnl_implementation(second), "jit:avx512_core") == 0;
+        if (ons_onednn_describe_convolution(&d, 1, attributes, engine, &second) == dnnl_success) {
+            bool direct = strcmp(ons_onednn_implementation(second), "jit:avx512_core") == 0;
             dnnl_primitive_desc_destroy(direct ? *found : second);
             *found = direct ? second : *found;
         }
     }
     dnnl_primitive_attr_destroy(attributes);
-    return status == dnnl_unimplemented ? NULL : ons_dnnl_check(o, status, "a convolution");
+    return status == dnnl_unimplemented ? NULL : ons_onednn_check(o, status, "a convolution");
 }
 
 /* ------------------------------------------------------------------------------------------------------ layout,
  * prepare */
 
 static bool is_slow(const_dnnl_primitive_desc_t description) {
-    return strstr(ons_dnnl_implementation(description), "ref") != NULL;
+    return strstr(ons_onednn_implementation(description), "ref") != NULL;
 }
 
 /* The weight's best layout for the activations' layouts: *fast false where only a slow way takes them, or where the
@@ -118,7 +118,8 @@ static ons_status *weight_layout(const ons_operands *o, const ons_convolution *c
     if (description == NULL) return NULL;
     dnnl_query_t weight =
         c->kind == ONS_CONVOLUTION_WEIGHT_GRADIENT ? dnnl_query_diff_weights_md : dnnl_query_weights_md;
-    bool tagged = !is_slow(description) && ons_dnnl_layout(description, weight, c->groups > 1 ? c->groups : 0, layout);
+    bool tagged =
+        !is_slow(description) && ons_onednn_layout(description, weight, c->groups > 1 ? c->groups : 0, layout);
     dnnl_primitive_desc_destroy(description);
     if (!tagged) return NULL;
     ons_convolution again = *c;
@@ -160,7 +161,7 @@ ons_status *ons_convolution_choose(const ons_operands *o, ons_convolution *c) {
     return NULL;
 }
 
-static ons_status *prepare(ons_prepare *p, const ons_convolution *given, ons_dnnl *d) {
+static ons_status *prepare(ons_prepare *p, const ons_convolution *given, ons_onednn *d) {
     static const int arguments[][4] = {
         {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST, DNNL_ARG_BIAS},
         {DNNL_ARG_DIFF_DST, DNNL_ARG_WEIGHTS, DNNL_ARG_DIFF_SRC},
@@ -178,20 +179,20 @@ static ons_status *prepare(ons_prepare *p, const ons_convolution *given, ons_dnn
         return ons_node_error(p->operands, "oneDNN has no convolution for the layouts %s, %s, %s",
                               ons_layout_name(c.x.layout), ons_layout_name(c.w.layout), ons_layout_name(c.y.layout));
     int count = c.kind == ONS_CONVOLUTION_INPUT_GRADIENT ? 3 : c.bias ? 4 : 3;
-    ons_status *status = ons_dnnl_make(p, description, arguments[c.kind], count, d);
+    ons_status *status = ons_onednn_make(p, description, arguments[c.kind], count, d);
     dnnl_primitive_desc_destroy(description);
     return status;
 }
 
-ons_status *ons_convolution_prepare(ons_prepare *p, const ons_convolution *c, ons_dnnl *d) {
+ons_status *ons_convolution_prepare(ons_prepare *p, const ons_convolution *c, ons_onednn *d) {
     if (c->x.dtype != ONS_FLOAT32)
         return ons_node_error(p->operands, "no CPU kernel for %s; convert the model to float32",
                               ons_dtype_name(c->x.dtype));
     if (is_empty(c)) return NULL; /* the run sees that there is no primitive */
-    int before = ons_dnnl_enter(ons_team_size(p));
+    int before = ons_onednn_enter(ons_team_size(p));
     ons_status *status = prepare(p, c, d);
-    ons_dnnl_leave(before);
-    if (status == NULL) p->destroy = ons_dnnl_destroy;
+    ons_onednn_leave(before);
+    if (status == NULL) p->destroy = ons_onednn_destroy;
     return status;
 }
 

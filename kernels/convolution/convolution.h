@@ -34,7 +34,7 @@ ons_status *ons_convolution_choose(const ons_operands *o, ons_convolution *c);
 
 /* Prepares for the layouts that the types have. Arguments of the run, by kind: x, w, y, bias; dy, w, dx; x, dy, dw,
  * dbias. */
-ons_status *ons_convolution_prepare(ons_prepare *p, const ons_convolution *c, ons_dnnl *d);
+ons_status *ons_convolution_prepare(ons_prepare *p, const ons_convolution *c, ons_onednn *d);
 
 /* In double: adds to y, dx or dw, whichever the kind makes; the caller has set it to zero or to the bias. */
 void ons_convolution_reference(const ons_convolution *c, const double *x, const double *w, const double *y,

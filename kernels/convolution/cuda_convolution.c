@@ -55,15 +55,15 @@ static void set_parts(ons_prepare *p, ons_cuda_convolution *s) {
 enum { X, W, Y };
 
 /* One step; arguments x, w and y, whichever is made. */
-static ons_status *describe(ons_prepare *p, const ons_convolution *c, ons_dnn_graph **graph) {
-    static const ons_dnn_operation operations[] = {
-        [ONS_CONVOLUTION_FORWARD] = ONS_DNN_CONVOLVE,
-        [ONS_CONVOLUTION_INPUT_GRADIENT] = ONS_DNN_CONVOLVE_INPUT,
-        [ONS_CONVOLUTION_WEIGHT_GRADIENT] = ONS_DNN_CONVOLVE_WEIGHT,
+static ons_status *describe(ons_prepare *p, const ons_convolution *c, ons_cudnn_graph **graph) {
+    static const ons_cudnn_operation operations[] = {
+        [ONS_CONVOLUTION_FORWARD] = ONS_CUDNN_CONVOLVE,
+        [ONS_CONVOLUTION_INPUT_GRADIENT] = ONS_CUDNN_CONVOLVE_INPUT,
+        [ONS_CONVOLUTION_WEIGHT_GRADIENT] = ONS_CUDNN_CONVOLVE_WEIGHT,
     };
     const ons_window *w = &c->window;
-    ONS_TRY(ons_dnn_graph_new(p, graph));
-    ons_dnn_graph *g = *graph;
+    ONS_TRY(ons_cudnn_graph_new(p, graph));
+    ons_cudnn_graph *g = *graph;
     g->exact = c->x.dtype == ONS_FLOAT32 && !p->tf32;
     /* Where both orders are the same bytes the library wants to hear the one that the others have. */
     ons_type types[] = {c->x, c->w, c->y};
@@ -72,23 +72,23 @@ static ons_status *describe(ons_prepare *p, const ons_convolution *c, ons_dnn_gr
     for (int i = 0; last && i < 3; ++i)
         if (ons_layout_same_bytes(&types[i].shape, types[i].layout, ONS_LAYOUT_CHANNELS_LAST))
             types[i].layout = ONS_LAYOUT_CHANNELS_LAST;
-    int64_t x = ons_dnn_image(g, X, &types[0]), weight = ons_dnn_image(g, W, &types[1]);
-    int64_t y = ons_dnn_image(g, Y, &types[2]);
-    ons_dnn_step *step = ons_dnn_step_add(g, operations[c->kind], 0, x, weight, y, -1);
-    ons_dnn_set_window(step, w);
+    int64_t x = ons_cudnn_image(g, X, &types[0]), weight = ons_cudnn_image(g, W, &types[1]);
+    int64_t y = ons_cudnn_image(g, Y, &types[2]);
+    ons_cudnn_step *step = ons_cudnn_step_add(g, operations[c->kind], 0, x, weight, y, -1);
+    ons_cudnn_set_window(step, w);
     return NULL;
 }
 
-static void destroy(void *state) { ons_dnn_plan_free(((ons_cuda_convolution *)state)->plan); }
+static void destroy(void *state) { ons_cudnn_plan_free(((ons_cuda_convolution *)state)->plan); }
 
 static ons_status *plan(ons_prepare *p, const ons_convolution *c, ons_cuda_convolution *s) {
     bool empty = s->rows == 0 || s->columns == 0 || s->depth == 0 || s->groups == 0;
-    if (!ons_dnn_is_there() || empty || !ons_dnn_is_symmetric(&c->window)) return NULL;
+    if (!ons_cudnn_is_there() || empty || !ons_cudnn_is_symmetric(&c->window)) return NULL;
     int64_t own = p->scratch_bytes;
-    ons_dnn_graph *graph;
+    ons_cudnn_graph *graph;
     ONS_TRY(describe(p, c, &graph));
     p->scratch_bytes = 0;
-    ONS_TRY(ons_dnn_prepare(p, graph, &s->plan));
+    ONS_TRY(ons_cudnn_prepare(p, graph, &s->plan));
     if (s->plan == NULL)
         p->scratch_bytes = own;
     else
@@ -99,7 +99,7 @@ static ons_status *plan(ons_prepare *p, const ons_convolution *c, ons_cuda_convo
 void ons_cuda_convolution_run(const ons_cuda_convolution *s, const ons_launch *launch, const void *x, const void *w,
                               const void *y) {
     const void *const arguments[] = {[X] = x, [W] = w, [Y] = y};
-    ons_dnn_plan_run(s->plan, launch->stream, arguments, launch->scratch);
+    ons_cudnn_plan_run(s->plan, launch->stream, arguments, launch->scratch);
 }
 
 ons_status *ons_cuda_convolution_prepare(ons_prepare *p, const ons_convolution *c) {

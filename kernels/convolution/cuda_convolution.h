@@ -31,7 +31,7 @@ typedef struct ons_cuda_convolution {
     int rows, columns, depth; /* of a group's product */
     int parts;                /* into which the depth is cut; scratch holds a float for each result and part */
     bool bias;                /* forwards: added; of a weight gradient: asked for */
-    ons_dnn_plan *plan;       /* cuDNN's, without the bias; NULL: our kernels run */
+    ons_cudnn_plan *plan;     /* cuDNN's, without the bias; NULL: our kernels run */
 } ons_cuda_convolution;
 
 struct ons_convolution;

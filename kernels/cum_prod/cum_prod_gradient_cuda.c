@@ -5,7 +5,7 @@
 extern ons_run_function ons_cuda_run_cum_prod_gradient;
 
 static ons_status *cum_prod_gradient_prepare_cuda(ons_prepare *p) {
-    return ons_cuda_prepare_typed(p, ons_running_prepare);
+    return ons_cuda_prepare_typed(p, ons_cumulative_prepare);
 }
 
 ONS_KERNELS(cuda, cum_prod_gradient, ONS_KERNEL(cum_prod_gradient_prepare_cuda, ons_cuda_run_cum_prod_gradient))

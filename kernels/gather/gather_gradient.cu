@@ -2,7 +2,7 @@
 
 namespace {
 
-constexpr int GATHER_THREADS = ons::LOOKUP_THREADS;
+constexpr int GATHER_THREADS = ons::INDEXING_THREADS;
 
 /* A block for each place: where it is the first that looked up its row it adds the cotangents of all places of that row in the order
  * of the places; otherwise another block does. Each row is written once, nothing is added by atomic operations, and a

@@ -58,20 +58,20 @@ static void sum_row(const float *cotangent, const int64_t *places, int64_t count
         ons_lanes sums[4] = {{0}};
         for (int64_t i = 0; i < count; ++i)
             for (int lane = 0; lane < 4; ++lane)
-                sums[lane] += ons_lanes_load(cotangent + places[i] * inner + k + lane * ONS_LANES);
-        for (int lane = 0; lane < 4; ++lane) ons_lanes_store(out + k + lane * ONS_LANES, sums[lane]);
+                sums[lane] += ons_simd_load(cotangent + places[i] * inner + k + lane * ONS_LANES);
+        for (int lane = 0; lane < 4; ++lane) ons_simd_store(out + k + lane * ONS_LANES, sums[lane]);
     }
     for (; k < inner; k += ONS_LANES) {
         int64_t some = inner - k < ONS_LANES ? inner - k : ONS_LANES;
         ons_lanes sum = {0};
         for (int64_t i = 0; i < count; ++i) {
             const float *from = cotangent + places[i] * inner + k;
-            sum += some == ONS_LANES ? ons_lanes_load(from) : ons_lanes_load_some(from, some, 0);
+            sum += some == ONS_LANES ? ons_simd_load(from) : ons_simd_load_some(from, some, 0);
         }
         if (some == ONS_LANES)
-            ons_lanes_store(out + k, sum);
+            ons_simd_store(out + k, sum);
         else
-            ons_lanes_store_some(out + k, sum, some);
+            ons_simd_store_some(out + k, sum, some);
     }
 }
 

@@ -15,12 +15,12 @@ ons_status *ons_gather_nd_gradient_prepare(ons_prepare *p) {
     return find_lookup(p->operands, &data, &s->lookup, &tail);
 }
 
-static void add_piece(const ons_nd_lookup *lookup, const ons_launch *launch, int64_t number) {
+static void add_piece(const ons_nd_indexing *lookup, const ons_launch *launch, int64_t number) {
     ons_nd_task task = ons_nd_task_of(lookup, number);
     const float *cotangent = launch->inputs[COTANGENT];
     float *out = launch->outputs[0];
     for (int64_t i = task.first, bad = 0; i < task.last; ++i) {
-        int64_t to = ons_nd_lookup_at(lookup, lookup->index_dtype, launch->inputs[INDICES], i, &bad);
+        int64_t to = ons_nd_indexing_at(lookup, lookup->index_dtype, launch->inputs[INDICES], i, &bad);
         if (to < 0) continue; /* a fault that the forward node reports */
         const float *from = cotangent + i * lookup->slice + task.begin;
         float *sum = out + to + task.begin;
@@ -31,7 +31,7 @@ static void add_piece(const ons_nd_lookup *lookup, const ons_launch *launch, int
 
 static void gather_nd_gradient_run(const ons_launch *launch) {
     const ons_gather_nd_gradient *s = launch->state;
-    const ons_nd_lookup *lookup = &s->lookup;
+    const ons_nd_indexing *lookup = &s->lookup;
     int64_t tasks = lookup->batches * ons_nd_pieces(lookup);
     ons_zero_bytes(launch->outputs[0], s->bytes);
 #pragma omp parallel for schedule(static) if (lookup->batches * lookup->tuples * lookup->slice > ONS_PARALLEL_GRAIN)

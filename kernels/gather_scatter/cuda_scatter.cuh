@@ -46,13 +46,13 @@ struct line_targets {
 
 inline void check_lines(const ons_launch *l, const line_targets &t) {
     if (t.updates() > 0)
-        launch(l, check_indices, blocks_to_check(t.updates()), LOOKUP_THREADS, t.map.index_dtype == ONS_INT32, t.indices, t.updates(), t.map.length,
+        launch(l, check_indices, blocks_to_check(t.updates()), INDEXING_THREADS, t.map.index_dtype == ONS_INT32, t.indices, t.updates(), t.map.length,
                ONS_INDEX_PROBLEM, fault_of(l));
 }
 
 /* Slices that index tuples name. */
 struct tuple_targets {
-    ons_nd_lookup lookup;
+    ons_nd_indexing lookup;
     const void *indices;
 
     __device__ int64_t index(int64_t position) const {
@@ -85,8 +85,8 @@ struct tuple_targets {
 
 [[maybe_unused]] static __global__ void check_tuples(tuple_targets t, fault_place fault) {
     int64_t count = t.lookup.batches * t.lookup.tuples, none = count * t.lookup.depth, worst = none;
-    for (int64_t i = threadIdx.x; i < count && worst == none; i += LOOKUP_THREADS) (void)t.slice_of(i, &worst);
-    worst = block_reduce<LOOKUP_THREADS>(worst, none, smaller());
+    for (int64_t i = threadIdx.x; i < count && worst == none; i += INDEXING_THREADS) (void)t.slice_of(i, &worst);
+    worst = block_reduce<INDEXING_THREADS>(worst, none, smaller());
     if (threadIdx.x == 0 && worst < none) note_fault(fault, ONS_INDEX_PROBLEM, worst, t.index(worst));
 }
 

@@ -11,7 +11,7 @@ extern "C" {
 namespace ons {
 
 /* Whether the product does all of its node. */
-inline bool in_epilogue(const ons_cuda_product *p) {
+inline bool in_epilogue(const ons_cuda_gemm_state *p) {
     return p->gemm.epilogue != ONS_CUDA_PLAIN && p->gemm.epilogue != ONS_CUDA_BIAS;
 }
 

@@ -2,17 +2,17 @@
 
 extern const ons_operator ons_op_matmul_transposed;
 
-ons_product_form ons_linear_form(const ons_operands *o) {
-    return (ons_product_form){.transpose_b = ons_attribute_int(o, 0) != 0, .alpha = 1};
+ons_gemm_form ons_linear_form(const ons_operands *o) {
+    return (ons_gemm_form){.transpose_b = ons_attribute_int(o, 0) != 0, .alpha = 1};
 }
 
 ons_status *ons_linear_infer(ons_operands *o) {
-    ons_product_form form = ons_linear_form(o);
-    ons_product_sizes sizes;
+    ons_gemm_form form = ons_linear_form(o);
+    ons_gemm_sizes sizes;
     ons_shape result;
     if (o->inputs[0].shape.rank < 2 || o->inputs[1].shape.rank != 2)
         return ons_node_error(o, "the weight and each input must be matrices");
-    ONS_TRY(ons_product_resolve(o, &o->inputs[0].shape, &o->inputs[1].shape, &form, &sizes, &result));
+    ONS_TRY(ons_gemm_resolve(o, &o->inputs[0].shape, &o->inputs[1].shape, &form, &sizes, &result));
     if (o->inputs[2].shape.rank != 1 || o->inputs[2].shape.dims[0] != sizes.n)
         return ons_node_error(o, "the bias must be a vector of %lld", (long long)sizes.n);
     for (uint32_t i = 0; i < o->output_count; ++i) o->outputs[i] = ons_type_make(o->inputs[0].dtype, result);
@@ -26,8 +26,8 @@ ons_cost ons_linear_cost(const ons_operands *o) {
 }
 
 void ons_linear_reference(const ons_operands *o, const void *const *inputs, double *y) {
-    ons_product_form form = ons_linear_form(o);
-    ons_product_reference(o, &o->inputs[0].shape, &o->inputs[1].shape, &form, inputs[0], inputs[1], y);
+    ons_gemm_form form = ons_linear_form(o);
+    ons_gemm_reference(o, &o->inputs[0].shape, &o->inputs[1].shape, &form, inputs[0], inputs[1], y);
     const double *bias = inputs[2];
     for (int64_t i = 0, n = o->inputs[2].shape.dims[0], count = ons_elements(&o->outputs[0]); i < count; ++i)
         y[i] += bias[i % n];

@@ -5,7 +5,7 @@
 
 #include "kernels/common/gemm/gemm.h"
 
-ons_product_form ons_linear_form(const ons_operands *o);
+ons_gemm_form ons_linear_form(const ons_operands *o);
 ons_status *ons_linear_infer(ons_operands *o);   /* every output has the product's type */
 ons_cost ons_linear_cost(const ons_operands *o); /* of product and bias */
 /* x op(w) + b. */

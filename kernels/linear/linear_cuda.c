@@ -5,8 +5,8 @@
 extern ons_run_function ons_cuda_run_linear;
 
 static ons_status *linear_cuda_prepare(ons_prepare *p) {
-    ons_product_form form = ons_linear_form(p->operands);
-    return ons_cuda_product_prepare(p, &form, true);
+    ons_gemm_form form = ons_linear_form(p->operands);
+    return ons_cuda_gemm_prepare(p, &form, true);
 }
 
 ONS_KERNELS(cuda, linear, ONS_KERNEL(linear_cuda_prepare, ons_cuda_run_linear))

@@ -7,30 +7,30 @@
 #include "kernels/linear/linear_weight_gradient.h"
 
 static ons_status *linear_weight_gradient_infer(ons_operands *o) {
-    ons_product_sizes sizes;
+    ons_gemm_sizes sizes;
     ons_shape result;
     int64_t summed = ons_attribute_int(o, SUMMED);
     if (o->inputs[0].shape.rank < 2 || o->inputs[1].shape.rank < 2)
         return ons_node_error(o, "operands must be matrices");
     if (summed != 0 && summed != 1) return ons_node_error(o, "summed is neither 0 nor 1");
-    ONS_TRY(ons_product_resolve(o, &o->inputs[0].shape, &o->inputs[1].shape, &form, &sizes, &result));
+    ONS_TRY(ons_gemm_resolve(o, &o->inputs[0].shape, &o->inputs[1].shape, &form, &sizes, &result));
     o->outputs[0] = ons_type_make(o->inputs[0].dtype, result);
     o->outputs[1] = ons_type_make(o->inputs[0].dtype, (ons_shape){.rank = 1, .dims = {result.dims[summed]}});
     return NULL;
 }
 
 static ons_cost linear_weight_gradient_cost(const ons_operands *o) {
-    ons_product_sizes sizes;
+    ons_gemm_sizes sizes;
     ons_shape result;
-    ons_status_free(ons_product_resolve(o, &o->inputs[0].shape, &o->inputs[1].shape, &form, &sizes, &result));
+    ons_status_free(ons_gemm_resolve(o, &o->inputs[0].shape, &o->inputs[1].shape, &form, &sizes, &result));
     double added = (double)ons_elements(&o->inputs[ons_attribute_int(o, SUMMED)]);
-    return (ons_cost){ons_product_flops(&sizes) + added, ons_operand_bytes(o)};
+    return (ons_cost){ons_gemm_flops(&sizes) + added, ons_operand_bytes(o)};
 }
 
 static void linear_weight_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                              void *const *outputs) {
     (void)step;
-    ons_product_reference(o, &o->inputs[0].shape, &o->inputs[1].shape, &form, inputs[0], inputs[1], outputs[0]);
+    ons_gemm_reference(o, &o->inputs[0].shape, &o->inputs[1].shape, &form, inputs[0], inputs[1], outputs[0]);
     int64_t summed = ons_attribute_int(o, SUMMED), columns = o->outputs[1].shape.dims[0];
     const double *x = inputs[summed];
     double *sums = outputs[1];

@@ -6,6 +6,6 @@
 
 enum { SUMMED };
 
-static const ons_product_form form = {.transpose_a = true, .fold = true, .alpha = 1};
+static const ons_gemm_form form = {.transpose_a = true, .fold = true, .alpha = 1};
 
 #endif

@@ -5,12 +5,12 @@
 #include "kernels/linear/fully_connected.h"
 
 static ons_status *linear_gelu_gradient_infer(ons_operands *o) {
-    ons_product_form form = ons_linear_form(o);
-    ons_product_sizes sizes;
+    ons_gemm_form form = ons_linear_form(o);
+    ons_gemm_sizes sizes;
     ons_shape result;
     if (o->inputs[0].shape.rank < 2 || o->inputs[1].shape.rank != 2)
         return ons_node_error(o, "the weight and each cotangent must be matrices");
-    ONS_TRY(ons_product_resolve(o, &o->inputs[0].shape, &o->inputs[1].shape, &form, &sizes, &result));
+    ONS_TRY(ons_gemm_resolve(o, &o->inputs[0].shape, &o->inputs[1].shape, &form, &sizes, &result));
     if (ons_elements(&o->inputs[2]) != ons_shape_elements(&result))
         return ons_node_error(o, "what went into Gelu has other elements than its gradient");
     o->outputs[0] = ons_type_make(o->inputs[0].dtype, result);
@@ -20,10 +20,10 @@ static ons_status *linear_gelu_gradient_infer(ons_operands *o) {
 static void linear_gelu_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                            void *const *outputs) {
     (void)step;
-    ons_product_form form = ons_linear_form(o);
+    ons_gemm_form form = ons_linear_form(o);
     const double *x = inputs[2];
     double *dx = outputs[0];
-    ons_product_reference(o, &o->inputs[0].shape, &o->inputs[1].shape, &form, inputs[0], inputs[1], dx);
+    ons_gemm_reference(o, &o->inputs[0].shape, &o->inputs[1].shape, &form, inputs[0], inputs[1], dx);
     for (int64_t i = 0, count = ons_elements(&o->outputs[0]); i < count; ++i) dx[i] *= ons_gelu_tanh_slope(x[i]);
 }
 

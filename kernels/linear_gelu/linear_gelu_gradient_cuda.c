@@ -5,7 +5,7 @@
 extern ons_run_function ons_cuda_run_linear_gelu_gradient;
 
 static ons_status *linear_gelu_gradient_cuda_prepare(ons_prepare *p) {
-    ons_product_form form = ons_linear_form(p->operands);
+    ons_gemm_form form = ons_linear_form(p->operands);
     return ons_cuda_linear_gelu_gradient_prepare(p, &form);
 }
 

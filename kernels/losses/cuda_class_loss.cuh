@@ -90,7 +90,7 @@ template <class T> struct class_slopes {
 }
 
 inline void launch_check_classes(const ons_launch *l, const ons_class_loss &loss, const void *targets) {
-    launch(l, check_classes, blocks_to_check(loss.view.outer * loss.view.inner), LOOKUP_THREADS, loss, targets, fault_of(l));
+    launch(l, check_classes, blocks_to_check(loss.view.outer * loss.view.inner), INDEXING_THREADS, loss, targets, fault_of(l));
 }
 
 /* One block: Σ terms ÷ counted targets of the step. */

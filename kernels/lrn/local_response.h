@@ -28,7 +28,7 @@ static inline __attribute__((always_inline)) ons_lanes ons_local_sum(const ons_l
     ons_lanes sum = {0};
     for (int64_t c = ons_local_first(channel, l->before), end = ons_local_end(l, channel, l->after); c < end; ++c) {
         const float *from = x + c * l->size.positions;
-        ons_lanes value = count == ONS_LANES ? ons_lanes_load(from) : ons_lanes_load_some(from, count, 0);
+        ons_lanes value = count == ONS_LANES ? ons_simd_load(from) : ons_simd_load_some(from, count, 0);
         sum += value * value;
     }
     return l->bias + l->weight * sum;

@@ -23,25 +23,25 @@ ons_status *ons_lrn_gradient_prepare(ons_prepare *p) {
 static inline __attribute__((always_inline)) void differentiate(const ons_local_response *l, const float *dy,
                                                                 const float *x, float *dx, float *products, int count) {
     int64_t channels = l->size.channels, stride = l->size.positions;
-#define TAKE(FROM) (count == ONS_LANES ? ons_lanes_load(FROM) : ons_lanes_load_some((FROM), count, 0))
+#define TAKE(FROM) (count == ONS_LANES ? ons_simd_load(FROM) : ons_simd_load_some((FROM), count, 0))
 #define PUT(TO, X)                                                                                                     \
     do {                                                                                                               \
         if (count == ONS_LANES)                                                                                        \
-            ons_lanes_store((TO), (X));                                                                                \
+            ons_simd_store((TO), (X));                                                                                 \
         else                                                                                                           \
-            ons_lanes_store_some((TO), (X), count);                                                                    \
+            ons_simd_store_some((TO), (X), count);                                                                     \
     } while (0)
     for (int64_t c = 0; c < channels; ++c) {
         ons_lanes s = ons_local_sum(l, x, c, count), direct = TAKE(dy + c * stride) * ons_local_power(s, l->beta);
         ons_lanes product = direct * TAKE(x + c * stride) / s;
-        ons_lanes_store(products + c * ONS_LANES, product);
+        ons_simd_store(products + c * ONS_LANES, product);
         PUT(dx + c * stride, direct);
     }
     float factor = 2 * l->weight * l->beta;
     for (int64_t c = 0; c < channels; ++c) {
         ons_lanes sum = {0};
         for (int64_t k = ons_local_first(c, l->after), end = ons_local_end(l, c, l->before); k < end; ++k)
-            sum += ons_lanes_load(products + k * ONS_LANES);
+            sum += ons_simd_load(products + k * ONS_LANES);
         ons_lanes result = TAKE(dx + c * stride) - factor * TAKE(x + c * stride) * sum;
         PUT(dx + c * stride, result);
     }

@@ -4,6 +4,6 @@
 
 #include "kernels/common/gemm/gemm.h"
 
-static const ons_product_form plain = {.alpha = 1};
+static const ons_gemm_form plain = {.alpha = 1};
 
 #endif

@@ -5,6 +5,6 @@
 
 extern ons_run_function ons_cuda_run_matmul;
 
-static ons_status *matmul_cuda_prepare(ons_prepare *p) { return ons_cuda_product_prepare(p, &plain, false); }
+static ons_status *matmul_cuda_prepare(ons_prepare *p) { return ons_cuda_gemm_prepare(p, &plain, false); }
 
 ONS_KERNELS(cuda, matmul, ONS_KERNEL(matmul_cuda_prepare, ons_cuda_run_matmul))

@@ -67,7 +67,7 @@ static inline __attribute__((always_inline)) void sum_columns(const float *dy, c
                                                               int64_t rows, int64_t stride, int sets, int count,
                                                               double *first, double *second) {
     ons_lanes one[WIDE / ONS_LANES] = {0}, two[WIDE / ONS_LANES] = {0}, center[WIDE / ONS_LANES];
-#define TAKE(FROM) (count == ONS_LANES ? ons_lanes_load(FROM) : ons_lanes_load_some((FROM), count, 0))
+#define TAKE(FROM) (count == ONS_LANES ? ons_simd_load(FROM) : ons_simd_load_some((FROM), count, 0))
     for (int i = 0; i < sets; ++i) center[i] = TAKE(shift + i * ONS_LANES);
     for (int64_t row = 0; row < rows; ++row)
 #pragma GCC unroll 4

@@ -16,9 +16,9 @@ typedef struct ons_cuda_batch {
     int tile, pack;
     int parts; /* of the sums over a channel */
     double epsilon, momentum, correction;
-    bool training;      /* of the forward operator: by the batch's statistics */
-    bool constant;      /* of the gradient: the statistics are running ones */
-    ons_dnn_plan *plan; /* cuDNN's; NULL: our kernels run */
+    bool training;        /* of the forward operator: by the batch's statistics */
+    bool constant;        /* of the gradient: the statistics are running ones */
+    ons_cudnn_plan *plan; /* cuDNN's; NULL: our kernels run */
 } ons_cuda_batch;
 
 /* For x (and dy before it, at the gradient) of one type and layout, and parameters behind it of that type or of

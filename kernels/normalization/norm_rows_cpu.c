@@ -13,10 +13,10 @@ static float sum_row(const float *x, int64_t n) {
     ons_lanes sums[4] = {0};
     int64_t i = 0;
     for (; i + 4 * ONS_LANES <= n; i += 4 * ONS_LANES)
-        for (int k = 0; k < 4; ++k) sums[k] += ons_lanes_load(x + i + k * ONS_LANES);
-    for (; i + ONS_LANES <= n; i += ONS_LANES) sums[0] += ons_lanes_load(x + i);
-    if (i < n) sums[1] += ons_lanes_load_some(x + i, n - i, 0);
-    return ons_lanes_sum_of((sums[0] + sums[1]) + (sums[2] + sums[3]));
+        for (int k = 0; k < 4; ++k) sums[k] += ons_simd_load(x + i + k * ONS_LANES);
+    for (; i + ONS_LANES <= n; i += ONS_LANES) sums[0] += ons_simd_load(x + i);
+    if (i < n) sums[1] += ons_simd_load_some(x + i, n - i, 0);
+    return ons_simd_sum_of((sums[0] + sums[1]) + (sums[2] + sums[3]));
 }
 
 static float sum_squares(const float *x, float mean, int64_t n) {
@@ -24,31 +24,30 @@ static float sum_squares(const float *x, float mean, int64_t n) {
     int64_t i = 0;
     for (; i + 4 * ONS_LANES <= n; i += 4 * ONS_LANES)
         for (int k = 0; k < 4; ++k) {
-            ons_lanes d = ons_lanes_load(x + i + k * ONS_LANES) - mean;
+            ons_lanes d = ons_simd_load(x + i + k * ONS_LANES) - mean;
             sums[k] += d * d;
         }
     for (; i + ONS_LANES <= n; i += ONS_LANES) {
-        ons_lanes d = ons_lanes_load(x + i) - mean;
+        ons_lanes d = ons_simd_load(x + i) - mean;
         sums[0] += d * d;
     }
     if (i < n) {
-        ons_lanes d = ons_lanes_load_some(x + i, n - i, mean) - mean;
+        ons_lanes d = ons_simd_load_some(x + i, n - i, mean) - mean;
         sums[1] += d * d;
     }
-    return ons_lanes_sum_of((sums[0] + sums[1]) + (sums[2] + sums[3]));
+    return ons_simd_sum_of((sums[0] + sums[1]) + (sums[2] + sums[3]));
 }
 
 static inline void normalize_row(const float *x, const float *scale, const float *bias, float mean, float inverse,
                                  float *y, int64_t n) {
     int64_t i = 0;
     for (; i + ONS_LANES <= n; i += ONS_LANES) {
-        ons_lanes a = (ons_lanes_load(x + i) - mean) * inverse * ons_lanes_load(scale + i);
-        ons_lanes_store(y + i, bias == NULL ? a : a + ons_lanes_load(bias + i));
+        ons_lanes a = (ons_simd_load(x + i) - mean) * inverse * ons_simd_load(scale + i);
+        ons_simd_store(y + i, bias == NULL ? a : a + ons_simd_load(bias + i));
     }
     if (i < n) {
-        ons_lanes a =
-            (ons_lanes_load_some(x + i, n - i, 0) - mean) * inverse * ons_lanes_load_some(scale + i, n - i, 0);
-        ons_lanes_store_some(y + i, bias == NULL ? a : a + ons_lanes_load_some(bias + i, n - i, 0), n - i);
+        ons_lanes a = (ons_simd_load_some(x + i, n - i, 0) - mean) * inverse * ons_simd_load_some(scale + i, n - i, 0);
+        ons_simd_store_some(y + i, bias == NULL ? a : a + ons_simd_load_some(bias + i, n - i, 0), n - i);
     }
 }
 
@@ -101,14 +100,14 @@ typedef struct row_work {
 } row_work;
 
 static inline ons_lanes load(const float *from, int64_t count) {
-    return count == ONS_LANES ? ons_lanes_load(from) : ons_lanes_load_some(from, count, 0);
+    return count == ONS_LANES ? ons_simd_load(from) : ons_simd_load_some(from, count, 0);
 }
 
 static inline void store(float *to, ons_lanes x, int64_t count) {
     if (count == ONS_LANES)
-        ons_lanes_store(to, x);
+        ons_simd_store(to, x);
     else
-        ons_lanes_store_some(to, x, count);
+        ons_simd_store_some(to, x, count);
 }
 
 static inline float mean_of(const row_work *w, int64_t row) { return w->means != NULL ? w->means[row] : 0; }
@@ -128,8 +127,8 @@ static inline __attribute__((always_inline)) void add_columns(const row_work *w,
         dbias += dy;
     }
     if (w->dscale == NULL) return;
-    ons_lanes_store(w->dscale + column, ons_lanes_load(w->dscale + column) + dscale);
-    ons_lanes_store(w->dbias + column, ons_lanes_load(w->dbias + column) + dbias);
+    ons_simd_store(w->dscale + column, ons_simd_load(w->dscale + column) + dscale);
+    ons_simd_store(w->dbias + column, ons_simd_load(w->dbias + column) + dbias);
 }
 
 static inline __attribute__((always_inline)) void write_columns(const row_work *w, int64_t row, int64_t column,
@@ -147,8 +146,8 @@ static inline __attribute__((always_inline)) void work_rows(const row_work *w, i
     for (; column + ONS_LANES <= n; column += ONS_LANES) add_columns(w, row, rows, column, ONS_LANES, sums);
     if (column < n) add_columns(w, row, rows, column, n - column, sums);
     for (int k = 0; w->dx != NULL && k < rows; ++k) {
-        float first = w->means != NULL ? ons_lanes_sum_of(sums[k][0]) / (float)n : 0;
-        float second = ons_lanes_sum_of(sums[k][1]) / (float)n;
+        float first = w->means != NULL ? ons_simd_sum_of(sums[k][0]) / (float)n : 0;
+        float second = ons_simd_sum_of(sums[k][1]) / (float)n;
         for (column = 0; column + ONS_LANES <= n; column += ONS_LANES)
             write_columns(w, row + k, column, ONS_LANES, first, second);
         if (column < n) write_columns(w, row + k, column, n - column, first, second);

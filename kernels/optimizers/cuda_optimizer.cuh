@@ -145,6 +145,6 @@ template <bool DECOUPLED> struct adam_rule {
 /* The functions of an operator's .cu file: one node, and several. UPDATE is called with launches and their number. */
 #define ONS_CUDA_UPDATE(SYMBOL, UPDATE)                                                                                \
     extern "C" void ons_cuda_run_##SYMBOL(const ons_launch *launch) { UPDATE(launch, 1); }                                 \
-    extern "C" void ons_cuda_several_##SYMBOL(const ons_launch *launches, uint32_t count) { UPDATE(launches, count); }
+    extern "C" void ons_cuda_multi_tensor_##SYMBOL(const ons_launch *launches, uint32_t count) { UPDATE(launches, count); }
 
 #endif

@@ -9,14 +9,14 @@ typedef uint8_t ons_byte_lanes __attribute__((vector_size(ONS_LANES)));
 
 /* `count` from 1 to ONS_LANES; the others are 0. With a constant count of ONS_LANES the choice disappears. */
 static inline ons_lanes ons_take(const float *from, int count) {
-    return count == ONS_LANES ? ons_lanes_load(from) : ons_lanes_load_some(from, count, 0);
+    return count == ONS_LANES ? ons_simd_load(from) : ons_simd_load_some(from, count, 0);
 }
 
 static inline void ons_put(float *to, ons_lanes x, int count) {
     if (count == ONS_LANES)
-        ons_lanes_store(to, x);
+        ons_simd_store(to, x);
     else
-        ons_lanes_store_some(to, x, count);
+        ons_simd_store_some(to, x, count);
 }
 
 static inline ons_int_lanes ons_take_bytes(const uint8_t *from, int count) {
@@ -64,7 +64,7 @@ static inline void ons_put_ints(int32_t *to, ons_int_lanes x, int count) {
 
 /* Lanes of `yes` where the mask is all ones, of `no` where it is 0. */
 static inline ons_lanes ons_choose_lanes(ons_int_lanes mask, ons_lanes yes, ons_lanes no) {
-    return ons_lanes_select(mask, yes, no);
+    return ons_simd_select(mask, yes, no);
 }
 static inline ons_int_lanes ons_choose_ints(ons_int_lanes mask, ons_int_lanes yes, ons_int_lanes no) {
     return (mask & yes) | (~mask & no);

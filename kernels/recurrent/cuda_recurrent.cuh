@@ -227,9 +227,9 @@ struct fill_gates {
 
 [[maybe_unused]] static __global__ void check_sequence_lengths(int64_t batch, int64_t steps, const int32_t *lengths, fault_place fault) {
     int64_t worst = batch;
-    for (int64_t i = threadIdx.x; i < batch && worst == batch; i += LOOKUP_THREADS)
+    for (int64_t i = threadIdx.x; i < batch && worst == batch; i += INDEXING_THREADS)
         if (lengths[i] < 0 || lengths[i] > steps) worst = i;
-    worst = block_reduce<LOOKUP_THREADS>(worst, batch, smaller());
+    worst = block_reduce<INDEXING_THREADS>(worst, batch, smaller());
     if (threadIdx.x == 0 && worst < batch) note_fault(fault, ONS_RECURRENT_BAD_LENGTH, worst, lengths[worst]);
 }
 
@@ -285,7 +285,7 @@ inline void run_recurrent(const ons_launch *l) {
     const float *biases = r.reset_after ? recurrent_input<float>(l, ONS_RECURRENT_B) : nullptr;
     const float *peepholes = lstm ? recurrent_input<float>(l, ONS_RECURRENT_P) : nullptr;
     int64_t ends = r.directions * r.batch * r.hidden;
-    if (lengths != nullptr) launch(l, check_sequence_lengths, 1, LOOKUP_THREADS, r.batch, r.steps, lengths, fault_of(l));
+    if (lengths != nullptr) launch(l, check_sequence_lengths, 1, INDEXING_THREADS, r.batch, r.steps, lengths, fault_of(l));
     project_inputs(l, record);
     copy_ends begin = ends_of(r, record.hidden, true);
     begin.operand = recurrent_input<float>(l, ONS_RECURRENT_H0);

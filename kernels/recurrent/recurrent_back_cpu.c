@@ -10,9 +10,8 @@
 typedef struct recurrent_back_state {
     ons_recurrent r;
     ons_recurrent_blocks blocks;
-    ons_product to_x[ONS_RECURRENT_DIRECTIONS], to_w[ONS_RECURRENT_DIRECTIONS];
-    ons_product to_r[ONS_RECURRENT_DIRECTIONS],
-        to_last_r[ONS_RECURRENT_DIRECTIONS]; /* GRU: first two gates, last gate */
+    ons_gemm to_x[ONS_RECURRENT_DIRECTIONS], to_w[ONS_RECURRENT_DIRECTIONS];
+    ons_gemm to_r[ONS_RECURRENT_DIRECTIONS], to_last_r[ONS_RECURRENT_DIRECTIONS]; /* GRU: first two gates, last gate */
     bool wants_dx, wants_dw, wants_dr;
     ons_recurrent_back_row_function *rows[ONS_RECURRENT_DIRECTIONS];
     uint32_t present;
@@ -42,10 +41,10 @@ static const void *input_of(const recurrent_back_state *state, const ons_launch 
 static void recurrent_back_destroy(void *memory) {
     recurrent_back_state *state = memory;
     for (int d = 0; d < ONS_RECURRENT_DIRECTIONS; ++d) {
-        ons_dnnl_destroy(&state->to_x[d]);
-        ons_dnnl_destroy(&state->to_w[d]);
-        ons_dnnl_destroy(&state->to_r[d]);
-        ons_dnnl_destroy(&state->to_last_r[d]);
+        ons_onednn_destroy(&state->to_x[d]);
+        ons_onednn_destroy(&state->to_w[d]);
+        ons_onednn_destroy(&state->to_r[d]);
+        ons_onednn_destroy(&state->to_last_r[d]);
     }
 }
 
@@ -183,7 +182,7 @@ static void multiply(const backward *f, const ons_recurrent_block *b, const floa
     const ons_recurrent *r = &f->state->r;
     int64_t width = f->state->blocks.width;
     float *panel = f->packed + b->index * width * r->rows;
-    ons_small_product product = {.m = b->samples, .n = b->width, .k = rows, .add = add};
+    ons_small_gemm product = {.m = b->samples, .n = b->width, .k = rows, .add = add};
     ons_small_multiply(&product, (ons_small_matrix){(float *)gradients + b->sample * rows, rows},
                        (ons_small_matrix){panel + first * width, width},
                        (ons_small_matrix){to + (b->d * r->batch + b->sample) * r->hidden + b->first, r->hidden});
@@ -338,10 +337,10 @@ static void multiply_recurrent(const backward *f, int64_t d, float *dr, const on
     int64_t at = ons_recurrent_candidate_row(r, d, 0, 0);
     const float *h = f->parts.hidden + ons_recurrent_state_row(r, d, r->reverse[d] ? 1 : 0, 0);
     const float *gradients = r->cell == ONS_CELL_GRU ? f->first + 2 * at : f->before + at * r->gates;
-    ons_product_run(&state->to_r[d], gradients, h, NULL, 0, dr, launch);
+    ons_gemm_run(&state->to_r[d], gradients, h, NULL, 0, dr, launch);
     if (r->cell == ONS_CELL_GRU)
-        ons_product_run(&state->to_last_r[d], f->last + at, r->reset_after ? h : f->parts.candidates + at, NULL, 0,
-                        dr + 2 * r->hidden * r->hidden, launch);
+        ons_gemm_run(&state->to_last_r[d], f->last + at, r->reset_after ? h : f->parts.candidates + at, NULL, 0,
+                     dr + 2 * r->hidden * r->hidden, launch);
 }
 
 static void run_products(const backward *f) {
@@ -362,9 +361,8 @@ static void run_products(const backward *f) {
     for (int64_t d = 0; d < r->directions; ++d) {
         const float *before = f->before + ons_recurrent_gates_row(r, d, 0, 0);
         if (state->wants_dx)
-            ons_product_run(&state->to_x[d], before, w + d * r->rows * r->inputs, NULL, d > 0, dx, &launch);
-        if (state->wants_dw)
-            ons_product_run(&state->to_w[d], before, x, NULL, 0, dw + d * r->rows * r->inputs, &launch);
+            ons_gemm_run(&state->to_x[d], before, w + d * r->rows * r->inputs, NULL, d > 0, dx, &launch);
+        if (state->wants_dw) ons_gemm_run(&state->to_w[d], before, x, NULL, 0, dw + d * r->rows * r->inputs, &launch);
         if (state->wants_dr) multiply_recurrent(f, d, dr + d * r->rows * r->hidden, &launch);
     }
     if (r->batch_first && state->wants_dx) ons_recurrent_swap_time(r, dx, outputs[ONS_RG_DX], true);

@@ -127,20 +127,20 @@ static inline __attribute__((always_inline)) void usual_lstm_units(const ons_rec
     const float *gates = w->gates + j;
     float *before = w->before + j;
     int64_t hidden = w->hidden;
-    ons_lanes input = ons_lanes_load_first(gates + ONS_LSTM_I * hidden, count);
-    ons_lanes output = ons_lanes_load_first(gates + ONS_LSTM_O * hidden, count);
-    ons_lanes forget = ons_lanes_load_first(gates + ONS_LSTM_F * hidden, count);
-    ons_lanes fresh = ons_lanes_load_first(gates + ONS_LSTM_C * hidden, count);
-    ons_lanes value = ons_lanes_tanh(ons_lanes_load_first(w->c_after + j, count));
-    ons_lanes dh = ons_lanes_load_first(w->dh + j, count);
-    ons_lanes dc = ons_lanes_load_first(w->dc + j, count) + dh * output * tanh_slope(value);
-    ons_lanes c_before = ons_lanes_load_first(w->c_before + j, count);
-    ons_lanes_store_first(before + ONS_LSTM_I * hidden, dc * fresh * sigmoid_slope(input), count);
-    ons_lanes_store_first(before + ONS_LSTM_O * hidden, dh * value * sigmoid_slope(output), count);
-    ons_lanes_store_first(before + ONS_LSTM_F * hidden, dc * c_before * sigmoid_slope(forget), count);
-    ons_lanes_store_first(before + ONS_LSTM_C * hidden, dc * input * tanh_slope(fresh), count);
-    ons_lanes_store_first(w->dc + j, dc * forget, count);
-    ons_lanes_store_first(w->dh + j, (ons_lanes){0}, count);
+    ons_lanes input = ons_simd_load_first(gates + ONS_LSTM_I * hidden, count);
+    ons_lanes output = ons_simd_load_first(gates + ONS_LSTM_O * hidden, count);
+    ons_lanes forget = ons_simd_load_first(gates + ONS_LSTM_F * hidden, count);
+    ons_lanes fresh = ons_simd_load_first(gates + ONS_LSTM_C * hidden, count);
+    ons_lanes value = ons_simd_tanh(ons_simd_load_first(w->c_after + j, count));
+    ons_lanes dh = ons_simd_load_first(w->dh + j, count);
+    ons_lanes dc = ons_simd_load_first(w->dc + j, count) + dh * output * tanh_slope(value);
+    ons_lanes c_before = ons_simd_load_first(w->c_before + j, count);
+    ons_simd_store_first(before + ONS_LSTM_I * hidden, dc * fresh * sigmoid_slope(input), count);
+    ons_simd_store_first(before + ONS_LSTM_O * hidden, dh * value * sigmoid_slope(output), count);
+    ons_simd_store_first(before + ONS_LSTM_F * hidden, dc * c_before * sigmoid_slope(forget), count);
+    ons_simd_store_first(before + ONS_LSTM_C * hidden, dc * input * tanh_slope(fresh), count);
+    ons_simd_store_first(w->dc + j, dc * forget, count);
+    ons_simd_store_first(w->dh + j, (ons_lanes){0}, count);
 }
 
 static void usual_lstm_row(const ons_recurrent *r, const ons_activation *activations, const ons_recurrent_back_row *w) {
@@ -152,20 +152,20 @@ static inline __attribute__((always_inline)) void usual_gru_units(const ons_recu
     const float *gates = w->gates + j;
     float *before = w->before + j, *first = w->first + j;
     int64_t hidden = w->hidden;
-    ons_lanes update = ons_lanes_load_first(gates + ONS_GRU_Z * hidden, count);
-    ons_lanes reset = ons_lanes_load_first(gates + ONS_GRU_R * hidden, count);
-    ons_lanes fresh = ons_lanes_load_first(gates + ONS_GRU_H * hidden, count);
-    ons_lanes dh = ons_lanes_load_first(w->dh + j, count);
+    ons_lanes update = ons_simd_load_first(gates + ONS_GRU_Z * hidden, count);
+    ons_lanes reset = ons_simd_load_first(gates + ONS_GRU_R * hidden, count);
+    ons_lanes fresh = ons_simd_load_first(gates + ONS_GRU_H * hidden, count);
+    ons_lanes dh = ons_simd_load_first(w->dh + j, count);
     ons_lanes d_fresh = dh * (1.0f - update) * tanh_slope(fresh);
-    ons_lanes d_update = dh * (ons_lanes_load_first(w->h_before + j, count) - fresh) * sigmoid_slope(update);
-    ons_lanes d_reset = d_fresh * ons_lanes_load_first(w->candidates + j, count) * sigmoid_slope(reset);
-    ons_lanes_store_first(before + ONS_GRU_Z * hidden, d_update, count);
-    ons_lanes_store_first(before + ONS_GRU_R * hidden, d_reset, count);
-    ons_lanes_store_first(before + ONS_GRU_H * hidden, d_fresh, count);
-    ons_lanes_store_first(first + ONS_GRU_Z * hidden, d_update, count);
-    ons_lanes_store_first(first + ONS_GRU_R * hidden, d_reset, count);
-    ons_lanes_store_first(w->last + j, d_fresh * reset, count);
-    ons_lanes_store_first(w->dh + j, dh * update, count);
+    ons_lanes d_update = dh * (ons_simd_load_first(w->h_before + j, count) - fresh) * sigmoid_slope(update);
+    ons_lanes d_reset = d_fresh * ons_simd_load_first(w->candidates + j, count) * sigmoid_slope(reset);
+    ons_simd_store_first(before + ONS_GRU_Z * hidden, d_update, count);
+    ons_simd_store_first(before + ONS_GRU_R * hidden, d_reset, count);
+    ons_simd_store_first(before + ONS_GRU_H * hidden, d_fresh, count);
+    ons_simd_store_first(first + ONS_GRU_Z * hidden, d_update, count);
+    ons_simd_store_first(first + ONS_GRU_R * hidden, d_reset, count);
+    ons_simd_store_first(w->last + j, d_fresh * reset, count);
+    ons_simd_store_first(w->dh + j, dh * update, count);
 }
 
 static void usual_gru_row(const ons_recurrent *r, const ons_activation *activations, const ons_recurrent_back_row *w) {

@@ -105,19 +105,19 @@ static inline __attribute__((always_inline)) void usual_lstm_units(const ons_rec
                                                                    int64_t count) {
     float *gates = w->gates + j;
     int64_t hidden = w->hidden;
-    ons_lanes input = ons_lanes_sigmoid(ons_lanes_load_first(gates + ONS_LSTM_I * hidden, count));
-    ons_lanes output = ons_lanes_sigmoid(ons_lanes_load_first(gates + ONS_LSTM_O * hidden, count));
-    ons_lanes forget = ons_lanes_sigmoid(ons_lanes_load_first(gates + ONS_LSTM_F * hidden, count));
-    ons_lanes fresh = ons_lanes_tanh(ons_lanes_load_first(gates + ONS_LSTM_C * hidden, count));
-    ons_lanes cell = forget * ons_lanes_load_first(w->c_before + j, count) + input * fresh;
-    ons_lanes h = output * ons_lanes_tanh(cell);
-    ons_lanes_store_first(gates + ONS_LSTM_I * hidden, input, count);
-    ons_lanes_store_first(gates + ONS_LSTM_O * hidden, output, count);
-    ons_lanes_store_first(gates + ONS_LSTM_F * hidden, forget, count);
-    ons_lanes_store_first(gates + ONS_LSTM_C * hidden, fresh, count);
-    ons_lanes_store_first(w->c_after + j, cell, count);
-    ons_lanes_store_first(w->h_after + j, h, count);
-    if (w->y != NULL) ons_lanes_store_first(w->y + j, h, count);
+    ons_lanes input = ons_simd_sigmoid(ons_simd_load_first(gates + ONS_LSTM_I * hidden, count));
+    ons_lanes output = ons_simd_sigmoid(ons_simd_load_first(gates + ONS_LSTM_O * hidden, count));
+    ons_lanes forget = ons_simd_sigmoid(ons_simd_load_first(gates + ONS_LSTM_F * hidden, count));
+    ons_lanes fresh = ons_simd_tanh(ons_simd_load_first(gates + ONS_LSTM_C * hidden, count));
+    ons_lanes cell = forget * ons_simd_load_first(w->c_before + j, count) + input * fresh;
+    ons_lanes h = output * ons_simd_tanh(cell);
+    ons_simd_store_first(gates + ONS_LSTM_I * hidden, input, count);
+    ons_simd_store_first(gates + ONS_LSTM_O * hidden, output, count);
+    ons_simd_store_first(gates + ONS_LSTM_F * hidden, forget, count);
+    ons_simd_store_first(gates + ONS_LSTM_C * hidden, fresh, count);
+    ons_simd_store_first(w->c_after + j, cell, count);
+    ons_simd_store_first(w->h_after + j, h, count);
+    if (w->y != NULL) ons_simd_store_first(w->y + j, h, count);
 }
 
 static void usual_lstm_row(const ons_recurrent *r, const ons_activation *activations, const ons_recurrent_row *w) {
@@ -128,18 +128,18 @@ static inline __attribute__((always_inline)) void usual_gru_units(const ons_recu
                                                                   int64_t count) {
     float *gates = w->gates + j;
     int64_t hidden = w->hidden;
-    ons_lanes update = ons_lanes_sigmoid(ons_lanes_load_first(gates + ONS_GRU_Z * hidden, count));
-    ons_lanes reset = ons_lanes_sigmoid(ons_lanes_load_first(gates + ONS_GRU_R * hidden, count));
-    ons_lanes q = ons_lanes_load_first(w->candidates + j, count);
-    if (w->hidden_bias != NULL) q += ons_lanes_load_first(w->hidden_bias + j, count);
-    ons_lanes fresh = ons_lanes_tanh(ons_lanes_load_first(gates + ONS_GRU_H * hidden, count) + reset * q);
-    ons_lanes h = (1.0f - update) * fresh + update * ons_lanes_load_first(w->h_before + j, count);
-    ons_lanes_store_first(gates + ONS_GRU_Z * hidden, update, count);
-    ons_lanes_store_first(gates + ONS_GRU_R * hidden, reset, count);
-    ons_lanes_store_first(gates + ONS_GRU_H * hidden, fresh, count);
-    ons_lanes_store_first(w->candidates + j, q, count);
-    ons_lanes_store_first(w->h_after + j, h, count);
-    if (w->y != NULL) ons_lanes_store_first(w->y + j, h, count);
+    ons_lanes update = ons_simd_sigmoid(ons_simd_load_first(gates + ONS_GRU_Z * hidden, count));
+    ons_lanes reset = ons_simd_sigmoid(ons_simd_load_first(gates + ONS_GRU_R * hidden, count));
+    ons_lanes q = ons_simd_load_first(w->candidates + j, count);
+    if (w->hidden_bias != NULL) q += ons_simd_load_first(w->hidden_bias + j, count);
+    ons_lanes fresh = ons_simd_tanh(ons_simd_load_first(gates + ONS_GRU_H * hidden, count) + reset * q);
+    ons_lanes h = (1.0f - update) * fresh + update * ons_simd_load_first(w->h_before + j, count);
+    ons_simd_store_first(gates + ONS_GRU_Z * hidden, update, count);
+    ons_simd_store_first(gates + ONS_GRU_R * hidden, reset, count);
+    ons_simd_store_first(gates + ONS_GRU_H * hidden, fresh, count);
+    ons_simd_store_first(w->candidates + j, q, count);
+    ons_simd_store_first(w->h_after + j, h, count);
+    if (w->y != NULL) ons_simd_store_first(w->y + j, h, count);
 }
 
 static void usual_gru_row(const ons_recurrent *r, const ons_activation *activations, const ons_recurrent_row *w) {

@@ -10,8 +10,8 @@
 typedef struct recurrent_state {
     ons_recurrent r;
     ons_recurrent_blocks blocks;
-    ons_product projections[ONS_RECURRENT_DIRECTIONS]; /* gates = X Wᵀ + b */
-    uint32_t present;                                  /* bit i: there is an input i */
+    ons_gemm projections[ONS_RECURRENT_DIRECTIONS]; /* gates = X Wᵀ + b */
+    uint32_t present;                               /* bit i: there is an input i */
     bool has_bias;
     ons_recurrent_row_function *rows[ONS_RECURRENT_DIRECTIONS];
     bool keeps_record;                                                      /* else it lies in scratch */
@@ -35,7 +35,7 @@ typedef struct forward {
 
 static void recurrent_destroy(void *memory) {
     recurrent_state *state = memory;
-    for (int d = 0; d < ONS_RECURRENT_DIRECTIONS; ++d) ons_dnnl_destroy(&state->projections[d]);
+    for (int d = 0; d < ONS_RECURRENT_DIRECTIONS; ++d) ons_onednn_destroy(&state->projections[d]);
 }
 
 static ons_status *prepare_projections(ons_prepare *p, recurrent_state *state, int64_t *largest) {
@@ -127,7 +127,7 @@ static void multiply(const forward *f, const ons_recurrent_block *b, int64_t gat
                      int64_t stride, bool add) {
     const ons_recurrent *r = &f->state->r;
     int64_t width = f->state->blocks.width;
-    ons_small_product product = {.m = b->samples, .n = b->width, .k = r->hidden, .add = add};
+    ons_small_gemm product = {.m = b->samples, .n = b->width, .k = r->hidden, .add = add};
     ons_small_multiply(&product, (ons_small_matrix){from + b->sample * r->hidden, r->hidden},
                        (ons_small_matrix){panels_of(f, b->index) + gate * r->hidden * width, width},
                        (ons_small_matrix){to + b->sample * stride, stride});
@@ -267,10 +267,10 @@ static void project(const forward *f, float *biases) {
     ons_launch launch = *f->launch;
     launch.scratch = scratch + state->product_at;
     for (int64_t d = 0; d < r->directions; ++d)
-        ons_product_run(&state->projections[d], x,
-                        (const float *)f->launch->inputs[ONS_RECURRENT_W] + d * r->rows * r->inputs,
-                        state->has_bias ? biases + d * r->rows : NULL, 0,
-                        f->parts.gates + ons_recurrent_gates_row(r, d, 0, 0), &launch);
+        ons_gemm_run(&state->projections[d], x,
+                     (const float *)f->launch->inputs[ONS_RECURRENT_W] + d * r->rows * r->inputs,
+                     state->has_bias ? biases + d * r->rows : NULL, 0,
+                     f->parts.gates + ons_recurrent_gates_row(r, d, 0, 0), &launch);
 }
 
 static void check_lengths(const forward *f) {

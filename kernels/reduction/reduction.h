@@ -96,23 +96,23 @@ int64_t ons_reduction_target(const ons_operands *o, const bool reduced[ONS_AT_LE
         return (ons_wide_lanes){{JOIN(a.half[0], b.half[0]), JOIN(a.half[1], b.half[1])}};                             \
     }                                                                                                                  \
     static double SYMBOL##_row(const float *x, int64_t n) {                                                            \
-        const ons_lanes none = ons_lanes_all(IDENTITY);                                                                \
+        const ons_lanes none = ons_simd_all(IDENTITY);                                                                 \
         ons_wide_lanes total = ons_wide_lanes_of(none);                                                                \
         int64_t i = 0;                                                                                                 \
         while (i + 4 * ONS_LANES <= n) {                                                                               \
             int64_t end = n - i < (RUN)*4 * ONS_LANES ? n : i + (RUN)*4 * ONS_LANES;                                   \
             ons_lanes a = none, b = none, c = none, d = none;                                                          \
             for (; i + 4 * ONS_LANES <= end; i += 4 * ONS_LANES) {                                                     \
-                a = STEP(a, ons_lanes_load(x + i));                                                                    \
-                b = STEP(b, ons_lanes_load(x + i + ONS_LANES));                                                        \
-                c = STEP(c, ons_lanes_load(x + i + 2 * ONS_LANES));                                                    \
-                d = STEP(d, ons_lanes_load(x + i + 3 * ONS_LANES));                                                    \
+                a = STEP(a, ons_simd_load(x + i));                                                                     \
+                b = STEP(b, ons_simd_load(x + i + ONS_LANES));                                                         \
+                c = STEP(c, ons_simd_load(x + i + 2 * ONS_LANES));                                                     \
+                d = STEP(d, ons_simd_load(x + i + 3 * ONS_LANES));                                                     \
             }                                                                                                          \
             total = SYMBOL##_widen(total, JOIN(JOIN(a, b), JOIN(c, d)));                                               \
         }                                                                                                              \
         ons_lanes rest = none;                                                                                         \
-        for (; i + ONS_LANES <= n; i += ONS_LANES) rest = STEP(rest, ons_lanes_load(x + i));                           \
-        if (i < n) rest = STEP(rest, ons_lanes_load_some(x + i, n - i, IDENTITY));                                     \
+        for (; i + ONS_LANES <= n; i += ONS_LANES) rest = STEP(rest, ons_simd_load(x + i));                            \
+        if (i < n) rest = STEP(rest, ons_simd_load_some(x + i, n - i, IDENTITY));                                      \
         total = SYMBOL##_widen(total, rest);                                                                           \
         total.half[0] = JOIN(total.half[0], total.half[1]);                                                            \
         for (int width = ONS_LANES / 4; width > 0; width /= 2)                                                         \
@@ -121,7 +121,7 @@ int64_t ons_reduction_target(const ons_operands *o, const bool reduced[ONS_AT_LE
     }                                                                                                                  \
     static inline __attribute__((always_inline)) void SYMBOL##_some_columns(                                           \
         const float *x, int64_t rows, int64_t stride, int sets, int count, double *results) {                          \
-        const ons_lanes none = ons_lanes_all(IDENTITY);                                                                \
+        const ons_lanes none = ons_simd_all(IDENTITY);                                                                 \
         ons_wide_lanes total[ONS_REDUCTION_WIDTH / ONS_LANES];                                                         \
         for (int k = 0; k < sets; ++k) total[k] = ons_wide_lanes_of(none);                                             \
         for (int64_t r = 0; r < rows;) {                                                                               \
@@ -130,8 +130,8 @@ int64_t ons_reduction_target(const ons_operands *o, const bool reduced[ONS_AT_LE
             for (int k = 0; k < sets; ++k) a[k] = none;                                                                \
             for (; r < end; ++r, x += stride)                                                                          \
                 for (int k = 0; k < sets; ++k)                                                                         \
-                    a[k] = STEP(a[k], count == ONS_LANES ? ons_lanes_load(x + k * ONS_LANES)                           \
-                                                         : ons_lanes_load_some(x, count, IDENTITY));                   \
+                    a[k] = STEP(a[k], count == ONS_LANES ? ons_simd_load(x + k * ONS_LANES)                            \
+                                                         : ons_simd_load_some(x, count, IDENTITY));                    \
             for (int k = 0; k < sets; ++k) total[k] = SYMBOL##_widen(total[k], a[k]);                                  \
         }                                                                                                              \
         for (int k = 0; k < sets; ++k)                                                                                 \
@@ -177,7 +177,7 @@ int64_t ons_reduction_target(const ons_operands *o, const bool reduced[ONS_AT_LE
 #define ONS_LARGER_LANES(a, b)  ONS_CHOICE_OF(((b) > (a)) | ((b) != (b)), a, b)
 #define ONS_SMALLER_LANES(a, b) ONS_CHOICE_OF(((b) < (a)) | ((b) != (b)), a, b)
 
-static inline ons_lanes ons_lanes_add_magnitude(ons_lanes a, ons_lanes x) {
+static inline ons_lanes ons_simd_add_magnitude(ons_lanes a, ons_lanes x) {
     typedef int32_t bits __attribute__((vector_size(sizeof(ons_lanes))));
     return a + (ons_lanes)((bits)x & INT32_MAX);
 }

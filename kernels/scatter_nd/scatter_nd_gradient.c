@@ -6,24 +6,24 @@
 #include "kernels/gather_scatter/scatter_shares.h"
 
 static ons_status *scatter_nd_gradient_infer(ons_operands *o) {
-    ons_nd_lookup lookup;
+    ons_nd_indexing lookup;
     uint32_t tail;
     ons_shape shape;
     ONS_TRY(find_lookup(o, &lookup, &tail));
-    ONS_TRY(ons_nd_lookup_shape(o, &o->inputs[ONS_SHARES_COTANGENT].shape, tail, &shape));
+    ONS_TRY(ons_nd_indexing_shape(o, &o->inputs[ONS_SHARES_COTANGENT].shape, tail, &shape));
     ons_type updates = ons_type_make(o->inputs[ONS_SHARES_COTANGENT].dtype, shape);
     return ons_shares_infer(o, ons_scatter_mode_of(ons_attribute_string(o, REDUCTION)), &updates);
 }
 
 static int64_t target_of(const void *map, const int64_t *indices, int64_t update) {
-    const ons_nd_lookup *lookup = map;
-    int64_t bad = 0, to = ons_nd_lookup_at(lookup, ONS_INT64, indices, update / lookup->slice, &bad);
+    const ons_nd_indexing *lookup = map;
+    int64_t bad = 0, to = ons_nd_indexing_at(lookup, ONS_INT64, indices, update / lookup->slice, &bad);
     return to < 0 ? -1 : to + update % lookup->slice;
 }
 
 static void scatter_nd_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                           void *const *outputs) {
-    ons_nd_lookup lookup = {0};
+    ons_nd_indexing lookup = {0};
     uint32_t tail;
     ons_status_free(find_lookup(o, &lookup, &tail)); /* has passed inference */
     ons_shares_reference(o, ons_scatter_mode_of(ons_attribute_string(o, REDUCTION)), inputs, outputs,

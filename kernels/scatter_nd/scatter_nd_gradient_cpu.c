@@ -30,13 +30,13 @@ static void meet(const ons_scatter_shares *shares, int64_t to, int64_t u, float 
 
 static void walk(const ons_scatter_nd_gradient *s, const void *indices, const ons_scatter_shares *shares, float *d_data,
                  float *d_updates) {
-    const ons_nd_lookup *lookup = &s->lookup;
+    const ons_nd_indexing *lookup = &s->lookup;
     int64_t tasks = ons_nd_pieces(lookup);
 #pragma omp parallel for schedule(static) if (lookup->tuples * lookup->slice > ONS_PARALLEL_GRAIN)
     for (int64_t number = 0; number < tasks; ++number) {
         ons_nd_task task = ons_nd_task_of(lookup, number);
         for (int64_t i = task.first, bad = 0; i < task.last; ++i) {
-            int64_t to = ons_nd_lookup_at(lookup, lookup->index_dtype, indices, i, &bad);
+            int64_t to = ons_nd_indexing_at(lookup, lookup->index_dtype, indices, i, &bad);
             int64_t u = i * lookup->slice + task.begin;
             if (to < 0 && d_updates != NULL) memset(d_updates + u, 0, (size_t)task.count * sizeof *d_updates);
             for (int64_t k = 0; to >= 0 && k < task.count; ++k)

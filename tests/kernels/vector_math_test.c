@@ -52,11 +52,11 @@ LOOP(run_normal, ons_normal(x, &(float){0}))
     static void NAME(const float *in, float *out, int count) {                                                         \
         for (int i = 0; i < count; i += ONS_LANES) {                                                                   \
             int here = count - i < ONS_LANES ? count - i : ONS_LANES;                                                  \
-            ons_lanes_store_first(out + i, FUNCTION(ons_lanes_load_first(in + i, here)), here);                        \
+            ons_simd_store_first(out + i, FUNCTION(ons_simd_load_first(in + i, here)), here);                          \
         }                                                                                                              \
     }
-LOOP_OF_LANES(run_lanes_tanh, ons_lanes_tanh)
-LOOP_OF_LANES(run_lanes_sigmoid, ons_lanes_sigmoid)
+LOOP_OF_LANES(run_lanes_tanh, ons_simd_tanh)
+LOOP_OF_LANES(run_lanes_sigmoid, ons_simd_sigmoid)
 
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 static double softplus(double x) { return fmax(x, 0) + log1p(exp(-fabs(x))); }

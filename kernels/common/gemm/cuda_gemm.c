@@ -16,29 +16,29 @@ int64_t ons_cuda_alignment_of(int64_t bytes) {
 }
 
 /* Matrices that are given one by one begin where others end. */
-static int64_t alignment(const ons_cuda_product *product, const ons_product_sizes *s, ons_dtype dtype) {
+static int64_t alignment(const ons_cuda_gemm_state *product, const ons_gemm_sizes *s, ons_dtype dtype) {
     int64_t any = product->each > 1 ? s->m * s->n : 0; /* its lowest bit is that of all */
     for (int64_t i = 0; product->offsets_a != NULL && i < product->each; ++i)
         any |= product->offsets_a[i] | product->offsets_b[i];
     return ons_cuda_alignment_of(any * (int64_t)ons_dtype_size(dtype));
 }
 
-static void destroy(void *state) { ons_cuda_plan_free(((ons_cuda_product *)state)->plan); }
+static void destroy(void *state) { ons_cuda_plan_free(((ons_cuda_gemm_state *)state)->plan); }
 
 /* Describes the product in *product, without an epilogue. `nothing`: there is nothing to multiply. */
-static ons_status *describe(ons_prepare *p, const ons_product_form *form, ons_cuda_product *product, bool *nothing) {
+static ons_status *describe(ons_prepare *p, const ons_gemm_form *form, ons_cuda_gemm_state *product, bool *nothing) {
     const ons_operands *o = p->operands;
     ONS_TRY(ons_cuda_require_plain(o));
     ONS_TRY(ons_cuda_require_float(o, o->outputs[0].dtype));
-    ons_product plain;
-    ONS_TRY(ons_product_plan(p, &o->inputs[0].shape, &o->inputs[1].shape, form, &plain));
-    const ons_product_sizes *s = &plain.sizes;
-    bool each = plain.way == ONS_PRODUCT_EACH;
+    ons_gemm plain;
+    ONS_TRY(ons_gemm_plan(p, &o->inputs[0].shape, &o->inputs[1].shape, form, &plain));
+    const ons_gemm_sizes *s = &plain.sizes;
+    bool each = plain.way == ONS_GEMM_EACH;
     product->each = each ? s->batch : 1;
     product->offsets_a = plain.offsets_a;
     product->offsets_b = plain.offsets_b;
     product->output_bytes = ons_type_dense_bytes(&o->outputs[0]);
-    int64_t workspace = ons_product_flops(s) < small_flops ? SMALL_WORKSPACE_BYTES : WORKSPACE_BYTES;
+    int64_t workspace = ons_gemm_flops(s) < small_flops ? SMALL_WORKSPACE_BYTES : WORKSPACE_BYTES;
     product->gemm = (ons_cuda_gemm_call){
         .dtype = o->outputs[0].dtype,
         .tf32 = p->tf32 && o->outputs[0].dtype == ONS_FLOAT32,
@@ -57,7 +57,7 @@ static ons_status *describe(ons_prepare *p, const ons_product_form *form, ons_cu
     return NULL;
 }
 
-static ons_status *plan(ons_prepare *p, ons_cuda_epilogue epilogue, ons_cuda_product *product) {
+static ons_status *plan(ons_prepare *p, ons_cuda_epilogue epilogue, ons_cuda_gemm_state *product) {
     product->gemm.epilogue = epilogue;
     ONS_TRY(ons_cuda_plan_new(&product->gemm, &product->plan));
     p->destroy = destroy;
@@ -65,8 +65,8 @@ static ons_status *plan(ons_prepare *p, ons_cuda_epilogue epilogue, ons_cuda_pro
     return NULL;
 }
 
-ons_status *ons_cuda_product_plan(ons_prepare *p, const ons_product_form *form, ons_cuda_epilogue epilogue, bool adds,
-                                  ons_cuda_product *product) {
+ons_status *ons_cuda_gemm_plan(ons_prepare *p, const ons_gemm_form *form, ons_cuda_epilogue epilogue, bool adds,
+                               ons_cuda_gemm_state *product) {
     bool nothing;
     ONS_TRY(describe(p, form, product, &nothing));
     product->gemm.adds = adds;
@@ -80,8 +80,8 @@ static bool is_switched_off(void) {
     return wanted != NULL && strcmp(wanted, "off") == 0;
 }
 
-ons_status *ons_cuda_product_plan_or(ons_prepare *p, const ons_product_form *form, ons_cuda_epilogue epilogue,
-                                     ons_cuda_epilogue otherwise, ons_cuda_product *product) {
+ons_status *ons_cuda_gemm_plan_or(ons_prepare *p, const ons_gemm_form *form, ons_cuda_epilogue epilogue,
+                                  ons_cuda_epilogue otherwise, ons_cuda_gemm_state *product) {
     bool nothing;
     ONS_TRY(describe(p, form, product, &nothing));
     product->gemm.epilogue = otherwise;
@@ -98,19 +98,19 @@ ons_status *ons_cuda_product_plan_or(ons_prepare *p, const ons_product_form *for
     return plan(p, otherwise, product);
 }
 
-ons_status *ons_cuda_product_prepare(ons_prepare *p, const ons_product_form *form, bool bias) {
-    ons_cuda_product *product;
+ons_status *ons_cuda_gemm_prepare(ons_prepare *p, const ons_gemm_form *form, bool bias) {
+    ons_cuda_gemm_state *product;
     ONS_NEW(product, p->arena, 1);
     p->state = product;
-    return ons_cuda_product_plan(p, form, bias ? ONS_CUDA_BIAS : ONS_CUDA_PLAIN, false, product);
+    return ons_cuda_gemm_plan(p, form, bias ? ONS_CUDA_BIAS : ONS_CUDA_PLAIN, false, product);
 }
 
 static const void *element(const void *memory, int64_t index, ons_dtype dtype) {
     return (const char *)memory + index * (int64_t)ons_dtype_size(dtype);
 }
 
-void ons_cuda_product_run(const ons_cuda_product *product, const ons_launch *launch, void *c, const void *vector,
-                          const void *matrix) {
+void ons_cuda_gemm_run(const ons_cuda_gemm_state *product, const ons_launch *launch, void *c, const void *vector,
+                       const void *matrix) {
     const ons_cuda_gemm_call *g = &product->gemm;
     for (int64_t i = 0; product->plan != NULL && i < product->each; ++i) {
         ons_cuda_gemm_memory memory = {

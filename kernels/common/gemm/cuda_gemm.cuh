@@ -15,22 +15,22 @@ template <class T> __global__ void fill_product(int64_t elements, int64_t column
         c[i] = bias == nullptr ? narrow<T>(0.0f) : bias[i % columns];
 }
 
-template <class T> void fill(const ons_cuda_product *p, const ons_launch *l, void *c, const void *bias) {
+template <class T> void fill(const ons_cuda_gemm_state *p, const ons_launch *l, void *c, const void *bias) {
     int64_t elements = p->output_bytes / (int64_t)sizeof(T);
     launch(l, fill_product<T>, blocks_for(elements, 256), 256, elements, p->gemm.n, (const T *)bias, (T *)c);
 }
 
 /* The node's product into `c`; `vector` and `matrix` as the epilogue has them. */
-inline void run_product_into(const ons_cuda_product *p, const ons_launch *l, void *c, const void *vector,
+inline void run_product_into(const ons_cuda_gemm_state *p, const ons_launch *l, void *c, const void *vector,
                              const void *matrix = nullptr) {
     if (p->plan != nullptr)
-        ons_cuda_product_run(p, l, c, vector, matrix);
+        ons_cuda_gemm_run(p, l, c, vector, matrix);
     else if (!p->gemm.adds)
         ONS_CUDA_FLOAT_DISPATCH(p->gemm.dtype, fill, p, l, c, p->gemm.epilogue == ONS_CUDA_BIAS ? vector : nullptr);
 }
 
 /* The node's product; `bias` NULL unless it was planned with one. */
-inline void run_product(const ons_cuda_product *p, const ons_launch *l, const void *bias) {
+inline void run_product(const ons_cuda_gemm_state *p, const ons_launch *l, const void *bias) {
     run_product_into(p, l, l->outputs[0], bias);
 }
 

@@ -52,19 +52,19 @@ void ons_cuda_plan_free(ons_cuda_plan *plan);
 /* By one thread at a time: the first run may have to find out which of the library's algorithms can be launched. */
 void ons_cuda_plan_run(ons_cuda_plan *plan, uintptr_t stream, const ons_cuda_gemm_memory *memory);
 
-typedef struct ons_cuda_product {
+typedef struct ons_cuda_gemm_state {
     ons_cuda_plan *plan; /* NULL: nothing to multiply */
     ons_cuda_gemm_call gemm;
     int64_t each;                         /* how many calls: 1, or every matrix by itself */
     const int64_t *offsets_a, *offsets_b; /* then, in elements */
     int64_t output_bytes;
-} ons_cuda_product;
+} ons_cuda_gemm_state;
 
 /* Gemm: with beta C, read at row × row + column × column. */
 typedef struct ons_cuda_gemm_node {
-    ons_cuda_product product; /* first: it is what destroy gets */
-    bool bias;                /* C is a row vector and part of the product */
-    bool added;               /* beta C goes into the result first, and the product is added to it */
+    ons_cuda_gemm_state product; /* first: it is what destroy gets */
+    bool bias;                   /* C is a row vector and part of the product */
+    bool added;                  /* beta C goes into the result first, and the product is added to it */
     float beta;
     int64_t rows, columns, row, column;
 } ons_cuda_gemm_node;
@@ -73,16 +73,16 @@ typedef struct ons_cuda_gemm_node {
 int64_t ons_cuda_alignment_of(int64_t bytes);
 
 /* Plans the product of inputs 0 and 1 into *product, which p->state begins with. `adds`: to what the output holds. */
-ons_status *ons_cuda_product_plan(ons_prepare *p, const ons_product_form *form, ons_cuda_epilogue epilogue, bool adds,
-                                  ons_cuda_product *product);
+ons_status *ons_cuda_gemm_plan(ons_prepare *p, const ons_gemm_form *form, ons_cuda_epilogue epilogue, bool adds,
+                               ons_cuda_gemm_state *product);
 /* The same with `epilogue` where the library has that, otherwise with `otherwise` (PLAIN or BIAS): which of them,
  * product->gemm.epilogue says. Products over nothing have no epilogue. */
-ons_status *ons_cuda_product_plan_or(ons_prepare *p, const ons_product_form *form, ons_cuda_epilogue epilogue,
-                                     ons_cuda_epilogue otherwise, ons_cuda_product *product);
+ons_status *ons_cuda_gemm_plan_or(ons_prepare *p, const ons_gemm_form *form, ons_cuda_epilogue epilogue,
+                                  ons_cuda_epilogue otherwise, ons_cuda_gemm_state *product);
 /* The same with a state of its own. */
-ons_status *ons_cuda_product_prepare(ons_prepare *p, const ons_product_form *form, bool bias);
+ons_status *ons_cuda_gemm_prepare(ons_prepare *p, const ons_gemm_form *form, bool bias);
 /* Inputs 0 and 1, into `c`; `vector` and `matrix` as the epilogue has them. */
-void ons_cuda_product_run(const ons_cuda_product *product, const ons_launch *launch, void *c, const void *vector,
-                          const void *matrix);
+void ons_cuda_gemm_run(const ons_cuda_gemm_state *product, const ons_launch *launch, void *c, const void *vector,
+                       const void *matrix);
 
 #endif

@@ -20,8 +20,8 @@ static ons_shape folded(const ons_shape *shape) {
     return (ons_shape){.rank = 2, .dims = {ons_shape_span(shape, 0, last), shape->dims[last]}};
 }
 
-ons_status *ons_product_resolve(const ons_operands *o, const ons_shape *a, const ons_shape *b,
-                                const ons_product_form *form, ons_product_sizes *sizes, ons_shape *result) {
+ons_status *ons_gemm_resolve(const ons_operands *o, const ons_shape *a, const ons_shape *b, const ons_gemm_form *form,
+                             ons_gemm_sizes *sizes, ons_shape *result) {
     if (a->rank == 0 || b->rank == 0) return ons_node_error(o, "an operand of a matrix product is a scalar");
     ons_shape left = promote(a, true), right = promote(b, false);
     if (form->fold) {
@@ -54,7 +54,7 @@ ons_status *ons_product_resolve(const ons_operands *o, const ons_shape *a, const
     return NULL;
 }
 
-double ons_product_flops(const ons_product_sizes *sizes) {
+double ons_gemm_flops(const ons_gemm_sizes *sizes) {
     return 2.0 * (double)sizes->batch * (double)sizes->m * (double)sizes->n * (double)sizes->k;
 }
 
@@ -75,9 +75,9 @@ static int64_t offset_of(const ons_shape *result, const ons_shape *operand, int6
  */
 
 /* op(X[i]) as oneDNN sees it: a transposed operand is the same memory with its strides exchanged. */
-static ons_dnnl_memory describe(int64_t batch, int64_t rows, int64_t columns, bool transposed) {
+static ons_onednn_memory describe(int64_t batch, int64_t rows, int64_t columns, bool transposed) {
     int64_t row = transposed ? 1 : columns, column = transposed ? rows : 1;
-    ons_dnnl_memory m = {.type = dnnl_f32, .format = ONS_DNNL_STRIDED};
+    ons_onednn_memory m = {.type = dnnl_f32, .format = ONS_ONEDNN_STRIDED};
     if (batch > 1) {
         m.dims[m.rank] = batch;
         m.strides[m.rank++] = rows * columns;
@@ -90,45 +90,46 @@ static ons_dnnl_memory describe(int64_t batch, int64_t rows, int64_t columns, bo
 }
 
 /* One row for every matrix of the batch. */
-static ons_dnnl_memory describe_bias(int64_t batch, int64_t columns) {
-    ons_dnnl_memory m = {.rank = batch > 1 ? 3 : 2, .dims = {1, 1, 1}, .type = dnnl_f32, .format = ONS_DNNL_ROW_MAJOR};
+static ons_onednn_memory describe_bias(int64_t batch, int64_t columns) {
+    ons_onednn_memory m = {
+        .rank = batch > 1 ? 3 : 2, .dims = {1, 1, 1}, .type = dnnl_f32, .format = ONS_ONEDNN_ROW_MAJOR};
     m.dims[m.rank - 1] = columns;
     return m;
 }
 
-static ons_status *describe_primitive(ons_prepare *p, const ons_product *product, bool bias,
+static ons_status *describe_primitive(ons_prepare *p, const ons_gemm *product, bool bias,
                                       dnnl_primitive_desc_t *description) {
     const ons_operands *o = p->operands;
-    const ons_product_sizes *s = &product->sizes;
-    ons_dnnl_memory a = describe(s->batch, s->m, s->k, product->form.transpose_a),
-                    b = describe(s->batch, s->k, s->n, product->form.transpose_b),
-                    c = describe(s->batch, s->m, s->n, false), added = describe_bias(s->batch, s->n);
+    const ons_gemm_sizes *s = &product->sizes;
+    ons_onednn_memory a = describe(s->batch, s->m, s->k, product->form.transpose_a),
+                      b = describe(s->batch, s->k, s->n, product->form.transpose_b),
+                      c = describe(s->batch, s->m, s->n, false), added = describe_bias(s->batch, s->n);
     dnnl_engine_t engine = NULL;
-    ONS_TRY(ons_dnnl_engine(&engine));
+    ONS_TRY(ons_onednn_engine(&engine));
     dnnl_primitive_attr_t attributes;
-    ONS_TRY(ons_dnnl_attributes(o, &attributes));
-    dnnl_status_t status = ons_dnnl_describe_matmul(&a, &b, bias ? &added : NULL, &c, (float)product->form.alpha,
-                                                    attributes, engine, description);
+    ONS_TRY(ons_onednn_attributes(o, &attributes));
+    dnnl_status_t status = ons_onednn_describe_matmul(&a, &b, bias ? &added : NULL, &c, (float)product->form.alpha,
+                                                      attributes, engine, description);
     dnnl_primitive_attr_destroy(attributes);
-    return ons_dnnl_check(o, status, "a matrix product");
+    return ons_onednn_check(o, status, "a matrix product");
 }
 
-static ons_status *prepare_primitive(ons_prepare *p, bool bias, ons_product *product) {
+static ons_status *prepare_primitive(ons_prepare *p, bool bias, ons_gemm *product) {
     static const int arguments[] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST, DNNL_ARG_BIAS};
-    int before = ons_dnnl_enter(product->threads);
+    int before = ons_onednn_enter(product->threads);
     dnnl_primitive_desc_t description;
     ons_status *status = describe_primitive(p, product, bias, &description);
     if (status == NULL) {
-        status = ons_dnnl_make(p, description, arguments, bias ? 4 : 3, &product->primitive);
+        status = ons_onednn_make(p, description, arguments, bias ? 4 : 3, &product->primitive);
         dnnl_primitive_desc_destroy(description);
     }
-    ons_dnnl_leave(before);
-    if (status == NULL) p->destroy = ons_dnnl_destroy;
+    ons_onednn_leave(before);
+    if (status == NULL) p->destroy = ons_onednn_destroy;
     return status;
 }
 
-static ons_status *prepare_each(ons_prepare *p, const ons_shape *a, const ons_shape *b, ons_product *product) {
-    const ons_product_sizes *s = &product->sizes;
+static ons_status *prepare_each(ons_prepare *p, const ons_shape *a, const ons_shape *b, ons_gemm *product) {
+    const ons_gemm_sizes *s = &product->sizes;
     ons_shape left = promote(a, true), right = promote(b, false);
     int64_t *offsets;
     ONS_NEW(offsets, p->arena, (size_t)s->batch * 2);
@@ -143,72 +144,71 @@ static ons_status *prepare_each(ons_prepare *p, const ons_shape *a, const ons_sh
 
 /* Where the plain routine was measured to be ahead of the matmul primitive: large single matrices without a bias,
  * except for long inner dimensions of weight gradients. */
-static bool sgemm_is_faster(const ons_product *product) {
-    const ons_product_sizes *s = &product->sizes;
-    if (s->batch > 1 || ons_product_flops(s) < 4e7) return false;
+static bool sgemm_is_faster(const ons_gemm *product) {
+    const ons_gemm_sizes *s = &product->sizes;
+    if (s->batch > 1 || ons_gemm_flops(s) < 4e7) return false;
     return product->form.transpose_a ? s->m <= 512 : product->form.transpose_b ? false : s->n >= 256;
 }
 
-ons_status *ons_product_plan(ons_prepare *p, const ons_shape *a, const ons_shape *b, const ons_product_form *form,
-                             ons_product *product) {
+ons_status *ons_gemm_plan(ons_prepare *p, const ons_shape *a, const ons_shape *b, const ons_gemm_form *form,
+                          ons_gemm *product) {
     memset(product, 0, sizeof *product);
     product->form = *form;
     ons_shape result;
-    ONS_TRY(ons_product_resolve(p->operands, a, b, form, &product->sizes, &result));
-    const ons_product_sizes *s = &product->sizes;
+    ONS_TRY(ons_gemm_resolve(p->operands, a, b, form, &product->sizes, &result));
+    const ons_gemm_sizes *s = &product->sizes;
     bool empty = s->batch == 0 || s->m == 0 || s->n == 0 || s->k == 0;
-    product->way = empty ? ONS_PRODUCT_EMPTY : s->broadcast ? ONS_PRODUCT_EACH : ONS_PRODUCT_SGEMM;
-    return product->way == ONS_PRODUCT_EACH ? prepare_each(p, a, b, product) : NULL;
+    product->way = empty ? ONS_GEMM_EMPTY : s->broadcast ? ONS_GEMM_EACH : ONS_GEMM_SGEMM;
+    return product->way == ONS_GEMM_EACH ? prepare_each(p, a, b, product) : NULL;
 }
 
-ons_status *ons_product_prepare(ons_prepare *p, const ons_shape *a, const ons_shape *b, const ons_product_form *form,
-                                bool bias, bool beta, ons_product *product) {
+ons_status *ons_gemm_prepare(ons_prepare *p, const ons_shape *a, const ons_shape *b, const ons_gemm_form *form,
+                             bool bias, bool beta, ons_gemm *product) {
     const ons_operands *o = p->operands;
     memset(product, 0, sizeof *product);
     product->form = *form;
     product->threads = ons_team_size(p);
     ons_shape result;
-    ONS_TRY(ons_product_resolve(o, a, b, form, &product->sizes, &result));
-    const ons_product_sizes *s = &product->sizes;
+    ONS_TRY(ons_gemm_resolve(o, a, b, form, &product->sizes, &result));
+    const ons_gemm_sizes *s = &product->sizes;
     if (s->batch == 0 || s->m == 0 || s->n == 0 || s->k == 0) {
-        product->way = ONS_PRODUCT_EMPTY;
+        product->way = ONS_GEMM_EMPTY;
         return NULL;
     }
     if (s->broadcast || (beta && s->batch > 1)) {
-        product->way = ONS_PRODUCT_EACH;
+        product->way = ONS_GEMM_EACH;
         p->implementation = "onednn:sgemm, one for each matrix";
         return prepare_each(p, a, b, product);
     }
     if (beta || (!bias && sgemm_is_faster(product))) {
-        product->way = ONS_PRODUCT_SGEMM;
+        product->way = ONS_GEMM_SGEMM;
         p->implementation = "onednn:sgemm";
         return NULL;
     }
-    product->way = ONS_PRODUCT_PRIMITIVE;
+    product->way = ONS_GEMM_PRIMITIVE;
     return prepare_primitive(p, bias, product);
 }
 
 /* --------------------------------------------------------------------------------------------------------------- run
  */
 
-static dnnl_status_t sgemm(const ons_product *product, const float *a, const float *b, float beta, float *c) {
-    const ons_product_sizes *s = &product->sizes;
+static dnnl_status_t sgemm(const ons_gemm *product, const float *a, const float *b, float beta, float *c) {
+    const ons_gemm_sizes *s = &product->sizes;
     bool ta = product->form.transpose_a, tb = product->form.transpose_b;
     return dnnl_sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', s->m, s->n, s->k, (float)product->form.alpha, a, ta ? s->m : s->k,
                       b, tb ? s->k : s->n, beta, c, s->n);
 }
 
 /* Nothing to multiply: the result is empty, or a sum over nothing. */
-static void run_empty(const ons_product *product, const float *bias, float beta, float *c) {
-    const ons_product_sizes *s = &product->sizes;
+static void run_empty(const ons_gemm *product, const float *bias, float beta, float *c) {
+    const ons_gemm_sizes *s = &product->sizes;
     for (int64_t i = 0, count = s->batch * s->m; i < count; ++i)
         for (int64_t j = 0; j < s->n; ++j)
             c[i * s->n + j] = bias != NULL ? bias[j] : beta != 0 ? beta * c[i * s->n + j] : 0;
 }
 
-static bool run_each(const ons_product *product, const float *a, const float *b, const float *bias, float beta,
-                     float *c) {
-    const ons_product_sizes *s = &product->sizes;
+static bool run_each(const ons_gemm *product, const float *a, const float *b, const float *bias, float beta, float *c) {
+    const ons_gemm_sizes *s = &product->sizes;
     bool failed = false;
 #pragma omp parallel for schedule(static) num_threads(product->threads) if (s->batch > 1) reduction(|| : failed)
     for (int64_t i = 0; i < s->batch; ++i) {
@@ -221,19 +221,19 @@ static bool run_each(const ons_product *product, const float *a, const float *b,
     return !failed;
 }
 
-void ons_product_run(const ons_product *product, const float *a, const float *b, const float *bias, float beta,
-                     float *c, const ons_launch *launch) {
+void ons_gemm_run(const ons_gemm *product, const float *a, const float *b, const float *bias, float beta, float *c,
+                  const ons_launch *launch) {
     bool good = true;
-    int before = ons_dnnl_enter(product->threads);
+    int before = ons_onednn_enter(product->threads);
     switch (product->way) {
-    case ONS_PRODUCT_EMPTY: run_empty(product, bias, beta, c); break;
-    case ONS_PRODUCT_PRIMITIVE:
-        ons_dnnl_run(&product->primitive, (const void *const[]){a, b, c, bias}, launch->scratch, launch->fault);
+    case ONS_GEMM_EMPTY: run_empty(product, bias, beta, c); break;
+    case ONS_GEMM_PRIMITIVE:
+        ons_onednn_run(&product->primitive, (const void *const[]){a, b, c, bias}, launch->scratch, launch->fault);
         break;
-    case ONS_PRODUCT_SGEMM: good = sgemm(product, a, b, beta, c) == dnnl_success; break;
-    case ONS_PRODUCT_EACH: good = run_each(product, a, b, bias, beta, c); break;
+    case ONS_GEMM_SGEMM: good = sgemm(product, a, b, beta, c) == dnnl_success; break;
+    case ONS_GEMM_EACH: good = run_each(product, a, b, bias, beta, c); break;
     }
-    ons_dnnl_leave(before);
+    ons_onednn_leave(before);
     if (!good && launch->fault != NULL && launch->fault->problem == NULL)
         launch->fault->problem = "oneDNN failed to multiply matrices";
 }
@@ -242,11 +242,11 @@ void ons_product_run(const ons_product *product, const float *a, const float *b,
  */
 
 #define PRODUCT_REFERENCE(SYMBOL, TYPE, SUM)                                                                           \
-    void SYMBOL(const ons_operands *o, const ons_shape *a_shape, const ons_shape *b_shape,                             \
-                const ons_product_form *form, const TYPE *a, const TYPE *b, TYPE *c) {                                 \
-        ons_product_sizes s;                                                                                           \
+    void SYMBOL(const ons_operands *o, const ons_shape *a_shape, const ons_shape *b_shape, const ons_gemm_form *form,  \
+                const TYPE *a, const TYPE *b, TYPE *c) {                                                               \
+        ons_gemm_sizes s;                                                                                              \
         ons_shape result, left = promote(a_shape, true), right = promote(b_shape, false);                              \
-        ons_status_free(ons_product_resolve(o, a_shape, b_shape, form, &s, &result));                                  \
+        ons_status_free(ons_gemm_resolve(o, a_shape, b_shape, form, &s, &result));                                     \
         bool ta = form->transpose_a, tb = form->transpose_b;                                                           \
         for (int64_t i = 0; i < s.batch; ++i) {                                                                        \
             int64_t from_a = i * s.m * s.k, from_b = i * s.k * s.n;                                                    \
@@ -265,5 +265,5 @@ void ons_product_run(const ons_product *product, const float *a, const float *b,
         }                                                                                                              \
     }
 
-PRODUCT_REFERENCE(ons_product_reference, double, double)
-PRODUCT_REFERENCE(ons_product_reference_integer, int64_t, uint64_t)
+PRODUCT_REFERENCE(ons_gemm_reference, double, double)
+PRODUCT_REFERENCE(ons_gemm_reference_integer, int64_t, uint64_t)

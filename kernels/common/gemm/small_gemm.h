@@ -21,13 +21,13 @@ typedef enum ons_small_lower {
 
 /* c = a b, or c += a b with `add`: c is m × n, b k × n, and a m × k, or k × m where it is given transposed. What a
  * lower matrix does not have is not computed, by whole tiles. */
-typedef struct ons_small_product {
+typedef struct ons_small_gemm {
     int64_t m, n, k;
     bool transpose_a, add;
     ons_small_lower lower;
     int64_t diagonal; /* >= 0 */
-} ons_small_product;
-void ons_small_multiply(const ons_small_product *product, ons_small_matrix a, ons_small_matrix b, ons_small_matrix c);
+} ons_small_gemm;
+void ons_small_multiply(const ons_small_gemm *product, ons_small_matrix a, ons_small_matrix b, ons_small_matrix c);
 
 /* to (columns × rows) = from (rows × columns) transposed. */
 void ons_small_transpose(int64_t rows, int64_t columns, ons_small_matrix from, ons_small_matrix to);

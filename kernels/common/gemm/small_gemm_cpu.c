@@ -17,7 +17,7 @@ enum { TILE_ROWS = 4, TILE_LANES = 2 };
 
 /* Steps `first` to `last` of k. `count`: floats in each of the lanes; all ONS_LANES unless it is the last, narrow
  * column of tiles. */
-ALWAYS_INLINE void multiply_tile(const ons_small_product *p, ons_small_matrix a, ons_small_matrix b, ons_small_matrix c,
+ALWAYS_INLINE void multiply_tile(const ons_small_gemm *p, ons_small_matrix a, ons_small_matrix b, ons_small_matrix c,
                                  int64_t first, int64_t last, int rows, int lanes, int64_t count, bool transpose_a) {
     ons_lanes sums[TILE_ROWS][TILE_LANES];
     int64_t a_row = transpose_a ? 1 : a.stride, a_step = transpose_a ? a.stride : 1;
@@ -25,11 +25,11 @@ ALWAYS_INLINE void multiply_tile(const ons_small_product *p, ons_small_matrix a,
     for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 2
         for (int l = 0; l < lanes; ++l)
-            sums[r][l] = p->add ? ons_lanes_load_first(c.data + r * c.stride + l * ONS_LANES, count) : (ons_lanes){0};
+            sums[r][l] = p->add ? ons_simd_load_first(c.data + r * c.stride + l * ONS_LANES, count) : (ons_lanes){0};
     for (int64_t k = first; k < last; ++k) {
         ons_lanes row[TILE_LANES];
 #pragma GCC unroll 2
-        for (int l = 0; l < lanes; ++l) row[l] = ons_lanes_load_first(b.data + k * b.stride + l * ONS_LANES, count);
+        for (int l = 0; l < lanes; ++l) row[l] = ons_simd_load_first(b.data + k * b.stride + l * ONS_LANES, count);
 #pragma GCC unroll 8
         for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 2
@@ -38,11 +38,11 @@ ALWAYS_INLINE void multiply_tile(const ons_small_product *p, ons_small_matrix a,
 #pragma GCC unroll 8
     for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 2
-        for (int l = 0; l < lanes; ++l) ons_lanes_store_first(c.data + r * c.stride + l * ONS_LANES, sums[r][l], count);
+        for (int l = 0; l < lanes; ++l) ons_simd_store_first(c.data + r * c.stride + l * ONS_LANES, sums[r][l], count);
 }
 
 /* The tile of `rows` rows from `i`; b and c begin at its columns, which are those from `j`. */
-ALWAYS_INLINE void multiply_some(const ons_small_product *p, ons_small_matrix a, ons_small_matrix b, ons_small_matrix c,
+ALWAYS_INLINE void multiply_some(const ons_small_gemm *p, ons_small_matrix a, ons_small_matrix b, ons_small_matrix c,
                                  int64_t i, int64_t j, int rows, int lanes, int64_t count, bool transpose_a) {
     int64_t first = 0, last = p->k, end = p->diagonal + i + rows; /* of what the tile's rows have */
     if (p->lower == ONS_RESULT_LOWER && j >= end) return;
@@ -58,7 +58,7 @@ ALWAYS_INLINE void multiply_some(const ons_small_product *p, ons_small_matrix a,
 }
 
 /* Tiles of one width down all rows of c. */
-ALWAYS_INLINE void multiply_rows(const ons_small_product *p, ons_small_matrix a, ons_small_matrix b, ons_small_matrix c,
+ALWAYS_INLINE void multiply_rows(const ons_small_gemm *p, ons_small_matrix a, ons_small_matrix b, ons_small_matrix c,
                                  int64_t j, int lanes, int64_t count, bool transpose_a) {
     int64_t i = 0;
     b.data += j, c.data += j;
@@ -70,7 +70,7 @@ ALWAYS_INLINE void multiply_rows(const ons_small_product *p, ons_small_matrix a,
     if (i < p->m) multiply_some(p, a, b, c, i, j, 1, lanes, count, transpose_a);
 }
 
-ALWAYS_INLINE void multiply(const ons_small_product *p, ons_small_matrix a, ons_small_matrix b, ons_small_matrix c,
+ALWAYS_INLINE void multiply(const ons_small_gemm *p, ons_small_matrix a, ons_small_matrix b, ons_small_matrix c,
                             bool transpose_a) {
     int64_t j = 0;
     for (; j + TILE_LANES * ONS_LANES <= p->n; j += TILE_LANES * ONS_LANES)
@@ -79,7 +79,7 @@ ALWAYS_INLINE void multiply(const ons_small_product *p, ons_small_matrix a, ons_
     if (j < p->n) multiply_rows(p, a, b, c, j, 1, p->n - j, transpose_a);
 }
 
-void ons_small_multiply(const ons_small_product *product, ons_small_matrix a, ons_small_matrix b, ons_small_matrix c) {
+void ons_small_multiply(const ons_small_gemm *product, ons_small_matrix a, ons_small_matrix b, ons_small_matrix c) {
     if (product->transpose_a)
         multiply(product, a, b, c, true);
     else
@@ -120,14 +120,14 @@ ALWAYS_INLINE void exchange(ons_lanes *upper, ons_lanes *lower, int distance) {
 static void transpose_square(const float *from, int64_t from_stride, float *to, int64_t to_stride) {
     ons_lanes rows[ONS_LANES];
 #pragma GCC unroll 16
-    for (int i = 0; i < ONS_LANES; ++i) rows[i] = ons_lanes_load(from + i * from_stride);
+    for (int i = 0; i < ONS_LANES; ++i) rows[i] = ons_simd_load(from + i * from_stride);
 #pragma GCC unroll 4
     for (int distance = ONS_LANES / 2; distance > 0; distance /= 2)
 #pragma GCC unroll 16
         for (int i = 0; i < ONS_LANES; ++i)
             if ((i & distance) == 0) exchange(&rows[i], &rows[i + distance], distance);
 #pragma GCC unroll 16
-    for (int i = 0; i < ONS_LANES; ++i) ons_lanes_store(to + i * to_stride, rows[i]);
+    for (int i = 0; i < ONS_LANES; ++i) ons_simd_store(to + i * to_stride, rows[i]);
 }
 
 void ons_small_transpose(int64_t rows, int64_t columns, ons_small_matrix from, ons_small_matrix to) {

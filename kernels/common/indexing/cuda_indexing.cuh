@@ -9,7 +9,7 @@ extern "C" {
 
 namespace ons {
 
-constexpr int LOOKUP_THREADS = 256;
+constexpr int INDEXING_THREADS = 256;
 constexpr int64_t CHECKING_BLOCKS = 256;
 
 __device__ inline int64_t index_at(bool narrow, const void *indices, int64_t i) {
@@ -26,23 +26,23 @@ struct smaller {
     template <class T> __device__ T operator()(T a, T b) const { return a < b ? a : b; }
 };
 
-/* By all threads of all blocks, of LOOKUP_THREADS: the first of `count` numbers that is_wrong. It is told to the block that found it, in
+/* By all threads of all blocks, of INDEXING_THREADS: the first of `count` numbers that is_wrong. It is told to the block that found it, in
  * every thread; others get `count`. So one block notes it, in whatever order they come: a block that has found a wrong number looks
  * through all before it, which costs nothing where nothing is wrong. */
 template <class F> __device__ inline int64_t first_wrong(int64_t count, F is_wrong) {
     int64_t mine = count, before = count;
     for (int64_t i = global_thread(); i < count && mine == count; i += global_threads())
         if (is_wrong(i)) mine = i;
-    mine = block_reduce<LOOKUP_THREADS>(mine, count, smaller());
+    mine = block_reduce<INDEXING_THREADS>(mine, count, smaller());
     if (mine == count || gridDim.x == 1) return mine;
-    for (int64_t i = threadIdx.x; i < mine && before == count; i += LOOKUP_THREADS)
+    for (int64_t i = threadIdx.x; i < mine && before == count; i += INDEXING_THREADS)
         if (is_wrong(i)) before = i;
-    return block_reduce<LOOKUP_THREADS>(before, count, smaller()) < mine ? count : mine;
+    return block_reduce<INDEXING_THREADS>(before, count, smaller()) < mine ? count : mine;
 }
 
 /* Of a kernel that calls first_wrong. */
 inline int64_t blocks_to_check(int64_t count) {
-    int64_t blocks = blocks_for(count, LOOKUP_THREADS);
+    int64_t blocks = blocks_for(count, INDEXING_THREADS);
     return blocks < CHECKING_BLOCKS ? blocks : CHECKING_BLOCKS;
 }
 

@@ -38,6 +38,6 @@ typedef struct ons_gather {
     ons_dtype index_dtype;
 } ons_gather;
 
-static const char ons_lookup_outside[] = ONS_INDEX_PROBLEM;
+static const char ons_indexing_outside[] = ONS_INDEX_PROBLEM;
 
 #endif

@@ -11,10 +11,10 @@ bool ons_layout_same_bytes(const ons_shape *shape, ons_layout a, ons_layout b) {
 }
 
 int64_t ons_layout_bytes(const ons_type *type) {
-    ons_dnnl_memory description;
-    if (!ons_layout_is_weight(type->layout) || !ons_dnnl_describe(type, 0, &description))
+    ons_onednn_memory description;
+    if (!ons_layout_is_weight(type->layout) || !ons_onednn_describe(type, 0, &description))
         return ons_type_dense_bytes(type);
-    return ons_dnnl_memory_bytes(&description);
+    return ons_onednn_memory_bytes(&description);
 }
 
 const char *ons_layout_name(ons_layout layout) {

@@ -29,23 +29,23 @@ enum { ONS_LANES = ONS_REGISTER_BYTES / sizeof(float) };
 typedef float ons_lanes __attribute__((vector_size(ONS_REGISTER_BYTES)));
 typedef int32_t ons_lane_bits __attribute__((vector_size(ONS_REGISTER_BYTES)));
 
-static inline ons_lanes ons_lanes_all(float x) { return x - (ons_lanes){0}; }
+static inline ons_lanes ons_simd_all(float x) { return x - (ons_lanes){0}; }
 
-static inline ons_lanes ons_lanes_load(const float *from) {
+static inline ons_lanes ons_simd_load(const float *from) {
     ons_lanes x;
     memcpy(&x, from, sizeof x);
     return x;
 }
 
-static inline void ons_lanes_store(float *to, ons_lanes x) { memcpy(to, &x, sizeof x); }
+static inline void ons_simd_store(float *to, ons_lanes x) { memcpy(to, &x, sizeof x); }
 
 /* a where `mask` has ones, b where it has zeros. */
-static inline ons_lanes ons_lanes_select(ons_lane_bits mask, ons_lanes a, ons_lanes b) {
+static inline ons_lanes ons_simd_select(ons_lane_bits mask, ons_lanes a, ons_lanes b) {
     return (ons_lanes)((mask & (ons_lane_bits)a) | (~mask & (ons_lane_bits)b));
 }
 
 /* Ones in the first `count` lanes. */
-static inline ons_lane_bits ons_lanes_first(int64_t count) {
+static inline ons_lane_bits ons_simd_first(int64_t count) {
     static const int32_t ones_then_zeros[2 * ONS_LANES] = {
         -1,
         -1,
@@ -74,39 +74,39 @@ static inline ons_lane_bits ons_lanes_first(int64_t count) {
 }
 
 /* The first `count` (< ONS_LANES) from memory, the others `rest`. */
-static inline ons_lanes ons_lanes_load_some(const float *from, int64_t count, float rest) {
+static inline ons_lanes ons_simd_load_some(const float *from, int64_t count, float rest) {
 #if defined(__AVX512F__)
     return _mm512_mask_loadu_ps(_mm512_set1_ps(rest), (__mmask16)((1u << count) - 1), from);
 #elif defined(__AVX2__)
-    ons_lane_bits mask = ons_lanes_first(count);
-    return ons_lanes_select(mask, _mm256_maskload_ps(from, (__m256i)mask), ons_lanes_all(rest));
+    ons_lane_bits mask = ons_simd_first(count);
+    return ons_simd_select(mask, _mm256_maskload_ps(from, (__m256i)mask), ons_simd_all(rest));
 #else
     float x[ONS_LANES];
     for (int i = 0; i < ONS_LANES; ++i) x[i] = i < count ? from[i] : rest;
-    return ons_lanes_load(x);
+    return ons_simd_load(x);
 #endif
 }
 
-static inline void ons_lanes_store_some(float *to, ons_lanes x, int64_t count) {
+static inline void ons_simd_store_some(float *to, ons_lanes x, int64_t count) {
 #if defined(__AVX512F__)
     _mm512_mask_storeu_ps(to, (__mmask16)((1u << count) - 1), x);
 #elif defined(__AVX2__)
-    _mm256_maskstore_ps(to, (__m256i)ons_lanes_first(count), x);
+    _mm256_maskstore_ps(to, (__m256i)ons_simd_first(count), x);
 #else
     memcpy(to, &x, (size_t)count * sizeof(float));
 #endif
 }
 
 /* The same with all lanes where `count` is ONS_LANES, in which case it should be a constant. */
-static inline __attribute__((always_inline)) ons_lanes ons_lanes_load_first(const float *from, int64_t count) {
-    return count == ONS_LANES ? ons_lanes_load(from) : ons_lanes_load_some(from, count, 0);
+static inline __attribute__((always_inline)) ons_lanes ons_simd_load_first(const float *from, int64_t count) {
+    return count == ONS_LANES ? ons_simd_load(from) : ons_simd_load_some(from, count, 0);
 }
 
-static inline __attribute__((always_inline)) void ons_lanes_store_first(float *to, ons_lanes x, int64_t count) {
+static inline __attribute__((always_inline)) void ons_simd_store_first(float *to, ons_lanes x, int64_t count) {
     if (count == ONS_LANES)
-        ons_lanes_store(to, x);
+        ons_simd_store(to, x);
     else
-        ons_lanes_store_some(to, x, count);
+        ons_simd_store_some(to, x, count);
 }
 
 /* FUNCTION(argument, j, count) for all of `total` elements: `count` of them from `j` on. */
@@ -118,7 +118,7 @@ static inline __attribute__((always_inline)) void ons_lanes_store_first(float *t
     } while (0)
 
 /* Where either is not a number: y. */
-static inline ons_lanes ons_lanes_max(ons_lanes x, ons_lanes y) {
+static inline ons_lanes ons_simd_max(ons_lanes x, ons_lanes y) {
 #if defined(__AVX512F__)
     return _mm512_max_ps(x, y);
 #elif defined(__AVX2__)
@@ -126,12 +126,12 @@ static inline ons_lanes ons_lanes_max(ons_lanes x, ons_lanes y) {
 #elif defined(__SSE2__)
     return _mm_max_ps(x, y);
 #else
-    return ons_lanes_select(x > y, x, y);
+    return ons_simd_select(x > y, x, y);
 #endif
 }
 
 /* Some number where a lane is not a number. */
-static inline float ons_lanes_max_of(ons_lanes x) {
+static inline float ons_simd_max_of(ons_lanes x) {
 #ifdef __AVX512F__
     return _mm512_reduce_max_ps(x);
 #else
@@ -141,7 +141,7 @@ static inline float ons_lanes_max_of(ons_lanes x) {
 #endif
 }
 
-static inline float ons_lanes_sum_of(ons_lanes x) {
+static inline float ons_simd_sum_of(ons_lanes x) {
 #if defined(__AVX512F__)
     return _mm512_reduce_add_ps(x);
 #elif defined(__AVX2__)
@@ -156,12 +156,12 @@ static inline float ons_lanes_sum_of(ons_lanes x) {
 }
 
 /* ons_exp of every lane, for x ≤ 88: the same polynomial. 0 below -87.3; NaN stays NaN. */
-static inline ons_lanes ons_lanes_exp(ons_lanes x) {
+static inline ons_lanes ons_simd_exp(ons_lanes x) {
 #ifdef __AVX512F__
     __mmask16 keep = _mm512_cmp_ps_mask(x, _mm512_set1_ps(-87.3f), _CMP_NLT_UQ);
     ons_lanes n = _mm512_roundscale_ps(x * 0x1.715476p0f, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 #else
-    const ons_lanes rounder = ons_lanes_all(0x1.8p23f); /* adding it leaves the nearest integer in the low bits */
+    const ons_lanes rounder = ons_simd_all(0x1.8p23f); /* adding it leaves the nearest integer in the low bits */
     ons_lane_bits gone = x < -87.3f;
     ons_lanes shifted = x * 0x1.715476p0f + rounder, n = shifted - rounder;
 #endif
@@ -181,24 +181,24 @@ static inline ons_lanes ons_lanes_exp(ons_lanes x) {
 #endif
 }
 
-static inline ons_lanes ons_lanes_absolute(ons_lanes x) { return (ons_lanes)((ons_lane_bits)x & 0x7fffffff); }
+static inline ons_lanes ons_simd_absolute(ons_lanes x) { return (ons_lanes)((ons_lane_bits)x & 0x7fffffff); }
 
 /* ons_sigmoid and ons_tanh of every lane, but that a sigmoid below 10⁻³⁸ is 0. */
-static inline ons_lanes ons_lanes_sigmoid(ons_lanes x) {
-    ons_lanes e = ons_lanes_exp(-ons_lanes_absolute(x));
-    return ons_lanes_select(x < 0.0f, e, ons_lanes_all(1)) / (1.0f + e);
+static inline ons_lanes ons_simd_sigmoid(ons_lanes x) {
+    ons_lanes e = ons_simd_exp(-ons_simd_absolute(x));
+    return ons_simd_select(x < 0.0f, e, ons_simd_all(1)) / (1.0f + e);
 }
 
-static inline ons_lanes ons_lanes_tanh(ons_lanes x) {
-    ons_lanes t = ons_lanes_absolute(x), twice = 2.0f * t;
-    twice = ons_lanes_select(twice > 88.0f, ons_lanes_all(88), twice);
-    ons_lanes large = 1.0f - 2.0f / (ons_lanes_exp(twice) + 1.0f);
+static inline ons_lanes ons_simd_tanh(ons_lanes x) {
+    ons_lanes t = ons_simd_absolute(x), twice = 2.0f * t;
+    twice = ons_simd_select(twice > 88.0f, ons_simd_all(88), twice);
+    ons_lanes large = 1.0f - 2.0f / (ons_simd_exp(twice) + 1.0f);
     ons_lanes u = x * x;
     ons_lanes p = u * -0x1.767a14p-8f + 0x1.524c40p-6f;
     p = p * u - 0x1.b842c4p-5f;
     p = p * u + 0x1.11075ep-3f;
     p = p * u - 0x1.555534p-2f;
-    ons_lanes y = ons_lanes_absolute(ons_lanes_select(t < 0.625f, x + x * (u * p), large));
+    ons_lanes y = ons_simd_absolute(ons_simd_select(t < 0.625f, x + x * (u * p), large));
     return (ons_lanes)((ons_lane_bits)y | ((ons_lane_bits)x & INT32_MIN));
 }
 

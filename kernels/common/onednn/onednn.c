@@ -22,7 +22,7 @@ static bool has_room(void) {
     return room != MAP_FAILED && munmap(room, PRIMITIVE_BYTES) == 0;
 }
 
-ons_status *ons_dnnl_engine(dnnl_engine_t *engine) {
+ons_status *ons_onednn_engine(dnnl_engine_t *engine) {
     if (!has_room()) return ons_status_out_of_memory();
     pthread_once(&engine_once, make_engine);
     ONS_CHECK(engine_status == dnnl_success, ONS_UNSUPPORTED, "oneDNN has no CPU engine here: %s",
@@ -31,18 +31,18 @@ ons_status *ons_dnnl_engine(dnnl_engine_t *engine) {
     return NULL;
 }
 
-ons_status *ons_dnnl_check(const ons_operands *o, dnnl_status_t status, const char *what) {
+ons_status *ons_onednn_check(const ons_operands *o, dnnl_status_t status, const char *what) {
     if (status == dnnl_success) return NULL;
     if (status == dnnl_out_of_memory) return ons_status_out_of_memory();
     return ons_node_error(o, "oneDNN cannot make %s: %s", what, dnnl_status2str(status));
 }
 
-ons_status *ons_dnnl_attributes(const ons_operands *o, dnnl_primitive_attr_t *attributes) {
-    ONS_TRY(ons_dnnl_check(o, dnnl_primitive_attr_create(attributes), "attributes"));
+ons_status *ons_onednn_attributes(const ons_operands *o, dnnl_primitive_attr_t *attributes) {
+    ONS_TRY(ons_onednn_check(o, dnnl_primitive_attr_create(attributes), "attributes"));
     dnnl_status_t status = dnnl_primitive_attr_set_scratchpad_mode(*attributes, dnnl_scratchpad_mode_user);
-    if (status == dnnl_success) status = ons_dnnl_be_deterministic(*attributes);
+    if (status == dnnl_success) status = ons_onednn_be_deterministic(*attributes);
     if (status != dnnl_success) dnnl_primitive_attr_destroy(*attributes);
-    return ons_dnnl_check(o, status, "attributes");
+    return ons_onednn_check(o, status, "attributes");
 }
 
 static dnnl_data_type_t data_type(ons_dtype dtype) {
@@ -60,10 +60,10 @@ static dnnl_format_tag_t channels_last_tag(uint32_t rank) {
     return rank < sizeof tags / sizeof tags[0] ? tags[rank] : dnnl_format_tag_undef;
 }
 
-bool ons_dnnl_describe(const ons_type *type, int64_t groups, ons_dnnl_memory *description) {
+bool ons_onednn_describe(const ons_type *type, int64_t groups, ons_onednn_memory *description) {
     bool weight = ons_layout_is_weight(type->layout);
     if (weight) groups = ons_layout_groups(type->layout);
-    ons_dnnl_memory m = {.type = data_type(type->dtype)};
+    ons_onednn_memory m = {.type = data_type(type->dtype)};
     if (groups > 0) {
         if (type->shape.rank == 0 || type->shape.dims[0] % groups != 0) return false;
         m.dims[m.rank++] = groups;
@@ -72,23 +72,24 @@ bool ons_dnnl_describe(const ons_type *type, int64_t groups, ons_dnnl_memory *de
     for (uint32_t i = groups > 0 ? 1 : 0; i < type->shape.rank; ++i) m.dims[m.rank++] = type->shape.dims[i];
     if (m.rank == 0 || m.type == dnnl_data_type_undef) return false;
     if (type->layout != ONS_LAYOUT_ONNX) {
-        m.format = ONS_DNNL_TAGGED;
+        m.format = ONS_ONEDNN_TAGGED;
         m.tag = weight ? (dnnl_format_tag_t)ons_layout_tag(type->layout) : channels_last_tag(type->shape.rank);
         if (m.tag == dnnl_format_tag_undef) return false;
     }
     *description = m;
-    return ons_dnnl_memory_is_valid(description);
+    return ons_onednn_memory_is_valid(description);
 }
 
-bool ons_dnnl_layout(const_dnnl_primitive_desc_t description, dnnl_query_t weight, int64_t groups, ons_layout *layout) {
+bool ons_onednn_layout(const_dnnl_primitive_desc_t description, dnnl_query_t weight, int64_t groups,
+                       ons_layout *layout) {
     if (groups > ONS_LAYOUT_GROUPS_MAX) return false;
-    dnnl_format_tag_t tag = ons_dnnl_chosen_tag(description, weight);
+    dnnl_format_tag_t tag = ons_onednn_chosen_tag(description, weight);
     if (tag == dnnl_format_tag_undef) return false;
     *layout = ons_layout_from_tag((uint32_t)tag, groups);
     return true;
 }
 
-void ons_dnnl_describe_window(const ons_window *window, ons_dnnl_window *result) {
+void ons_onednn_describe_window(const ons_window *window, ons_onednn_window *result) {
     uint32_t first = ONS_WINDOW_DIMS - window->spatial;
     memset(result, 0, sizeof *result);
     for (uint32_t i = 0; i < window->spatial; ++i) {
@@ -100,46 +101,47 @@ void ons_dnnl_describe_window(const ons_window *window, ons_dnnl_window *result)
     }
 }
 
-int ons_dnnl_enter(int threads) {
+int ons_onednn_enter(int threads) {
     int before = omp_get_max_threads();
     if (threads != before) omp_set_num_threads(threads > 0 ? threads : 1);
     return before;
 }
 
-void ons_dnnl_leave(int before) {
+void ons_onednn_leave(int before) {
     if (omp_get_max_threads() != before) omp_set_num_threads(before);
 }
 
-void ons_dnnl_destroy(void *state) {
-    ons_dnnl *d = state;
+void ons_onednn_destroy(void *state) {
+    ons_onednn *d = state;
     for (int i = 0; i < d->argument_count; ++i) dnnl_memory_destroy(d->arguments[i].memory);
     if (d->primitive != NULL) dnnl_primitive_destroy(d->primitive);
     if (d->stream != NULL) dnnl_stream_destroy(d->stream);
     memset(d, 0, sizeof *d);
 }
 
-static ons_status *add_argument(ons_dnnl *d, const ons_operands *o, dnnl_engine_t engine,
+static ons_status *add_argument(ons_onednn *d, const ons_operands *o, dnnl_engine_t engine,
                                 const_dnnl_primitive_desc_t description, int argument) {
-    if (d->argument_count == ONS_DNNL_ARGUMENTS) return ons_node_error(o, "too many arguments for oneDNN's primitive");
+    if (d->argument_count == ONS_ONEDNN_ARGUMENTS)
+        return ons_node_error(o, "too many arguments for oneDNN's primitive");
     dnnl_exec_arg_t *slot = &d->arguments[d->argument_count];
-    ONS_TRY(
-        ons_dnnl_check(o, ons_dnnl_make_memory(description, argument, engine, &slot->memory), "an argument's memory"));
+    ONS_TRY(ons_onednn_check(o, ons_onednn_make_memory(description, argument, engine, &slot->memory),
+                             "an argument's memory"));
     slot->arg = argument;
     ++d->argument_count;
     return NULL;
 }
 
 static ons_status *make_parts(ons_prepare *p, const_dnnl_primitive_desc_t description, const int *arguments, int count,
-                              ons_dnnl *d) {
+                              ons_onednn *d) {
     const ons_operands *o = p->operands;
     dnnl_engine_t engine = NULL;
     d->threads = omp_get_max_threads();
-    ONS_TRY(ons_dnnl_engine(&engine));
-    ONS_TRY(ons_dnnl_check(o, dnnl_primitive_create(&d->primitive, description), "a primitive"));
-    ONS_TRY(ons_dnnl_check(o, dnnl_stream_create(&d->stream, engine, dnnl_stream_default_flags), "a stream"));
+    ONS_TRY(ons_onednn_engine(&engine));
+    ONS_TRY(ons_onednn_check(o, dnnl_primitive_create(&d->primitive, description), "a primitive"));
+    ONS_TRY(ons_onednn_check(o, dnnl_stream_create(&d->stream, engine, dnnl_stream_default_flags), "a stream"));
     for (int i = 0; i < count; ++i) ONS_TRY(add_argument(d, o, engine, description, arguments[i]));
 
-    int64_t bytes = ons_dnnl_scratch_bytes(description);
+    int64_t bytes = ons_onednn_scratch_bytes(description);
     if (bytes > 0) {
         ONS_TRY(add_argument(d, o, engine, description, DNNL_ARG_SCRATCHPAD));
         d->has_scratch = true;
@@ -149,19 +151,19 @@ static ons_status *make_parts(ons_prepare *p, const_dnnl_primitive_desc_t descri
         return ons_node_error(o, "needs %lld bytes of scratch, more than the %lld that the plan grants",
                               (long long)p->scratch_bytes, (long long)p->scratch_limit);
 
-    p->implementation = ons_arena_format(p->arena, "onednn:%s", ons_dnnl_implementation(description));
+    p->implementation = ons_arena_format(p->arena, "onednn:%s", ons_onednn_implementation(description));
     return p->implementation != NULL ? NULL : ons_status_out_of_memory();
 }
 
-ons_status *ons_dnnl_make(ons_prepare *p, const_dnnl_primitive_desc_t description, const int *arguments, int count,
-                          ons_dnnl *d) {
+ons_status *ons_onednn_make(ons_prepare *p, const_dnnl_primitive_desc_t description, const int *arguments, int count,
+                            ons_onednn *d) {
     ons_status *status = make_parts(p, description, arguments, count, d);
-    if (status != NULL) ons_dnnl_destroy(d);
+    if (status != NULL) ons_onednn_destroy(d);
     return status;
 }
 
-void ons_dnnl_run(const ons_dnnl *prepared, const void *const *pointers, void *scratch, ons_fault *fault) {
-    ons_dnnl *d = (ons_dnnl *)prepared; /* memory objects carry the pointers of the run */
+void ons_onednn_run(const ons_onednn *prepared, const void *const *pointers, void *scratch, ons_fault *fault) {
+    ons_onednn *d = (ons_onednn *)prepared; /* memory objects carry the pointers of the run */
     int count = d->argument_count - d->has_scratch;
     dnnl_status_t status = dnnl_success;
     for (int i = 0; i < d->argument_count && status == dnnl_success; ++i) {
@@ -171,10 +173,10 @@ void ons_dnnl_run(const ons_dnnl *prepared, const void *const *pointers, void *s
         status = dnnl_memory_set_data_handle(d->arguments[i].memory, (void *)pointer);
         d->pointers[i] = pointer;
     }
-    int before = ons_dnnl_enter(d->threads);
+    int before = ons_onednn_enter(d->threads);
     if (status == dnnl_success)
         status = dnnl_primitive_execute(d->primitive, d->stream, d->argument_count, d->arguments);
-    ons_dnnl_leave(before);
+    ons_onednn_leave(before);
     if (status != dnnl_success && fault != NULL && fault->problem == NULL)
         fault->problem = "oneDNN failed to run a primitive";
 }

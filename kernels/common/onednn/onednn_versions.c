@@ -18,16 +18,16 @@ static native as_native(const dnnl_memory_desc_t *made) { return made->ndims > 0
 
 static void release(dnnl_memory_desc_t *made) { (void)made; }
 
-static dnnl_status_t from_strides(dnnl_memory_desc_t *made, const ons_dnnl_memory *m, const int64_t *strides) {
+static dnnl_status_t from_strides(dnnl_memory_desc_t *made, const ons_onednn_memory *m, const int64_t *strides) {
     return dnnl_memory_desc_init_by_strides(made, m->rank, m->dims, m->type, strides);
 }
 
-static dnnl_status_t from_tag(dnnl_memory_desc_t *made, const ons_dnnl_memory *m) {
+static dnnl_status_t from_tag(dnnl_memory_desc_t *made, const ons_onednn_memory *m) {
     return dnnl_memory_desc_init_by_tag(made, m->rank, m->dims, m->type, m->tag);
 }
 
 /* What of a description makes its format. */
-static bool look_at(native d, ons_dnnl_memory *m) {
+static bool look_at(native d, ons_onednn_memory *m) {
     if (d->format_kind != dnnl_blocked) return false;
     m->rank = d->ndims;
     m->type = d->data_type;
@@ -46,15 +46,15 @@ static void release(dnnl_memory_desc_t *made) {
     if (*made != NULL) dnnl_memory_desc_destroy(*made);
 }
 
-static dnnl_status_t from_strides(dnnl_memory_desc_t *made, const ons_dnnl_memory *m, const int64_t *strides) {
+static dnnl_status_t from_strides(dnnl_memory_desc_t *made, const ons_onednn_memory *m, const int64_t *strides) {
     return dnnl_memory_desc_create_with_strides(made, m->rank, m->dims, m->type, strides);
 }
 
-static dnnl_status_t from_tag(dnnl_memory_desc_t *made, const ons_dnnl_memory *m) {
+static dnnl_status_t from_tag(dnnl_memory_desc_t *made, const ons_onednn_memory *m) {
     return dnnl_memory_desc_create_with_tag(made, m->rank, m->dims, m->type, m->tag);
 }
 
-static bool look_at(native d, ons_dnnl_memory *m) {
+static bool look_at(native d, ons_onednn_memory *m) {
     dnnl_format_kind_t kind = dnnl_format_kind_undef;
     dnnl_dims_t *dims = NULL, *strides = NULL;
     if (dnnl_memory_desc_query(d, dnnl_query_format_kind, &kind) != dnnl_success || kind != dnnl_blocked ||
@@ -70,24 +70,24 @@ static bool look_at(native d, ons_dnnl_memory *m) {
 
 #endif
 
-static dnnl_status_t make(const ons_dnnl_memory *m, dnnl_memory_desc_t *made) {
+static dnnl_status_t make(const ons_onednn_memory *m, dnnl_memory_desc_t *made) {
     memset(made, 0, sizeof *made);
     switch (m->format) {
-    case ONS_DNNL_ROW_MAJOR: return from_strides(made, m, NULL);
-    case ONS_DNNL_STRIDED: return from_strides(made, m, m->strides);
-    case ONS_DNNL_TAGGED: return from_tag(made, m);
+    case ONS_ONEDNN_ROW_MAJOR: return from_strides(made, m, NULL);
+    case ONS_ONEDNN_STRIDED: return from_strides(made, m, m->strides);
+    case ONS_ONEDNN_TAGGED: return from_tag(made, m);
     }
     return dnnl_invalid_arguments;
 }
 
-bool ons_dnnl_memory_is_valid(const ons_dnnl_memory *m) {
+bool ons_onednn_memory_is_valid(const ons_onednn_memory *m) {
     dnnl_memory_desc_t made;
     bool valid = make(m, &made) == dnnl_success;
     release(&made);
     return valid;
 }
 
-int64_t ons_dnnl_memory_bytes(const ons_dnnl_memory *m) {
+int64_t ons_onednn_memory_bytes(const ons_onednn_memory *m) {
     dnnl_memory_desc_t made;
     int64_t bytes = make(m, &made) == dnnl_success ? (int64_t)dnnl_memory_desc_get_size(as_native(&made)) : 0;
     release(&made);
@@ -105,7 +105,7 @@ static void release_operands(operands *o) {
 }
 
 /* `given` may hold NULLs. On failure nothing is left. */
-static dnnl_status_t make_operands(operands *o, const ons_dnnl_memory *const given[static OPERANDS]) {
+static dnnl_status_t make_operands(operands *o, const ons_onednn_memory *const given[static OPERANDS]) {
     memset(o, 0, sizeof *o);
     dnnl_status_t status = dnnl_success;
     for (int i = 0; i < OPERANDS && status == dnnl_success; ++i)
@@ -118,9 +118,9 @@ static dnnl_status_t make_operands(operands *o, const ons_dnnl_memory *const giv
 
 #if DNNL_VERSION_MAJOR < 3
 
-static dnnl_status_t init_convolution(const ons_dnnl_convolution *c, native x, native w, native bias, native y,
+static dnnl_status_t init_convolution(const ons_onednn_convolution *c, native x, native w, native bias, native y,
                                       dnnl_convolution_desc_t *made) {
-    const ons_dnnl_window *s = &c->window;
+    const ons_onednn_window *s = &c->window;
     if (c->kind == dnnl_backward_data)
         return dnnl_dilated_convolution_backward_data_desc_init(made, dnnl_convolution_direct, x, w, y, s->stride,
                                                                 s->dilation, s->begin, s->last);
@@ -131,7 +131,7 @@ static dnnl_status_t init_convolution(const ons_dnnl_convolution *c, native x, n
                                                       s->dilation, s->begin, s->last);
 }
 
-static dnnl_status_t find_convolution(const ons_dnnl_convolution *c, native x, native w, native bias, native y,
+static dnnl_status_t find_convolution(const ons_onednn_convolution *c, native x, native w, native bias, native y,
                                       int place, const_dnnl_primitive_attr_t attr, dnnl_engine_t engine,
                                       dnnl_primitive_desc_t *made) {
     dnnl_convolution_desc_t convolution;
@@ -162,10 +162,10 @@ static dnnl_status_t scale_result(dnnl_primitive_attr_t attr, float alpha) {
 
 #else
 
-static dnnl_status_t first_convolution(const ons_dnnl_convolution *c, native x, native w, native bias, native y,
+static dnnl_status_t first_convolution(const ons_onednn_convolution *c, native x, native w, native bias, native y,
                                        const_dnnl_primitive_attr_t attr, dnnl_engine_t engine,
                                        dnnl_primitive_desc_t *made) {
-    const ons_dnnl_window *s = &c->window;
+    const ons_onednn_window *s = &c->window;
     if (c->kind == dnnl_backward_data)
         return dnnl_convolution_backward_data_primitive_desc_create(
             made, engine, dnnl_convolution_direct, x, w, y, s->stride, s->dilation, s->begin, s->last, NULL, attr);
@@ -177,7 +177,7 @@ static dnnl_status_t first_convolution(const ons_dnnl_convolution *c, native x, 
                                                           s->stride, s->dilation, s->begin, s->last, attr);
 }
 
-static dnnl_status_t find_convolution(const ons_dnnl_convolution *c, native x, native w, native bias, native y,
+static dnnl_status_t find_convolution(const ons_onednn_convolution *c, native x, native w, native bias, native y,
                                       int place, const_dnnl_primitive_attr_t attr, dnnl_engine_t engine,
                                       dnnl_primitive_desc_t *made) {
     dnnl_status_t status = first_convolution(c, x, w, bias, y, attr, engine, made);
@@ -205,12 +205,13 @@ static dnnl_status_t scale_result(dnnl_primitive_attr_t attr, float alpha) {
 
 #endif
 
-dnnl_status_t ons_dnnl_describe_convolution(const ons_dnnl_convolution *c, int place, const_dnnl_primitive_attr_t attr,
-                                            dnnl_engine_t engine, dnnl_primitive_desc_t *made) {
+dnnl_status_t ons_onednn_describe_convolution(const ons_onednn_convolution *c, int place,
+                                              const_dnnl_primitive_attr_t attr, dnnl_engine_t engine,
+                                              dnnl_primitive_desc_t *made) {
     operands o;
     *made = NULL;
     dnnl_status_t status =
-        make_operands(&o, (const ons_dnnl_memory *const[]){&c->x, &c->w, c->has_bias ? &c->bias : NULL, &c->y});
+        make_operands(&o, (const ons_onednn_memory *const[]){&c->x, &c->w, c->has_bias ? &c->bias : NULL, &c->y});
     if (status != dnnl_success) return status;
     status = find_convolution(c, as_native(&o.of[0]), as_native(&o.of[1]), as_native(&o.of[2]), as_native(&o.of[3]),
                               place, attr, engine, made);
@@ -219,15 +220,16 @@ dnnl_status_t ons_dnnl_describe_convolution(const ons_dnnl_convolution *c, int p
     return status;
 }
 
-dnnl_status_t ons_dnnl_describe_matmul(const ons_dnnl_memory *a, const ons_dnnl_memory *b, const ons_dnnl_memory *bias,
-                                       const ons_dnnl_memory *c, float alpha, dnnl_primitive_attr_t attr,
-                                       dnnl_engine_t engine, dnnl_primitive_desc_t *made) {
+dnnl_status_t ons_onednn_describe_matmul(const ons_onednn_memory *a, const ons_onednn_memory *b,
+                                         const ons_onednn_memory *bias, const ons_onednn_memory *c, float alpha,
+                                         dnnl_primitive_attr_t attr, dnnl_engine_t engine,
+                                         dnnl_primitive_desc_t *made) {
     if (alpha != 1) {
         dnnl_status_t status = bias == NULL ? scale_result(attr, alpha) : dnnl_invalid_arguments;
         if (status != dnnl_success) return status;
     }
     operands o;
-    dnnl_status_t status = make_operands(&o, (const ons_dnnl_memory *const[]){a, b, bias, c});
+    dnnl_status_t status = make_operands(&o, (const ons_onednn_memory *const[]){a, b, bias, c});
     if (status != dnnl_success) return status;
     status = find_matmul(as_native(&o.of[0]), as_native(&o.of[1]), as_native(&o.of[2]), as_native(&o.of[3]), attr,
                          engine, made);
@@ -235,18 +237,18 @@ dnnl_status_t ons_dnnl_describe_matmul(const ons_dnnl_memory *a, const ons_dnnl_
     return status;
 }
 
-dnnl_status_t ons_dnnl_describe_reorder(const ons_dnnl_memory *from, const ons_dnnl_memory *to,
-                                        const_dnnl_primitive_attr_t attr, dnnl_engine_t engine,
-                                        dnnl_primitive_desc_t *made) {
+dnnl_status_t ons_onednn_describe_reorder(const ons_onednn_memory *from, const ons_onednn_memory *to,
+                                          const_dnnl_primitive_attr_t attr, dnnl_engine_t engine,
+                                          dnnl_primitive_desc_t *made) {
     operands o;
-    dnnl_status_t status = make_operands(&o, (const ons_dnnl_memory *const[]){from, to, NULL, NULL});
+    dnnl_status_t status = make_operands(&o, (const ons_onednn_memory *const[]){from, to, NULL, NULL});
     if (status != dnnl_success) return status;
     status = dnnl_reorder_primitive_desc_create(made, as_native(&o.of[0]), engine, as_native(&o.of[1]), engine, attr);
     release_operands(&o);
     return status;
 }
 
-dnnl_status_t ons_dnnl_be_deterministic(dnnl_primitive_attr_t attr) {
+dnnl_status_t ons_onednn_be_deterministic(dnnl_primitive_attr_t attr) {
 #if DNNL_VERSION_MAJOR > 3 || (DNNL_VERSION_MAJOR == 3 && DNNL_VERSION_MINOR >= 5)
     return dnnl_primitive_attr_set_deterministic(attr, 1);
 #else
@@ -257,37 +259,37 @@ dnnl_status_t ons_dnnl_be_deterministic(dnnl_primitive_attr_t attr) {
 
 /* ------------------------------------------------------------------------------------------- what a primitive wants */
 
-dnnl_status_t ons_dnnl_make_memory(const_dnnl_primitive_desc_t description, int argument, dnnl_engine_t engine,
-                                   dnnl_memory_t *made) {
+dnnl_status_t ons_onednn_make_memory(const_dnnl_primitive_desc_t description, int argument, dnnl_engine_t engine,
+                                     dnnl_memory_t *made) {
     native type = dnnl_primitive_desc_query_md(description, dnnl_query_exec_arg_md, argument);
     return type != NULL ? dnnl_memory_create(made, type, engine, DNNL_MEMORY_NONE) : dnnl_invalid_arguments;
 }
 
-const char *ons_dnnl_implementation(const_dnnl_primitive_desc_t description) {
+const char *ons_onednn_implementation(const_dnnl_primitive_desc_t description) {
     const char *name = NULL;
     dnnl_primitive_desc_query(description, dnnl_query_impl_info_str, 0, &name);
     return name != NULL ? name : "?";
 }
 
 /* "brgconv:…" in oneDNN 2; "brg_conv_fwd:…", "brg_conv_bwd:…" and, with strides, "brgconv_strided:…" in oneDNN 3. */
-bool ons_dnnl_is_batched_gemm(const_dnnl_primitive_desc_t description) {
+bool ons_onednn_is_batched_gemm(const_dnnl_primitive_desc_t description) {
     static const char *const prefixes[] = {"brgconv:", "brg_conv_fwd:", "brg_conv_bwd:", "brgconv_strided:"};
-    const char *name = ons_dnnl_implementation(description);
+    const char *name = ons_onednn_implementation(description);
     for (size_t i = 0; i < sizeof prefixes / sizeof prefixes[0]; ++i)
         if (strncmp(name, prefixes[i], strlen(prefixes[i])) == 0) return true;
     return false;
 }
 
-int64_t ons_dnnl_scratch_bytes(const_dnnl_primitive_desc_t description) {
+int64_t ons_onednn_scratch_bytes(const_dnnl_primitive_desc_t description) {
     native scratch = dnnl_primitive_desc_query_md(description, dnnl_query_scratchpad_md, 0);
     return scratch != NULL ? (int64_t)dnnl_memory_desc_get_size(scratch) : 0;
 }
 
 /* Equal in every stride, those of dims of size 1 included, which oneDNN's own comparison leaves out but its kernels
  * look at. */
-static bool same_format(const ons_dnnl_memory *candidate, native chosen, const int64_t *strides) {
+static bool same_format(const ons_onednn_memory *candidate, native chosen, const int64_t *strides) {
     dnnl_memory_desc_t made;
-    ons_dnnl_memory seen;
+    ons_onednn_memory seen;
     bool same = make(candidate, &made) == dnnl_success && dnnl_memory_desc_equal(as_native(&made), chosen) &&
                 look_at(as_native(&made), &seen) &&
                 memcmp(seen.strides, strides, (size_t)seen.rank * sizeof(dnnl_dim_t)) == 0;
@@ -295,11 +297,11 @@ static bool same_format(const ons_dnnl_memory *candidate, native chosen, const i
     return same;
 }
 
-dnnl_format_tag_t ons_dnnl_chosen_tag(const_dnnl_primitive_desc_t description, dnnl_query_t operand) {
+dnnl_format_tag_t ons_onednn_chosen_tag(const_dnnl_primitive_desc_t description, dnnl_query_t operand) {
     native chosen = dnnl_primitive_desc_query_md(description, operand, 0);
-    ons_dnnl_memory candidate = {0};
+    ons_onednn_memory candidate = {0};
     if (chosen == NULL || !look_at(chosen, &candidate)) return dnnl_format_tag_undef;
-    candidate.format = ONS_DNNL_TAGGED;
+    candidate.format = ONS_ONEDNN_TAGGED;
     for (int tag = dnnl_format_tag_any + 1; tag < dnnl_format_tag_last; ++tag) {
         candidate.tag = (dnnl_format_tag_t)tag;
         if (same_format(&candidate, chosen, candidate.strides)) return candidate.tag;

@@ -6,11 +6,11 @@
 #include "kernels/common/math/simd.h"
 
 static float row_max(const float *x, int64_t n) {
-    ons_lanes max = ons_lanes_all(-INFINITY);
+    ons_lanes max = ons_simd_all(-INFINITY);
     int64_t i = 0;
-    for (; i + ONS_LANES <= n; i += ONS_LANES) max = ons_lanes_max(max, ons_lanes_load(x + i));
-    if (i < n) max = ons_lanes_max(max, ons_lanes_load_some(x + i, n - i, -INFINITY));
-    return ons_lanes_max_of(max);
+    for (; i + ONS_LANES <= n; i += ONS_LANES) max = ons_simd_max(max, ons_simd_load(x + i));
+    if (i < n) max = ons_simd_max(max, ons_simd_load_some(x + i, n - i, -INFINITY));
+    return ons_simd_max_of(max);
 }
 
 /* Σ e^(x - shift), and its terms to y where y is given. */
@@ -18,17 +18,17 @@ static inline float exp_and_sum(const float *x, float shift, float *y, int64_t n
     ons_lanes sum = {0};
     int64_t i = 0;
     for (; i + ONS_LANES <= n; i += ONS_LANES) {
-        ons_lanes e = ons_lanes_exp(ons_lanes_load(x + i) - shift);
-        if (y != NULL) ons_lanes_store(y + i, e);
+        ons_lanes e = ons_simd_exp(ons_simd_load(x + i) - shift);
+        if (y != NULL) ons_simd_store(y + i, e);
         sum += e;
     }
     if (i < n) {
-        ons_lanes e = ons_lanes_exp(ons_lanes_load_some(x + i, n - i, -INFINITY) - shift);
-        if (y != NULL) ons_lanes_store_some(y + i, e, n - i);
+        ons_lanes e = ons_simd_exp(ons_simd_load_some(x + i, n - i, -INFINITY) - shift);
+        if (y != NULL) ons_simd_store_some(y + i, e, n - i);
         /* A shift of -inf makes the empty lanes NaN too; the row's own elements are NaN then already. */
         sum += e;
     }
-    return ons_lanes_sum_of(sum);
+    return ons_simd_sum_of(sum);
 }
 
 /* y = EXPRESSION for a whole row, where `a` stands for lanes of x. */
@@ -36,12 +36,12 @@ static inline float exp_and_sum(const float *x, float shift, float *y, int64_t n
     do {                                                                                                               \
         int64_t i_ = 0;                                                                                                \
         for (; i_ + ONS_LANES <= (N); i_ += ONS_LANES) {                                                               \
-            ons_lanes a = ons_lanes_load((X) + i_);                                                                    \
-            ons_lanes_store((Y) + i_, (EXPRESSION));                                                                   \
+            ons_lanes a = ons_simd_load((X) + i_);                                                                     \
+            ons_simd_store((Y) + i_, (EXPRESSION));                                                                    \
         }                                                                                                              \
         if (i_ < (N)) {                                                                                                \
-            ons_lanes a = ons_lanes_load_some((X) + i_, (N)-i_, 0);                                                    \
-            ons_lanes_store_some((Y) + i_, (EXPRESSION), (N)-i_);                                                      \
+            ons_lanes a = ons_simd_load_some((X) + i_, (N)-i_, 0);                                                     \
+            ons_simd_store_some((Y) + i_, (EXPRESSION), (N)-i_);                                                       \
         }                                                                                                              \
     } while (0)
 
@@ -50,13 +50,13 @@ static inline float exp_and_sum(const float *x, float shift, float *y, int64_t n
     do {                                                                                                               \
         int64_t i_ = 0;                                                                                                \
         for (; i_ + ONS_LANES <= (N); i_ += ONS_LANES) {                                                               \
-            ons_lanes a = ons_lanes_load((X) + i_), b = ons_lanes_load((Z) + i_);                                      \
-            ons_lanes_store((Y) + i_, (EXPRESSION));                                                                   \
+            ons_lanes a = ons_simd_load((X) + i_), b = ons_simd_load((Z) + i_);                                        \
+            ons_simd_store((Y) + i_, (EXPRESSION));                                                                    \
         }                                                                                                              \
         if (i_ < (N)) {                                                                                                \
-            ons_lanes a = ons_lanes_load_some((X) + i_, (N)-i_, 0);                                                    \
-            ons_lanes b = ons_lanes_load_some((Z) + i_, (N)-i_, 0);                                                    \
-            ons_lanes_store_some((Y) + i_, (EXPRESSION), (N)-i_);                                                      \
+            ons_lanes a = ons_simd_load_some((X) + i_, (N)-i_, 0);                                                     \
+            ons_lanes b = ons_simd_load_some((Z) + i_, (N)-i_, 0);                                                     \
+            ons_simd_store_some((Y) + i_, (EXPRESSION), (N)-i_);                                                       \
         }                                                                                                              \
     } while (0)
 
@@ -78,39 +78,39 @@ void ons_row_max_and_log_sum(const float *x, int64_t n, float *max, float *log_s
 }
 
 float ons_row_gaps(const float *x, float max, const float *weights, int64_t n) {
-    ons_lanes sum = {0}, one = ons_lanes_all(1);
+    ons_lanes sum = {0}, one = ons_simd_all(1);
     int64_t i = 0;
     for (; i + ONS_LANES <= n; i += ONS_LANES)
-        sum += (weights == NULL ? one : ons_lanes_load(weights + i)) * (max - ons_lanes_load(x + i));
+        sum += (weights == NULL ? one : ons_simd_load(weights + i)) * (max - ons_simd_load(x + i));
     if (i < n) {
-        ons_lanes gap = max - ons_lanes_load_some(x + i, n - i, max);
-        sum += (weights == NULL ? one : ons_lanes_load_some(weights + i, n - i, 0)) * gap;
+        ons_lanes gap = max - ons_simd_load_some(x + i, n - i, max);
+        sum += (weights == NULL ? one : ons_simd_load_some(weights + i, n - i, 0)) * gap;
     }
-    return ons_lanes_sum_of(sum);
+    return ons_simd_sum_of(sum);
 }
 
 void ons_row_scaled_exp(const float *x, float shift, float scale, float *y, int64_t n) {
-    ROW_MAP(x, y, n, ons_lanes_exp(a - shift) * scale);
+    ROW_MAP(x, y, n, ons_simd_exp(a - shift) * scale);
 }
 
 void ons_shifted_exp(const float *x, const float *shifts, float scale, float *y, int64_t n) {
-    ROW_MAP_PAIR(x, shifts, y, n, ons_lanes_exp(a - b) * scale);
+    ROW_MAP_PAIR(x, shifts, y, n, ons_simd_exp(a - b) * scale);
 }
 
 static float row_dot(const float *x, const float *y, int64_t n) {
     ons_lanes sum = {0};
     int64_t i = 0;
-    for (; i + ONS_LANES <= n; i += ONS_LANES) sum += ons_lanes_load(x + i) * ons_lanes_load(y + i);
-    if (i < n) sum += ons_lanes_load_some(x + i, n - i, 0) * ons_lanes_load_some(y + i, n - i, 0);
-    return ons_lanes_sum_of(sum);
+    for (; i + ONS_LANES <= n; i += ONS_LANES) sum += ons_simd_load(x + i) * ons_simd_load(y + i);
+    if (i < n) sum += ons_simd_load_some(x + i, n - i, 0) * ons_simd_load_some(y + i, n - i, 0);
+    return ons_simd_sum_of(sum);
 }
 
 static float row_sum(const float *x, int64_t n) {
     ons_lanes sum = {0};
     int64_t i = 0;
-    for (; i + ONS_LANES <= n; i += ONS_LANES) sum += ons_lanes_load(x + i);
-    if (i < n) sum += ons_lanes_load_some(x + i, n - i, 0);
-    return ons_lanes_sum_of(sum);
+    for (; i + ONS_LANES <= n; i += ONS_LANES) sum += ons_simd_load(x + i);
+    if (i < n) sum += ons_simd_load_some(x + i, n - i, 0);
+    return ons_simd_sum_of(sum);
 }
 
 void ons_row_softmax_gradient(const float *y, const float *dy, float *dx, int64_t n) {
@@ -120,7 +120,7 @@ void ons_row_softmax_gradient(const float *y, const float *dy, float *dx, int64_
 
 void ons_row_log_softmax_gradient(const float *y, const float *dy, float *dx, int64_t n) {
     float sum = row_sum(dy, n);
-    ROW_MAP_PAIR(y, dy, dx, n, b - ons_lanes_exp(a) * sum);
+    ROW_MAP_PAIR(y, dy, dx, n, b - ons_simd_exp(a) * sum);
 }
 
 /* Largest element of every column, and Σ e^(x - max). */
