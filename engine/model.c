@@ -9,7 +9,7 @@
 #include "graph/passes/fill.h"
 #include "graph/passes/sinusoid.h"
 #include "graph/passes/tables.h"
-#include "kernels/registry.h"
+#include "kernels/kernels.h"
 
 static bool insists(const void *config, const char *name) { return ons_config_insists(config, name); }
 

@@ -1,4 +1,4 @@
-#include "kernels/registry.h"
+#include "kernels/kernels.h"
 
 #include "kernels/common/layout/layouts.h"
 #include "kernels/common/operator/kernel.h"

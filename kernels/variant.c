@@ -1,4 +1,4 @@
-#include "kernels/variant.h"
+#include "kernels/kernels.h"
 
 #include <dnnl.h>
 #include <pthread.h>

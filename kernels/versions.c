@@ -1,11 +1,9 @@
-#include "kernels/versions.h"
+#include "kernels/kernels.h"
 
 #include <oneapi/dnnl/dnnl.h>
 #include <oneapi/dnnl/dnnl_debug.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "kernels/variant.h"
 
 #if defined(__clang__)
 #define COMPILER "clang " __clang_version__

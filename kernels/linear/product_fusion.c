@@ -1,7 +1,8 @@
-#include "kernels/linear/product_fusion.h"
-
+/* What graph/passes/fuse_products.h has to know of kernels: products by cuBLASLt and their epilogues. */
+#include "graph/passes/fuse_products.h"
 #include "kernels/common/operator/kernel.h"
 #include "kernels/gelu/gelu_formulas.h"
+#include "kernels/kernels.h"
 #include "kernels/reduction/reduction.h"
 
 extern const ons_operator ons_op_gelu;

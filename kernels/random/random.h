@@ -7,7 +7,10 @@
 #include "base/at_least.h"
 #include "base/philox.h"
 #include "kernels/common/operator/kernel.h"
-#include "kernels/first_element.h"
+#include "kernels/kernels.h"
+
+/* In an operator's list. */
+#define ONS_FIRST_ELEMENT_ATTRIBUTE ONS_OPTIONAL_ATTRIBUTE(ONS_FIRST_ELEMENT, ONS_ATTRIBUTE_INT)
 
 /* What the numbers of one node in one step are drawn with. */
 typedef struct ons_random_key {

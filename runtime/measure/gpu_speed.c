@@ -5,7 +5,7 @@
 
 #include "base/philox.h"
 #include "graph/small_types.h"
-#include "kernels/common/gemm/sample_gemm.h"
+#include "kernels/kernels.h"
 #include "runtime/measure/device_clock.h"
 
 enum { RUNS = 5, LATENCY_RUNS = 51, LATENCY_BYTES = 64, STREAMS = 2, WARM_UP = 2 };

@@ -4,7 +4,7 @@
 
 #include "base/philox.h"
 #include "graph/type.h"
-#include "kernels/common/gemm/sample_gemm.h"
+#include "kernels/kernels.h"
 #include "runtime/log/trace.h"
 
 /* Small products are over before another program takes the processor, large ones are at their best without one: the

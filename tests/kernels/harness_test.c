@@ -4,7 +4,7 @@
 
 #include "graph/small_types.h"
 #include "kernels/common/operator/kernel.h"
-#include "kernels/registry.h"
+#include "kernels/kernels.h"
 #include "tests/kernels/harness.h"
 #include "tests/kernels/operators.h"
 

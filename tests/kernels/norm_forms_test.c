@@ -10,7 +10,7 @@
 #include "graph/passes/autograd.h"
 #include "graph/passes/fuse.h"
 #include "kernels/common/operator/kernel.h"
-#include "kernels/registry.h"
+#include "kernels/kernels.h"
 #include "tests/kernels/operators.h"
 
 enum { PARAMETERS = 3 };

@@ -1,4 +1,4 @@
-#include "kernels/common/gemm/sample_gemm.h"
+#include "kernels/kernels.h"
 
 #include "graph/operands.h"
 

@@ -2,7 +2,7 @@
  * whatever the alignment, and the rest of a row takes one partly filled set of lanes instead of a loop over single
  * elements.
  *
- * The width is that of the processor variant that the file is compiled for (kernels/variant.h), and so are the bits: a
+ * The width is that of the processor variant that the file is compiled for (kernels/kernels.h), and so are the bits: a
  * row is summed in as many parts as there are lanes. GCC's vector type does the arithmetic; what it has no operators
  * for (masked loads, maxima, scaling) are the processor's own instructions where it has them.
  */

@@ -7,7 +7,7 @@
 
 #include "kernels/attention/cudnn_attention.h"
 #include "kernels/common/layout/layouts.h"
-#include "kernels/registry.h"
+#include "kernels/kernels.h"
 #include "tests/kernels/fixture.h"
 
 /* cuDNN's own descriptions of GPUs. */
