@@ -8,7 +8,7 @@ ons_status *ons_check_indices(const ons_operands *o, uint32_t input, int64_t len
     for (int64_t i = 0, n = known == NULL ? 0 : ons_elements(&o->inputs[input]); i < n; ++i) {
         int64_t index = ons_index_at(dtype, known, i);
         if (ons_resolve_index(index, length) < 0)
-            return ons_node_error(o, "index %lld lies ons_indexing_outside an axis of %lld elements", (long long)index,
+            return ons_node_error(o, "index %lld lies outside an axis of %lld elements", (long long)index,
                                   (long long)length);
     }
     return NULL;
