@@ -1,4 +1,7 @@
 #include "kernels/argminmax/cuda_argminmax.cuh"
+extern "C" {
+#include "kernels/softmax/cuda_softmax.h"
+}
 
 namespace {
 

@@ -1,7 +1,7 @@
 /* LayerNormalizationGradient on CUDA: what the host works out. */
 #include "kernels/layer_normalization/layer_normalization_gradient.h"
 
-#include "kernels/common/rows/cuda_rows.h"
+#include "kernels/normalization/cuda_norm.h"
 
 extern ons_run_function ons_cuda_run_layer_normalization_gradient;
 

@@ -4,6 +4,9 @@
 
 #include "kernels/common/indexing/cuda_indexing.cuh"
 #include "kernels/common/rows/cuda_rows.cuh"
+extern "C" {
+#include "kernels/losses/cuda_losses.h"
+}
 
 namespace ons {
 

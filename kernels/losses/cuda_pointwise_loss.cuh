@@ -4,6 +4,7 @@
 
 #include "kernels/common/rows/cuda_rows.cuh"
 extern "C" {
+#include "kernels/losses/cuda_losses.h"
 #include "kernels/losses/pointwise_loss.h"
 }
 

@@ -3,6 +3,9 @@
 #define ONSTAGE_KERNELS_NORMALIZATION_CUDA_NORM_CUH
 
 #include "kernels/common/rows/cuda_rows.cuh"
+extern "C" {
+#include "kernels/normalization/cuda_norm.h"
+}
 
 namespace ons {
 

@@ -1,7 +1,7 @@
 /* What CUDA needs of rms_norm.h. */
 #include "kernels/normalization/rms_norm.h"
 
-#include "kernels/common/rows/cuda_rows.h"
+#include "kernels/normalization/cuda_norm.h"
 
 ons_status *ons_rms_norm_cuda_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;

@@ -1,7 +1,7 @@
 /* RMSNormalizationGradient on CUDA: what the host works out. */
 #include "kernels/rms_normalization/rms_normalization_gradient.h"
 
-#include "kernels/common/rows/cuda_rows.h"
+#include "kernels/normalization/cuda_norm.h"
 
 extern ons_run_function ons_cuda_run_rms_normalization_gradient;
 

@@ -3,6 +3,9 @@
 #define ONSTAGE_KERNELS_SOFTMAX_CUDA_SOFTMAX_GRADIENT_CUH
 
 #include "kernels/common/rows/cuda_rows.cuh"
+extern "C" {
+#include "kernels/softmax/cuda_softmax.h"
+}
 
 namespace ons {
 

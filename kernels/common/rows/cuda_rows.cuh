@@ -12,7 +12,7 @@
 
 #include "kernels/common/cuda/cuda.cuh"
 extern "C" {
-#include "kernels/common/rows/cuda_rows.h"
+#include "kernels/common/rows/rows.h"
 }
 
 namespace ons {
