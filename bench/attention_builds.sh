@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Attention forward and backward by two builds of the benchmark, alternating, for every variant given:
 #     bench/attention_builds.sh OLD/bench NEW/bench
-# ROUNDS (7), THREADS (1), SECONDS_A_CASE (0.1), VARIANTS ("v3 v4"; kernels/variant.h). Times are the processor's, so that other work on the machine
+# ROUNDS (7), THREADS (1), SECONDS_A_CASE (0.1), VARIANTS ("v3 v4"; kernels/kernels.h). Times are the processor's, so that other work on the machine
 # counts little; the ratio is the median over the rounds of new ÷ old (least, most).
 set -euo pipefail
 shopt -s inherit_errexit

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Attention's rate on one thread, forward and backward, against the matrix products of the same shapes, for every variant of the
-# CPU's kernels that this machine has (kernels/variant.h):
+# CPU's kernels that this machine has (kernels/kernels.h):
 #     ./bazelw build //tests/kernels:bench //tools:onstage && bench/attention_rate.sh >bench/results/attention_rate_cpu.md
 # ROUNDS (5) rounds: in each, both and their products one after the other.
 set -euo pipefail

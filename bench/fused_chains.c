@@ -15,8 +15,9 @@
 #include "engine/model.h"
 #include "engine/stage_graph.h"
 #include "graph/operands.h"
+#include "graph/passes/fuse_elementwise.h"
 #include "kernels/fused_elementwise/fused.h"
-#include "kernels/fused_elementwise/fusion.h"
+#include "kernels/kernels.h"
 
 enum { SOURCES_MAX = 4096, PATH = 4096 };
 static const char architecture[] = "sm_90";

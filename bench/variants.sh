@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The variants of the CPU's kernels that this machine has, the least first (kernels/variant.h): ONSTAGE_CPU takes less than
+# The variants of the CPU's kernels that this machine has, the least first (kernels/kernels.h): ONSTAGE_CPU takes less than
 # there is, and --version says what was taken. ONSTAGE is the program (bazel-bin/tools/onstage).
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

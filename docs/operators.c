@@ -2,8 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kernels/backend.h"
-#include "kernels/registry.h"
+#include "kernels/kernels.h"
 
 static const char HEADING[] =
     "# Operators\n\n"

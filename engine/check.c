@@ -7,7 +7,7 @@
 #include "engine/given.h"
 #include "engine/stage_graph.h"
 #include "graph/sharing.h"
-#include "kernels/backend.h"
+#include "kernels/kernels.h"
 
 /* A check and the arena that its texts live in. */
 typedef struct owned_check {

@@ -10,7 +10,7 @@
 
 #include "base/nearest.h"
 #include "engine/given.h"
-#include "kernels/variant.h"
+#include "kernels/kernels.h"
 
 typedef enum option_kind {
     KIND_TEXT,

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/backend.h"
+#include "kernels/kernels.h"
 
 ons_dataset_graphs_options ons_training_graphs_options(const ons_model *model, const ons_config *config,
                                                        const ons_batching *batching, int64_t samples, bool repeats) {

@@ -6,7 +6,7 @@
 #include "engine/given.h"
 #include "engine/new_head.h"
 #include "graph/passes/classify.h"
-#include "kernels/registry.h"
+#include "kernels/kernels.h"
 
 static bool insists(const void *config, const char *name) { return ons_config_insists(config, name); }
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "kernels/common/versions.h"
+#include "kernels/kernels.h"
 
 ons_status *ons_plan_libraries_fill(ons_arena *arena, ons_plan_subject *s) {
     ons_kernel_version here[ONS_KERNEL_VERSIONS];

@@ -14,7 +14,7 @@
 #include "engine/profile_speed.h"
 #include "engine/results.h"
 #include "engine/schedule_file.h"
-#include "kernels/backend.h"
+#include "kernels/kernels.h"
 #include "planner/cost/node_amount.h"
 #include "planner/cost/node_costs.h"
 #include "planner/schedule/schedule.h"

@@ -10,11 +10,12 @@
 #include "engine/own_rates.h"
 #include "graph/graph.h"
 #include "graph/passes/fuse.h"
+#include "graph/passes/fuse_elementwise.h"
+#include "graph/passes/fuse_products.h"
 #include "graph/passes/hasten.h"
 #include "graph/passes/layout.h"
 #include "graph/passes/precision.h"
-#include "kernels/common/product_fusion.h"
-#include "kernels/fused_elementwise/fusion.h"
+#include "kernels/kernels.h"
 
 typedef struct assembly {
     const ons_stage_graph_options *o;

@@ -2,7 +2,7 @@
  *
  * A descriptor is defined by ONS_DEFINE_OPERATOR, whose arguments are positional, so that none can be forgotten; what
  * an operator does not have is spelled, with the reason (ONS_NOT_DIFFERENTIABLE, …). Who computes it is not the
- * descriptor's business: kernels/backend.h.
+ * descriptor's business: kernels/kernels.h.
  */
 #ifndef ONSTAGE_GRAPH_OPERATOR_H
 #define ONSTAGE_GRAPH_OPERATOR_H

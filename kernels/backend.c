@@ -1,6 +1,6 @@
 #include "kernels/backend.h"
 
-#include "kernels/registry.h"
+#include "kernels/kernels.h"
 
 const ons_kernel_list *ons_backend_in_table(const ons_backend *backend, const ons_operator *op) {
     static const ons_kernel_list unknown = {.why_not = "it is not in the registry"};

@@ -1,71 +1,15 @@
-/* A backend: who computes the operators on one kind of device. For each operator it has an ordered list of kernels,
- * best first, or the reason why there is none; the first kernel that does not decline computes a node.
+/* How an operator's files say which kernels a backend has for it (kernels.h).
  *
  *   kernels/softmax/softmax_cpu.c   ONS_KERNELS(cpu, softmax, ONS_KERNEL(softmax_prepare, softmax_run))
  *   kernels/softmax/softmax.cu      ONS_KERNELS(cuda, softmax, …)
  *
  * A backend's table is operators.inc expanded to such lists, so an operator without a file for a backend does not link.
- * Where a device's memory lies is a fact of the device (device/device.h), which names its backend.
  */
 #ifndef ONSTAGE_KERNELS_BACKEND_H
 #define ONSTAGE_KERNELS_BACKEND_H
 
-#include "graph/operator.h"
+#include "kernels/kernels.h"
 
-typedef struct ons_backend ons_backend;
-typedef struct ons_kernel ons_kernel;
-
-/* prepare: once, when the plan is made. Books what a node needs, within `scratch_limit`, or declines with a reason. */
-typedef struct ons_prepare {
-    const ons_operands *operands;
-    int threads;
-    int64_t scratch_limit;      /* bytes; INT64_MAX: no limit */
-    ons_arena *arena;           /* for `state` */
-    uint64_t node_key;          /* keys the random numbers of this node */
-    bool tf32;                  /* CUDA: products of float32 may round their operands to ten bits after the first */
-    const ons_backend *backend; /* whose kernel is prepared: for those that stand before others */
-    /* results */
-    void *state;                  /* given to every run */
-    void (*destroy)(void *state); /* NULL: nothing but arena memory */
-    int64_t scratch_bytes;        /* ons_backend_prepare makes it a multiple of 64 */
-    const char *implementation;   /* for inspection: "onednn:brgconv:avx512_core" */
-} ons_prepare;
-typedef ons_status *ons_prepare_function(ons_prepare *p);
-
-/* Replicas that compute the same node of their micro-batch at the same time. */
-typedef struct ons_replicas {
-    /* Brings every replica's `count` numbers at `mine` to `all`, in the order of the replicas, and says how many have
-     * such a micro-batch; 0: the others do not answer any more. A meeting of all of them. */
-    uint32_t (*gather)(void *context, const ons_step *step, const double *mine, double *all, size_t count);
-    void *context;
-} ons_replicas;
-
-typedef struct ons_launch {
-    const void *const *inputs; /* NULL where left out */
-    void *const *outputs;      /* NULL where nobody reads it: do not write */
-    void *scratch;
-    const void *state;
-    const ons_step *step;
-    ons_fault *fault;
-    uint64_t node_key; /* of this node, for a fault that lies in the device's memory */
-    uintptr_t stream;  /* CUDA stream; 0 on the CPU */
-    /* Where the host cannot access the device's memory: the same step there, so that a launch that was recorded can be
-     * repeated. `fault` is there too; updates do nothing once it is set. */
-    const ons_step *device_step;
-    const ons_replicas *replicas; /* NULL: there are none, or nobody meets */
-} ons_launch;
-typedef void ons_run_function(const ons_launch *launch);
-
-/* Nodes of one operator that neither read nor overwrite what another of them writes, scratch included, in as few
- * launches as can be. They give the bits that `run` would give them one after another. `device_step`, `fault` and
- * `stream` are the same in all. */
-typedef void ons_run_several_function(const ons_launch *launches, uint32_t count);
-
-struct ons_kernel {
-    ons_prepare_function *prepare;
-    ons_run_function *run;
-    ons_run_several_function *run_several; /* NULL: each node is a launch of its own */
-};
 #define ONS_KERNEL(PREPARE, RUN)                                                                                       \
     { (PREPARE), (RUN), NULL }
 /* For operators of which graphs have many small nodes in a row. */
@@ -73,11 +17,11 @@ struct ons_kernel {
     { (PREPARE), (RUN), (RUN_SEVERAL) }
 
 /* What a backend has for an operator. */
-typedef struct ons_kernel_list {
+struct ons_kernel_list {
     const ons_kernel *kernels; /* best first */
     uint32_t count;
     const char *why_not; /* where there is none */
-} ons_kernel_list;
+};
 
 #ifdef __cplusplus
 #define ONS_KERNEL_LINKAGE extern "C"
@@ -96,51 +40,7 @@ typedef struct ons_kernel_list {
     ONS_KERNEL_LINKAGE const ons_kernel_list ons_##BACKEND##_##SYMBOL;                                                 \
     const ons_kernel_list ons_##BACKEND##_##SYMBOL = {NULL, 0, (WHY)};
 
-/* A sum whose parts have come from replicas to a device's memory: ((part 0 · factor + part 1) · factor + part 2) …,
- * rounded to the type each time. */
-typedef struct ons_part_sum {
-    ons_dtype dtype;     /* float32, float16 or bfloat16 */
-    uint32_t parts, own; /* own: number of the part that lies where the result comes to; `parts` or more: none does */
-    void *result;        /* `elements` of them */
-    const void *others;  /* the other parts, in their order … */
-    int64_t stride;      /* … so many bytes apart */
-    int64_t elements;
-    uint32_t more;    /* the first factor is that of parts before this one, the second of all others */
-    float factors[2]; /* by which what there is is multiplied before a part is added; 1 for sums */
-} ons_part_sum;
-
-/* Puts sums that do not touch each other on a stream, in as few launches as can be. */
-typedef void ons_add_parts_function(const ons_part_sum *sums, uint32_t count, uintptr_t stream);
-
-struct ons_backend {
-    const char *name;    /* as devices give it: "cpu" */
-    const char *title;   /* in messages: "the CPU" */
-    const char *variant; /* which of several builds of its code this is: "v3" */
-    /* The operator's list; never NULL. */
-    const ons_kernel_list *(*find)(const ons_backend *backend, const ons_operator *op);
-    /* Tried behind every list that is not empty; NULL: none. */
-    const ons_kernel_list *fallbacks;
-    int64_t scratch_alignment; /* bytes, a power of two, at least 64: scratch memory begins at multiples of it */
-    ons_add_parts_function *add_parts;   /* NULL: the host can access the memory, and adds */
-    const ons_kernel_list *const *table; /* of `find` by ons_backend_in_table: in the order of operators.inc */
-};
-
 /* A `find`: looks into backend->table. */
 const ons_kernel_list *ons_backend_in_table(const ons_backend *backend, const ons_operator *op);
-
-/* The backends of this build by name; NULL: none. The CPU's is the variant that suits this machine (kernels/variant.h).
- */
-const ons_backend *ons_backend_find(const char *name);
-
-/* Whether the backend runs the operator at all; otherwise *why_not says why. */
-bool ons_backend_has(const ons_backend *backend, const ons_operator *op, const char **why_not);
-
-/* Prepares the first kernel of the operator's list, then of the fallbacks, that takes the node; `*kernel` is it. Fails
- * with the first one's reason where all decline, with ONS_UNSUPPORTED where the list is empty, and with
- * ONS_OUT_OF_MEMORY at once. */
-ons_status *ons_backend_prepare(const ons_backend *backend, ons_prepare *p, const ons_kernel **kernel);
-
-/* The same for the operator's own list alone. */
-ons_status *ons_backend_prepare_own(const ons_backend *backend, ons_prepare *p, const ons_kernel **kernel);
 
 #endif

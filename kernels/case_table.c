@@ -1,6 +1,6 @@
 /* The cases of all operators: operators.inc once more, so a folder without cases does not link. */
 #include "kernels/case.h"
-#include "kernels/registry.h"
+#include "kernels/kernels.h"
 
 #define ONS_OPERATOR(SYMBOL)            extern const ons_case ons_cases_##SYMBOL[];
 #define ONS_GRAPH_OPERATOR(SYMBOL, WHY) ONS_OPERATOR(SYMBOL)

@@ -1,7 +1,7 @@
-#include "kernels/registry.h"
+#include "kernels/kernels.h"
 
-#include "kernels/common/kernel.h"
-#include "kernels/common/layouts.h"
+#include "kernels/common/layout/layouts.h"
+#include "kernels/common/operator/kernel.h"
 #include "kernels/reorder/relayout.h"
 
 #define ONS_OPERATOR(SYMBOL)            extern const ons_operator ons_op_##SYMBOL;

@@ -1,6 +1,6 @@
 /* The CPU's backend, once for each variant of the code: the build says which one with ONS_CPU_VARIANT. */
 #include "kernels/backend.h"
-#include "kernels/common/stand_in.h"
+#include "kernels/common/operator/stand_in.h"
 
 #define BACKEND(SYMBOL) ons_cpu_##SYMBOL
 #include "kernels/table.inc"

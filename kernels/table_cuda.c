@@ -1,5 +1,5 @@
 #include "kernels/backends.h"
-#include "kernels/common/part_sums.h"
+#include "kernels/common/cuda/part_sums.h"
 
 #define BACKEND(SYMBOL) ons_cuda_##SYMBOL
 #include "kernels/table.inc"

@@ -1,4 +1,4 @@
-#include "kernels/variant.h"
+#include "kernels/kernels.h"
 
 #include <dnnl.h>
 #include <pthread.h>
@@ -7,7 +7,7 @@
 
 #include "base/environment.h"
 #include "kernels/backends.h"
-#include "kernels/common/dnnl_versions.h"
+#include "kernels/common/onednn/onednn_versions.h"
 
 extern const ons_backend ons_cpu_backend_baseline;
 #ifdef __x86_64__
@@ -40,9 +40,9 @@ static const variant variants[] = {
 #ifdef __x86_64__
     {&ons_cpu_backend_baseline, always, dnnl_cpu_isa_sse41},
     {&ons_cpu_backend_v3, has_v3, dnnl_cpu_isa_avx2},
-    {&ons_cpu_backend_v4, has_v4, ONS_DNNL_ALL_INSTRUCTIONS},
+    {&ons_cpu_backend_v4, has_v4, ONS_ONEDNN_ALL_INSTRUCTIONS},
 #else
-    {&ons_cpu_backend_baseline, always, ONS_DNNL_ALL_INSTRUCTIONS},
+    {&ons_cpu_backend_baseline, always, ONS_ONEDNN_ALL_INSTRUCTIONS},
 #endif
 };
 enum { VARIANTS = sizeof variants / sizeof variants[0] };

@@ -1,4 +1,4 @@
-"""The CPU's kernels once more, for processors with more than the target's ABI has (kernels/variant.h)."""
+"""The CPU's kernels once more, for processors with more than the target's ABI has (kernels/kernels.h)."""
 
 load("//tools/build:onstage.bzl", "ons_library")
 

@@ -4,7 +4,7 @@
     ./bazelw build //bench:step_time //tools:onstage
     python3 bench/pytorch/other_machine.py [--models NAME,...] [--from v3 --to v4] >bench/results/other_machine_cpu.md
 
-The two machines are this one with the instructions of two variants of kernels/variant.h. `onstage profile` measures each model's
+The two machines are this one with the instructions of two variants of kernels/kernels.h. `onstage profile` measures each model's
 nodes on the first one. Of the second one two numbers are taken, as a datasheet has them: the rate of large products in fp32, and
 that of memory. A device profile is made of these, with the curves that were fitted to the first machine, and
 `onstage plan --profile FIRST --device-profile SECOND` says what a step takes there. Profile and training take turns.

@@ -1,5 +1,5 @@
 /* Abs: cases for tests and benchmarks. */
-#include "kernels/common/cases.h"
+#include "kernels/common/elementwise/cases.h"
 
 const ons_case ons_cases_abs[] = {
     ONS_UNARY_CASES(-1, 1, 0),

@@ -1,6 +1,6 @@
 /* Abs on the CPU. */
-#include "kernels/common/unary.h"
-#include "kernels/common/vector_math.h"
+#include "kernels/common/elementwise/unary.h"
+#include "kernels/common/math/vector_math.h"
 
 ONS_UNARY_NUMBER_KERNEL(abs, x < 0 ? ons_wrapping_subtract(0, x) : x, ons_absolute(x))
 

@@ -1,5 +1,5 @@
 /* Absolute error: Σ |x - t| ÷ counted targets. */
-#include "kernels/common/pointwise_loss.h"
+#include "kernels/losses/pointwise_loss.h"
 
 /* Difference, magnitude and sum. */
 ONS_POINTWISE_LOSS_RULES(absolute_error, 3, fabs(x - t))

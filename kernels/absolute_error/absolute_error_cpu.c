@@ -1,5 +1,5 @@
 /* AbsoluteError on the CPU. */
-#include "kernels/common/pointwise_loss.h"
+#include "kernels/losses/pointwise_loss.h"
 
 ONS_POINTWISE_LOSS_KERNEL(absolute_error, ons_absolute(x - t))
 

@@ -1,5 +1,5 @@
 /* The sum of a gradient over the micro-batches: sum + summand in the sum's place; the first micro-batch copies. */
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 static ons_status *accumulate_infer(ons_operands *o) {
     char left[ONS_TYPE_TEXT], right[ONS_TYPE_TEXT];

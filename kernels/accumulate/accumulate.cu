@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_several.cuh"
+#include "kernels/common/cuda/cuda_multi_tensor.cuh"
 
 namespace {
 
@@ -51,12 +51,12 @@ template <class T> void accumulate(const ons_launch *l, uint32_t count, ons_dtyp
 
 } // namespace
 
-extern "C" void ons_cuda_several_accumulate(const ons_launch *launches, uint32_t count) {
+extern "C" void ons_cuda_multi_tensor_accumulate(const ons_launch *launches, uint32_t count) {
     accumulate<float>(launches, count, ONS_FLOAT32);
     accumulate<__half>(launches, count, ONS_FLOAT16);
     accumulate<__nv_bfloat16>(launches, count, ONS_BFLOAT16);
 }
 
-extern "C" void ons_cuda_run_accumulate(const ons_launch *launch) { ons_cuda_several_accumulate(launch, 1); }
+extern "C" void ons_cuda_run_accumulate(const ons_launch *launch) { ons_cuda_multi_tensor_accumulate(launch, 1); }
 
-ONS_KERNELS(cuda, accumulate, ONS_KERNEL_OF_SEVERAL(ons_cuda_flat_prepare, ons_cuda_run_accumulate, ons_cuda_several_accumulate))
+ONS_KERNELS(cuda, accumulate, ONS_KERNEL_OF_SEVERAL(ons_cuda_flat_prepare, ons_cuda_run_accumulate, ons_cuda_multi_tensor_accumulate))

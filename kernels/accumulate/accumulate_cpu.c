@@ -1,5 +1,5 @@
 /* Accumulate on the CPU. */
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 static ons_status *accumulate_prepare(ons_prepare *p) {
     ONS_TRY(ons_require_float32(p->operands));

@@ -1,5 +1,5 @@
 /* Acos: cases for tests and benchmarks. */
-#include "kernels/common/cases.h"
+#include "kernels/common/elementwise/cases.h"
 
 const ons_case ons_cases_acos[] = {
     ONS_UNARY_CASES(-0.9, 0.9, 2e-6),

@@ -1,7 +1,7 @@
 /* Adagrad: g += decay p; s += g²; p -= lr g / (√s + eps). */
 #include "kernels/adagrad/adagrad.h"
 
-#include "kernels/common/optimizer.h"
+#include "kernels/optimizers/optimizer.h"
 
 static void adagrad_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                               void *const *outputs) {

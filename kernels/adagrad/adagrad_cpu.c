@@ -1,7 +1,7 @@
 /* Adagrad on the CPU. */
 #include "kernels/adagrad/adagrad.h"
 
-#include "kernels/common/optimizer.h"
+#include "kernels/optimizers/optimizer.h"
 
 static void adagrad_run(const ons_launch *launch) {
     const ons_optimizer *state = launch->state;

@@ -1,5 +1,5 @@
 /* Adam: weight decay goes into the gradient. */
-#include "kernels/common/optimizer.h"
+#include "kernels/optimizers/optimizer.h"
 
 ONS_ADAM_REFERENCE(adam, false)
 

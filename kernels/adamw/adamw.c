@@ -1,5 +1,5 @@
 /* AdamW: weight decay comes straight off the parameter. */
-#include "kernels/common/optimizer.h"
+#include "kernels/optimizers/optimizer.h"
 
 ONS_ADAM_REFERENCE(adamw, true)
 

@@ -1,6 +1,6 @@
 /* AdamW: cases for tests and benchmarks. */
 #include "kernels/case.h"
-#include "kernels/common/optimizer.h"
+#include "kernels/optimizers/optimizer.h"
 
 const ons_case ons_cases_adamw[] = {
     ONS_ADAM_CASES,

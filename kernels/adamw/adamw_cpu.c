@@ -1,5 +1,5 @@
 /* AdamW on the CPU. */
-#include "kernels/common/optimizer.h"
+#include "kernels/optimizers/optimizer.h"
 
 ONS_ADAM_KERNEL(adamw, true)
 

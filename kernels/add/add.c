@@ -1,5 +1,5 @@
 /* Add: a + b. */
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 ONS_BINARY_NUMBER_REFERENCE(add, a + b, ons_wrapping_add(a, b))
 

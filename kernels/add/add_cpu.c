@@ -1,5 +1,5 @@
 /* Add on the CPU. */
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 ONS_BINARY_KERNELS(add, ons_wrapping_add(a, b), a + b)
 

@@ -1,6 +1,6 @@
 /* AffineGrid: the places (x, y, or x, y, z) that an affine map gives to the positions of an image or a volume, for
  * GridSample: a product of the positions, which are constants, with the map. */
-#include "kernels/common/expand.h"
+#include "kernels/common/operator/expand.h"
 
 extern const ons_operator ons_op_matmul;
 

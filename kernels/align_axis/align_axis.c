@@ -3,7 +3,7 @@
  * A view; the second operand lends its shape alone. */
 #include "kernels/align_axis/align_axis.h"
 
-#include "kernels/common/axes.h"
+#include "kernels/common/layout/axes.h"
 
 static ons_status *align_axis_infer(ons_operands *o) {
     int64_t axis = ons_attribute_int(o, AXIS);

@@ -1,5 +1,5 @@
 /* And: of two truth values. */
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 ONS_LOGIC_REFERENCE(and, (a & b) != 0)
 

@@ -1,5 +1,5 @@
 /* And on the CPU. */
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 ONS_LOGIC_KERNEL(and, (a & b) != 0)
 

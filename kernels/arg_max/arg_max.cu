@@ -1,6 +1,6 @@
-#include "kernels/common/cuda_extreme.cuh"
+#include "kernels/argminmax/cuda_argminmax.cuh"
 
 extern "C" void ons_cuda_run_arg_max(const ons_launch *launch) {
     const ons_cuda_typed *typed = (const ons_cuda_typed *)launch->state;
-    ONS_CUDA_FLOAT_DISPATCH(typed->dtype, ons::run_extreme_index, launch, (const ons_extreme_index *)typed->state, true);
+    ONS_CUDA_FLOAT_DISPATCH(typed->dtype, ons::run_argminmax, launch, (const ons_argminmax *)typed->state, true);
 }

@@ -1,8 +1,8 @@
 /* ArgMax: cases for tests and benchmarks. */
+#include "kernels/argminmax/argminmax.h"
 #include "kernels/case.h"
-#include "kernels/common/extreme_index.h"
 
 const ons_case ons_cases_arg_max[] = {
-    ONS_EXTREME_INDEX_CASES,
+    ONS_ARGMINMAX_CASES,
     {.name = NULL},
 };

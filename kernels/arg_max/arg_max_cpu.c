@@ -1,6 +1,6 @@
 /* ArgMax on the CPU. */
-#include "kernels/common/extreme_index.h"
+#include "kernels/argminmax/argminmax.h"
 
-ONS_EXTREME_INDEX_KERNEL(arg_max, >)
+ONS_ARGMINMAX_KERNEL(arg_max, >)
 
-ONS_KERNELS(cpu, arg_max, ONS_KERNEL(ons_extreme_index_prepare, arg_max_run))
+ONS_KERNELS(cpu, arg_max, ONS_KERNEL(ons_argminmax_prepare, arg_max_run))

@@ -1,6 +1,6 @@
 /* ArgMin on the CPU. */
-#include "kernels/common/extreme_index.h"
+#include "kernels/argminmax/argminmax.h"
 
-ONS_EXTREME_INDEX_KERNEL(arg_min, <)
+ONS_ARGMINMAX_KERNEL(arg_min, <)
 
-ONS_KERNELS(cpu, arg_min, ONS_KERNEL(ons_extreme_index_prepare, arg_min_run))
+ONS_KERNELS(cpu, arg_min, ONS_KERNEL(ons_argminmax_prepare, arg_min_run))

@@ -1,8 +1,8 @@
 /* Asinh: the number whose hyperbolic sine is x. */
 #include <math.h>
 
-#include "kernels/common/rules.h"
-#include "kernels/common/unary.h"
+#include "kernels/common/elementwise/unary.h"
+#include "kernels/common/operator/rules.h"
 
 extern const ons_operator ons_op_add;
 extern const ons_operator ons_op_div;

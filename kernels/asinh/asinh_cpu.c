@@ -1,6 +1,6 @@
 /* Asinh on the CPU. */
-#include "kernels/common/trigonometry.h"
-#include "kernels/common/unary.h"
+#include "kernels/common/elementwise/unary.h"
+#include "kernels/trigonometry/trigonometry.h"
 
 ONS_UNARY_FLOAT_KERNEL(asinh, ons_asinh(x))
 

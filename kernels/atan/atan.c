@@ -1,8 +1,8 @@
 /* Atan: the angle in (-π/2, π/2) with this tangent. */
 #include <math.h>
 
-#include "kernels/common/rules.h"
-#include "kernels/common/unary.h"
+#include "kernels/common/elementwise/unary.h"
+#include "kernels/common/operator/rules.h"
 
 extern const ons_operator ons_op_add;
 extern const ons_operator ons_op_div;

@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_elementwise.cuh"
+#include "kernels/common/elementwise/cuda_elementwise.cuh"
 
 ONS_CUDA_UNARY(atan, atanf(x))
 

@@ -1,5 +1,5 @@
 /* Atan: cases for tests and benchmarks. */
-#include "kernels/common/cases.h"
+#include "kernels/common/elementwise/cases.h"
 
 const ons_case ons_cases_atan[] = {
     ONS_UNARY_CASES(-4, 4, 2e-6),

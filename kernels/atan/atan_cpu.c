@@ -1,6 +1,6 @@
 /* Atan on the CPU. */
-#include "kernels/common/trigonometry.h"
-#include "kernels/common/unary.h"
+#include "kernels/common/elementwise/unary.h"
+#include "kernels/trigonometry/trigonometry.h"
 
 ONS_UNARY_FLOAT_KERNEL(atan, ons_atan(x))
 

@@ -1,5 +1,5 @@
 /* Atanh: cases for tests and benchmarks. */
-#include "kernels/common/cases.h"
+#include "kernels/common/elementwise/cases.h"
 
 const ons_case ons_cases_atanh[] = {
     ONS_UNARY_CASES(-0.9, 0.9, 2e-6),

@@ -6,8 +6,8 @@
 
 #include <math.h>
 
+#include "kernels/attention/attention_operands.h"
 #include "kernels/attention/patterns.h"
-#include "kernels/common/attention.h"
 
 extern const ons_operator ons_op_attention_gradient;
 

@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_attention.cuh"
+#include "kernels/attention/cuda_attention.cuh"
 
 namespace {
 
@@ -42,16 +42,16 @@ __global__ void __launch_bounds__(ons::ATTENTION_THREADS, 4)
 }
 
 /* By cuDNN. */
-void run_plan(const ons_launch *l, const ons_dnn_attention *plan) {
-    const void *arguments[ONS_DNN_ATTENTION_ARGUMENTS] = {};
-    arguments[ONS_DNN_QUERY] = l->inputs[0];
-    arguments[ONS_DNN_KEY] = l->inputs[1];
-    arguments[ONS_DNN_VALUE] = l->inputs[2];
-    arguments[ONS_DNN_MASK] = plan->attention.has_mask ? l->inputs[3] : nullptr;
-    arguments[ONS_DNN_KEPT] = plan->attention.has_kept ? l->inputs[4] : nullptr;
-    arguments[ONS_DNN_RESULT] = l->outputs[0];
-    arguments[ONS_DNN_SAVED] = l->outputs[1];
-    ons_dnn_attention_run(plan, l, arguments, ons::write_kept);
+void run_plan(const ons_launch *l, const ons_cudnn_attention *plan) {
+    const void *arguments[ONS_CUDNN_ATTENTION_ARGUMENTS] = {};
+    arguments[ONS_CUDNN_QUERY] = l->inputs[0];
+    arguments[ONS_CUDNN_KEY] = l->inputs[1];
+    arguments[ONS_CUDNN_VALUE] = l->inputs[2];
+    arguments[ONS_CUDNN_MASK] = plan->attention.has_mask ? l->inputs[3] : nullptr;
+    arguments[ONS_CUDNN_KEPT] = plan->attention.has_kept ? l->inputs[4] : nullptr;
+    arguments[ONS_CUDNN_RESULT] = l->outputs[0];
+    arguments[ONS_CUDNN_SAVED] = l->outputs[1];
+    ons_cudnn_attention_run(plan, l, arguments, ons::write_kept);
 }
 
 template <class T> void run_attention(const ons_launch *l, const ons_attention *a) {

@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_ATTENTION_ATTENTION_H
 #define ONSTAGE_KERNELS_ATTENTION_ATTENTION_H
 
-#include "kernels/common/attention.h"
+#include "kernels/attention/attention_operands.h"
 
 static inline ons_status *find_attention(const ons_operands *o, ons_attention *attention) {
     static const ons_type none = {0};

@@ -5,9 +5,9 @@
 #include <omp.h>
 #include <string.h>
 
-#include "kernels/common/attention.h"
-#include "kernels/common/attention_rows.h"
-#include "kernels/common/lanes.h"
+#include "kernels/attention/attention_operands.h"
+#include "kernels/attention/attention_rows.h"
+#include "kernels/common/math/simd.h"
 
 /* Scratch of a thread: transposed keys (size × keys), then scores (block × keys), rows of `stride` floats. */
 typedef struct attention_state {
@@ -34,20 +34,20 @@ static ons_status *attention_prepare(ons_prepare *p) {
 /* scores → scale · score + mask in place, -inf from `seen` to the end of the lanes; gives the largest of each lane.
  * Rows have room for whole lanes. */
 static ons_lanes score_row(float scale, float *scores, const float *mask, int64_t seen) {
-    ons_lanes largest = ons_lanes_all(-INFINITY);
+    ons_lanes largest = ons_simd_all(-INFINITY);
     int64_t j = 0;
     for (; j + ONS_LANES <= seen; j += ONS_LANES) {
-        ons_lanes s = ons_lanes_load(scores + j) * scale;
-        if (mask != NULL) s += ons_lanes_load(mask + j);
-        ons_lanes_store(scores + j, s);
-        largest = ons_lanes_max(largest, s);
+        ons_lanes s = ons_simd_load(scores + j) * scale;
+        if (mask != NULL) s += ons_simd_load(mask + j);
+        ons_simd_store(scores + j, s);
+        largest = ons_simd_max(largest, s);
     }
     if (j < seen) {
-        ons_lanes s = ons_lanes_load(scores + j) * scale;
-        if (mask != NULL) s += ons_lanes_load_some(mask + j, seen - j, 0);
-        s = ons_lanes_select(ons_lanes_first(seen - j), s, ons_lanes_all(-INFINITY));
-        ons_lanes_store(scores + j, s);
-        largest = ons_lanes_max(largest, s);
+        ons_lanes s = ons_simd_load(scores + j) * scale;
+        if (mask != NULL) s += ons_simd_load_some(mask + j, seen - j, 0);
+        s = ons_simd_select(ons_simd_first(seen - j), s, ons_simd_all(-INFINITY));
+        ons_simd_store(scores + j, s);
+        largest = ons_simd_max(largest, s);
     }
     return largest;
 }
@@ -57,11 +57,11 @@ static ons_lanes exponentiate_row(float max, float *scores, int64_t seen, int64_
     ons_lanes total = {0};
     int64_t j = 0;
     for (; j < seen; j += ONS_LANES) {
-        ons_lanes e = ons_lanes_exp(ons_lanes_load(scores + j) - max);
-        ons_lanes_store(scores + j, e);
+        ons_lanes e = ons_simd_exp(ons_simd_load(scores + j) - max);
+        ons_simd_store(scores + j, e);
         total += e;
     }
-    for (; j < count; j += ONS_LANES) ons_lanes_store(scores + j, (ons_lanes){0});
+    for (; j < count; j += ONS_LANES) ons_simd_store(scores + j, (ons_lanes){0});
     return total;
 }
 
@@ -91,9 +91,9 @@ static void attend_block(const ons_attention *a, const head_operands *h, int64_t
     ons_attention_lanes lanes;
     ons_small_matrix query = {h->query.data + begin * h->query.stride, h->query.stride};
     ons_small_matrix y = {h->y.data + begin * h->y.stride, h->y.stride};
-    const ons_small_product from_keys = {
+    const ons_small_gemm from_keys = {
         .m = rows, .n = seen, .k = a->size, .lower = a->causal ? ONS_RESULT_LOWER : ONS_NONE_LOWER, .diagonal = begin};
-    const ons_small_product from_values = {
+    const ons_small_gemm from_values = {
         .m = rows, .n = a->size, .k = seen, .lower = a->causal ? ONS_LEFT_LOWER : ONS_NONE_LOWER, .diagonal = begin};
     ons_small_multiply(&from_keys, query, h->keys, scores);
     for (int64_t r = 0; r < rows; ++r)

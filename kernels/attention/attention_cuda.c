@@ -1,8 +1,8 @@
 /* Attention on CUDA: what the host works out. */
 #include "kernels/attention/attention.h"
 
-#include "kernels/common/attention.h"
-#include "kernels/common/cuda_attention.h"
+#include "kernels/attention/attention_operands.h"
+#include "kernels/attention/cuda_attention.h"
 
 extern ons_run_function ons_cuda_run_attention;
 
@@ -12,7 +12,7 @@ static ons_status *attention_cuda_prepare(ons_prepare *p) {
     ons_resolved(find_attention(p->operands, &a));
     ONS_TRY(ons_cuda_attention_prepare(p, &a, &state));
     state->saves = ons_has_output(p->operands, 1);
-    ONS_TRY(ons_dnn_attention_prepare(p, &a, state->dtype, state->saves, &state->dnn));
+    ONS_TRY(ons_cudnn_attention_prepare(p, &a, state->dtype, state->saves, &state->dnn));
     ons_cuda_attention_own(p, state);
     return NULL;
 }

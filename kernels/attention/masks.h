@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_ATTENTION_MASKS_H
 #define ONSTAGE_KERNELS_ATTENTION_MASKS_H
 
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 /* ---- reading a graph upwards */
 

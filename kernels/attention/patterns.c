@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "graph/passes/fuse.h"
+#include "kernels/attention/attention_operands.h"
 #include "kernels/attention/masks.h"
-#include "kernels/common/attention.h"
-#include "kernels/common/axes.h"
+#include "kernels/common/layout/axes.h"
 
 extern const ons_operator ons_op_attention;
 extern const ons_operator ons_op_dropout_mask;

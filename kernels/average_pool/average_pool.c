@@ -1,5 +1,5 @@
 /* AveragePool: the mean over a window; padding counts where count_include_pad says so. */
-#include "kernels/common/pooling.h"
+#include "kernels/pooling/pooling.h"
 
 extern const ons_operator ons_op_average_pool_gradient;
 

@@ -1,6 +1,6 @@
 /* AveragePool on the CPU. */
-#include "kernels/common/pooling.h"
-#include "kernels/common/pooling_lanes.h"
+#include "kernels/pooling/pooling.h"
+#include "kernels/pooling/pooling_simd.h"
 
 static ons_status *average_pool_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
@@ -41,7 +41,7 @@ static void pool_row(const ons_pooling_plan *plan, int64_t plane, int64_t oz, in
         }
         int64_t c = 0;
         for (; c + ONS_LANES <= width; c += ONS_LANES)
-            ons_lanes_store(to + c, *scale * add_up(plan, spans[0], spans[1], spans[2], from + c, ONS_LANES));
+            ons_simd_store(to + c, *scale * add_up(plan, spans[0], spans[1], spans[2], from + c, ONS_LANES));
         int rest = (int)(width - c);
         if (rest > 0) ons_put(to + c, *scale * add_up(plan, spans[0], spans[1], spans[2], from + c, rest), rest);
     }

@@ -1,6 +1,6 @@
 /* AveragePool on CUDA: what the host works out. */
-#include "kernels/common/cuda_pooling.h"
-#include "kernels/common/pooling.h"
+#include "kernels/pooling/cuda_pooling.h"
+#include "kernels/pooling/pooling.h"
 
 extern ons_run_function ons_cuda_run_average_pool;
 
@@ -9,8 +9,8 @@ static ons_status *average_pool_prepare_cuda(ons_prepare *p) {
     ons_cuda_pooling *s;
     ONS_TRY(ons_pooling_resolve(p->operands, &p->operands->inputs[0], &pooling));
     ONS_TRY(ons_cuda_pooling_prepare(p, &pooling, &s));
-    ons_dnn_pooling mode = s->include_pad ? ONS_DNN_POOL_AVERAGE_ALL : ONS_DNN_POOL_AVERAGE_INSIDE;
-    return ons_cuda_pooling_plan(p, &pooling, ONS_DNN_POOL, mode, s);
+    ons_cudnn_pooling mode = s->include_pad ? ONS_CUDNN_POOL_AVERAGE_ALL : ONS_CUDNN_POOL_AVERAGE_INSIDE;
+    return ons_cuda_pooling_plan(p, &pooling, ONS_CUDNN_POOL, mode, s);
 }
 
 ONS_KERNELS(cuda, average_pool, ONS_KERNEL(average_pool_prepare_cuda, ons_cuda_run_average_pool))

@@ -7,8 +7,8 @@
 
 #include "graph/passes/replacement.h"
 #include "graph/upgrade.h"
-#include "kernels/common/batch_training.h"
-#include "kernels/common/rules.h"
+#include "kernels/common/operator/rules.h"
+#include "kernels/normalization/batch_training.h"
 
 extern const ons_operator ons_op_batch_normalization;
 extern const ons_operator ons_op_add;

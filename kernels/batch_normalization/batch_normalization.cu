@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_batch.cuh"
+#include "kernels/normalization/cuda_batch.cuh"
 
 namespace {
 

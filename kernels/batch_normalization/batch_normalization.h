@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_BATCH_NORMALIZATION_BATCH_NORMALIZATION_H
 #define ONSTAGE_KERNELS_BATCH_NORMALIZATION_BATCH_NORMALIZATION_H
 
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 enum { EPSILON, MOMENTUM, TRAINING_MODE };
 

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "kernels/common/batch_training.h"
+#include "kernels/normalization/batch_training.h"
 
 static ons_status *batch_normalization_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;

@@ -6,7 +6,7 @@
  * training run, whose micro-batches are normalised together. */
 #include "kernels/batch_normalization_training/batch_normalization_training.h"
 
-#include "kernels/common/batch_training.h"
+#include "kernels/normalization/batch_training.h"
 
 extern const ons_operator ons_op_batch_normalization_gradient;
 

@@ -1,7 +1,7 @@
 /* BatchNormalizationTraining on the CPU. */
 #include "kernels/batch_normalization_training/batch_normalization_training.h"
 
-#include "kernels/common/batch_training.h"
+#include "kernels/normalization/batch_training.h"
 
 static ons_status *batch_normalization_training_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;

@@ -1,7 +1,7 @@
 /* BatchNormalizationTraining on CUDA: what the host works out. */
 #include "kernels/batch_normalization_training/batch_normalization_training.h"
 
-#include "kernels/common/cuda_batch.h"
+#include "kernels/normalization/cuda_batch.h"
 
 extern ons_run_function ons_cuda_run_batch_normalization_training;
 

@@ -2,9 +2,9 @@
  * derivative is 0 wherever there is one. */
 #include "kernels/bernoulli/bernoulli_node.h"
 
-#include "kernels/common/checks.h"
-#include "kernels/common/random.h"
-#include "kernels/common/unary.h"
+#include "kernels/common/elementwise/unary.h"
+#include "kernels/common/operator/checks.h"
+#include "kernels/random/random.h"
 
 static ons_status *bernoulli_infer(ons_operands *o) {
     ONS_TRY(ons_need_float(o, 0));

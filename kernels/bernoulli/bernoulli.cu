@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_random.cuh"
+#include "kernels/random/cuda_random.cuh"
 extern "C" {
 #include "kernels/bernoulli/bernoulli.h"
 }

@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_BERNOULLI_BERNOULLI_H
 #define ONSTAGE_KERNELS_BERNOULLI_BERNOULLI_H
 
-#include "kernels/common/random.h"
+#include "kernels/random/random.h"
 
 typedef struct ons_bernoulli {
     int64_t elements;

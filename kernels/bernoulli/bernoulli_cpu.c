@@ -1,8 +1,8 @@
 /* Bernoulli on the CPU. */
 #include "kernels/bernoulli/bernoulli_node.h"
 
-#include "kernels/common/checks.h"
-#include "kernels/common/random.h"
+#include "kernels/common/operator/checks.h"
+#include "kernels/random/random.h"
 
 ons_status *ons_bernoulli_make_state(ons_prepare *p) {
     const ons_operands *o = p->operands;

@@ -1,5 +1,5 @@
 /* Binary cross entropy with logits: Σ (max(x, 0) - x t + log(1 + e^-|x|)) ÷ counted targets. */
-#include "kernels/common/pointwise_loss.h"
+#include "kernels/losses/pointwise_loss.h"
 
 /* Maximum, product, exponential, logarithm and three sums. */
 ONS_POINTWISE_LOSS_RULES(binary_cross_entropy, 7, fmax(x, 0) - x * t + log1p(exp(-fabs(x))))

@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_pointwise_loss.cuh"
+#include "kernels/losses/cuda_pointwise_loss.cuh"
 
 ONS_CUDA_POINTWISE_LOSS(binary_cross_entropy, fmaxf(x, 0) - x * t + log1pf(expf(-fabsf(x))))
 

@@ -1,5 +1,5 @@
 /* BinaryCrossEntropy on the CPU. */
-#include "kernels/common/pointwise_loss.h"
+#include "kernels/losses/pointwise_loss.h"
 
 ONS_POINTWISE_LOSS_KERNEL(binary_cross_entropy, ons_softplus(x) - x * t)
 

@@ -1,6 +1,6 @@
 /* BitCast: the same bytes, read as another element type of the same size. */
 #include "graph/evaluate.h"
-#include "kernels/common/axes.h"
+#include "kernels/common/layout/axes.h"
 
 enum { TO };
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 static ons_status *bit_shift_infer(ons_operands *o) {
     const char *direction = ons_attribute_string(o, DIRECTION);

@@ -1,5 +1,5 @@
-#include "kernels/common/cuda_each.cuh"
-#include "kernels/common/cuda_elementwise.cuh"
+#include "kernels/common/cuda/cuda_each.cuh"
+#include "kernels/common/elementwise/cuda_elementwise.cuh"
 
 namespace {
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 enum { DIRECTION };
 

@@ -1,7 +1,7 @@
 /* BitShift on the CPU. */
 #include "kernels/bit_shift/bit_shift.h"
 
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 /* Where C leaves the result open there is nothing left. */
 static inline uint64_t shifted(uint64_t a, uint64_t b, bool left) { return b > 63 ? 0 : left ? a << b : a >> b; }

@@ -1,5 +1,5 @@
 /* BitwiseAnd: the one bits of both. */
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 ONS_BITWISE_REFERENCE(bitwise_and, a &b)
 

@@ -1,5 +1,5 @@
 /* BitwiseAnd on the CPU. */
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 ONS_BITWISE_KERNEL(bitwise_and, a &b)
 

@@ -1,5 +1,5 @@
 /* BitwiseNot: ones for zeros and zeros for ones. */
-#include "kernels/common/unary.h"
+#include "kernels/common/elementwise/unary.h"
 
 ONS_UNARY_REFERENCE(bitwise_not, int64_t, int64_t, ons_wrap_to(o->outputs[0].dtype, ~x))
 /* Bits are bits: one function for all integers. */

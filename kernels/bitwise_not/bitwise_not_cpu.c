@@ -1,5 +1,5 @@
 /* BitwiseNot on the CPU. */
-#include "kernels/common/unary.h"
+#include "kernels/common/elementwise/unary.h"
 
 ONS_UNARY_SPAN(bitwise_not_bytes, uint8_t, uint8_t, uint8_t, ~x)
 

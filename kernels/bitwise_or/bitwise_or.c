@@ -1,5 +1,5 @@
 /* BitwiseOr: the one bits of either. */
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 ONS_BITWISE_REFERENCE(bitwise_or, a | b)
 

@@ -1,5 +1,5 @@
 /* BitwiseOr on the CPU. */
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 ONS_BITWISE_KERNEL(bitwise_or, a | b)
 

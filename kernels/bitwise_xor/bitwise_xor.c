@@ -1,5 +1,5 @@
 /* BitwiseXor: the bits that differ. */
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 ONS_BITWISE_REFERENCE(bitwise_xor, a ^ b)
 

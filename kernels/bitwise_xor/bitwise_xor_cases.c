@@ -1,5 +1,5 @@
 /* BitwiseXor: cases for tests and benchmarks. */
-#include "kernels/common/cases.h"
+#include "kernels/common/elementwise/cases.h"
 
 #define BITS(...) ONS_RANDOM(ONS_INT32, -99, 99, ##__VA_ARGS__)
 

@@ -1,5 +1,5 @@
 /* BitwiseXor on the CPU. */
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 ONS_BITWISE_KERNEL(bitwise_xor, a ^ b)
 

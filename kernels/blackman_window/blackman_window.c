@@ -1,5 +1,5 @@
 /* BlackmanWindow: a window of two cosines. */
-#include "kernels/common/signal_window.h"
+#include "kernels/signal/signal_window.h"
 
 static void blackman_window_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                       void *const *outputs) {

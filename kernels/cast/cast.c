@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "graph/upgrade.h"
-#include "kernels/common/cast.h"
+#include "kernels/cast/conversion.h"
 
 enum { TO };
 

@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_cast.cuh"
+#include "kernels/cast/cuda_conversion.cuh"
 
 namespace {
 template <class Out> using cast_formula = ons::cast_formula<Out>;

@@ -1,4 +1,4 @@
 /* Cast on the CPU. */
-#include "kernels/common/cast.h"
+#include "kernels/cast/conversion.h"
 
 ONS_KERNELS(cpu, cast, ONS_KERNEL(ons_cast_prepare, ons_cast_run))

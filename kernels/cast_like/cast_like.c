@@ -1,6 +1,6 @@
 /* CastLike: to the element type of another value, of which nothing else is read. */
 #include "graph/passes/replacement.h"
-#include "kernels/common/cast.h"
+#include "kernels/cast/conversion.h"
 
 extern const ons_operator ons_op_cast;
 

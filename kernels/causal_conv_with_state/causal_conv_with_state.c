@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "graph/passes/replacement.h"
-#include "kernels/common/checks.h"
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/checks.h"
+#include "kernels/common/operator/kernel.h"
 
 extern const ons_operator ons_op_concat;
 extern const ons_operator ons_op_conv;

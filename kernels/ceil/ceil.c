@@ -1,7 +1,7 @@
 /* Ceil: the smallest integer that is not less. */
 #include <math.h>
 
-#include "kernels/common/unary.h"
+#include "kernels/common/elementwise/unary.h"
 
 ONS_UNARY_FLOAT_REFERENCE(ceil, ceil(x))
 

@@ -1,7 +1,7 @@
 /* Ceil on the CPU. */
 #include <math.h>
 
-#include "kernels/common/unary.h"
+#include "kernels/common/elementwise/unary.h"
 
 ONS_UNARY_FLOAT_KERNEL(ceil, __builtin_ceilf(x))
 

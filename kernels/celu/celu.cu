@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_elementwise.cuh"
+#include "kernels/common/elementwise/cuda_elementwise.cuh"
 
 ONS_CUDA_UNARY(celu, x > 0 ? x : parameters[0] * expm1f(x / parameters[0]))
 

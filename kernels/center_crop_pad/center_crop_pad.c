@@ -1,6 +1,6 @@
 /* CenterCropPad: the middle of the input, or the input in the middle of zeros, axis by axis: a Pad. */
-#include "kernels/common/expand.h"
-#include "kernels/common/index.h"
+#include "kernels/common/layout/index.h"
+#include "kernels/common/operator/expand.h"
 
 extern const ons_operator ons_op_pad;
 

@@ -1,7 +1,7 @@
 /* ChannelSum: the sum of (N, C, spatial…) over all but its channels: the gradient of a bias. */
 #include "graph/operator.h"
-#include "kernels/common/channels.h"
-#include "kernels/common/layouts.h"
+#include "kernels/common/layout/channels.h"
+#include "kernels/common/layout/layouts.h"
 
 static ons_status *channel_sum_infer(ons_operands *o) {
     const ons_type *x = &o->inputs[0];

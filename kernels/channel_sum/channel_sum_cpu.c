@@ -1,5 +1,5 @@
 /* ChannelSum on the CPU. */
-#include "kernels/common/batch_statistics.h"
+#include "kernels/normalization/batch_statistics.h"
 
 static ons_status *channel_sum_prepare(ons_prepare *p) {
     ONS_TRY(ons_require_float32(p->operands));

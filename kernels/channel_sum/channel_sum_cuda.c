@@ -1,5 +1,5 @@
 /* ChannelSum on CUDA: what the host works out. */
-#include "kernels/common/cuda_reduction.h"
+#include "kernels/reduction/cuda_reduction.h"
 
 extern ons_run_function ons_cuda_run_channel_sum;
 

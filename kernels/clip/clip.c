@@ -3,8 +3,8 @@
 
 #include "graph/operator.h"
 #include "graph/upgrade.h"
-#include "kernels/common/checks.h"
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/checks.h"
+#include "kernels/common/operator/kernel.h"
 
 extern const ons_operator ons_op_clip_gradient;
 

@@ -1,7 +1,7 @@
 /* Clip on the CPU. */
 #include <math.h>
 
-#include "kernels/common/unary.h"
+#include "kernels/common/elementwise/unary.h"
 
 ONS_UNARY_SPAN(clip_low, float, float, float, x < parameters[0] ? parameters[0] : x)
 

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 static ons_status *clip_factor_infer(ons_operands *o) {
     char text[ONS_TYPE_TEXT];

@@ -1,5 +1,5 @@
-#include "kernels/common/cuda_elementwise.cuh"
-#include "kernels/common/cuda_square_sums.cuh"
+#include "kernels/clip_factor/cuda_square_sums.cuh"
+#include "kernels/common/elementwise/cuda_elementwise.cuh"
 
 namespace {
 

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 typedef struct clip_factor_state {
     uint32_t count;

@@ -1,6 +1,6 @@
 /* ClipFactor on CUDA: what the host works out. */
-#include "kernels/common/cuda_elementwise.h"
-#include "kernels/common/kernel.h"
+#include "kernels/common/elementwise/cuda_elementwise.h"
+#include "kernels/common/operator/kernel.h"
 
 extern ons_run_function ons_cuda_run_clip_factor;
 

@@ -1,7 +1,7 @@
 /* Col2Im: blocks that lie as columns (N, C × taps, blocks), added up where they overlap in an image. */
 #include <string.h>
 
-#include "kernels/common/unfold.h"
+#include "kernels/col2im/unfold.h"
 
 extern const ons_operator ons_op_col2im_gradient;
 

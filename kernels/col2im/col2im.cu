@@ -1,6 +1,6 @@
-#include "kernels/common/cuda_each.cuh"
+#include "kernels/common/cuda/cuda_each.cuh"
 extern "C" {
-#include "kernels/common/unfold.h"
+#include "kernels/col2im/unfold.h"
 }
 
 namespace {

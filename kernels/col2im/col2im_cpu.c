@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "kernels/common/unfold.h"
+#include "kernels/col2im/unfold.h"
 
 ons_status *ons_col2im_prepare(ons_prepare *p) {
     void *memory;

@@ -1,7 +1,7 @@
 /* Col2Im on CUDA: what the host works out. */
 #include "kernels/col2im/col2im.h"
 
-#include "kernels/common/cuda_elementwise.h"
+#include "kernels/common/elementwise/cuda_elementwise.h"
 
 extern ons_run_function ons_cuda_run_col2im;
 

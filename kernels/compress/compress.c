@@ -3,7 +3,7 @@
 #include "kernels/compress/compress.h"
 
 #include "graph/passes/replacement.h"
-#include "kernels/common/axes.h"
+#include "kernels/common/layout/axes.h"
 
 extern const ons_operator ons_op_gather;
 extern const ons_operator ons_op_gather_gradient;

@@ -2,7 +2,7 @@
 #include "kernels/concat/concat.h"
 
 #include "graph/upgrade.h"
-#include "kernels/common/pieces.h"
+#include "kernels/concat/pieces.h"
 
 extern const ons_operator ons_op_slice;
 extern const ons_operator ons_op_split;

@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_CONCAT_CONCAT_H
 #define ONSTAGE_KERNELS_CONCAT_CONCAT_H
 
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 enum { AXIS };
 

@@ -1,7 +1,7 @@
 /* Concat on the CPU. */
 #include "kernels/concat/concat.h"
 
-#include "kernels/common/pieces.h"
+#include "kernels/concat/pieces.h"
 
 ons_status *ons_concat_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;

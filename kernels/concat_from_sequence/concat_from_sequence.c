@@ -1,5 +1,5 @@
 /* ConcatFromSequence: the elements of a sequence joined along an axis, which may be a new one. */
-#include "kernels/common/sequences.h"
+#include "kernels/sequences/sequences.h"
 
 extern const ons_operator ons_op_concat;
 

@@ -2,7 +2,7 @@
  * included; what is left for this descriptor are the attributes that are plain numbers. */
 #include <string.h>
 
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 enum { VALUE, VALUE_FLOAT, VALUE_FLOATS, VALUE_INT, VALUE_INTS, VALUE_STRING, VALUE_STRINGS, SPARSE_VALUE };
 

@@ -1,8 +1,8 @@
 /* ConstantOfShape: a tensor of the given shape, filled with one value. The file's attribute `value` becomes input 1. */
 #include "graph/operator.h"
 #include "graph/upgrade.h"
-#include "kernels/common/index.h"
-#include "kernels/common/kernel.h"
+#include "kernels/common/layout/index.h"
+#include "kernels/common/operator/kernel.h"
 
 enum { SHAPE, VALUE };
 

@@ -1,7 +1,7 @@
 /* Conv: convolution over 1 to 3 spatial dims, with groups, strides, dilations and padding. */
 #include "kernels/conv/conv.h"
 
-#include "kernels/common/convolution.h"
+#include "kernels/convolution/convolution.h"
 
 extern const ons_operator ons_op_conv_input_gradient;
 extern const ons_operator ons_op_conv_weight_gradient;

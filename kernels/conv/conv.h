@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_CONV_CONV_H
 #define ONSTAGE_KERNELS_CONV_CONV_H
 
-#include "kernels/common/convolution.h"
+#include "kernels/convolution/convolution.h"
 
 static inline ons_status *resolve(const ons_operands *o, ons_convolution *c) {
     *c = (ons_convolution){.kind = ONS_CONVOLUTION_FORWARD, .bias = ons_has_input(o, 2)};

@@ -1,11 +1,11 @@
 /* Conv on the CPU. */
 #include "kernels/conv/conv.h"
 
-#include "kernels/common/convolution.h"
+#include "kernels/convolution/convolution.h"
 
 /* With no channels going in there is nothing for oneDNN to do, and the result is the bias. */
 typedef struct conv_state {
-    ons_dnnl primitive; /* first: it is what destroy gets */
+    ons_onednn primitive; /* first: it is what destroy gets */
     int64_t elements, positions, channels;
 } conv_state;
 
@@ -28,8 +28,8 @@ static void conv_run(const ons_launch *launch) {
     const float *bias = launch->inputs[2];
     float *y = launch->outputs[0];
     if (state->primitive.primitive != NULL)
-        ons_dnnl_run(&state->primitive, (const void *const[]){launch->inputs[0], launch->inputs[1], y, bias},
-                     launch->scratch, launch->fault);
+        ons_onednn_run(&state->primitive, (const void *const[]){launch->inputs[0], launch->inputs[1], y, bias},
+                       launch->scratch, launch->fault);
     else
         for (int64_t i = 0; i < state->elements; ++i)
             y[i] = bias != NULL ? bias[i / state->positions % state->channels] : 0;

@@ -1,8 +1,8 @@
 /* Conv on CUDA: what the host works out. */
 #include "kernels/conv/conv.h"
 
-#include "kernels/common/convolution.h"
-#include "kernels/common/cuda_convolution.h"
+#include "kernels/convolution/convolution.h"
+#include "kernels/convolution/cuda_convolution.h"
 
 extern ons_run_function ons_cuda_run_conv;
 

@@ -1,6 +1,6 @@
 /* ConvInteger: convolution of bytes less their zero points, summed in int32. Its weight may have a zero point for each
  * output. */
-#include "kernels/common/convolution.h"
+#include "kernels/convolution/convolution.h"
 
 enum { X, W, X_ZERO, W_ZERO };
 

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#include "kernels/common/convolution.h"
-#include "kernels/common/rules.h"
+#include "kernels/common/operator/rules.h"
+#include "kernels/convolution/convolution.h"
 
 extern const ons_operator ons_op_channel_sum;
 extern const ons_operator ons_op_conv;

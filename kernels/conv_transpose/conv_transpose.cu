@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_convolution.cuh"
+#include "kernels/convolution/cuda_convolution.cuh"
 
 namespace {
 

@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_CONV_TRANSPOSE_CONV_TRANSPOSE_H
 #define ONSTAGE_KERNELS_CONV_TRANSPOSE_CONV_TRANSPOSE_H
 
-#include "kernels/common/convolution.h"
+#include "kernels/convolution/convolution.h"
 
 ons_status *ons_conv_transpose_resolve(const ons_operands *o, ons_convolution *c);
 

@@ -3,12 +3,12 @@
 
 #include <string.h>
 
-#include "kernels/common/convolution.h"
+#include "kernels/convolution/convolution.h"
 
 /* The bias is added where the primitive has left its result: oneDNN's backward convolutions have none. Nor do they take
  * results that end far behind their last window: these are made without that end, in scratch. */
 typedef struct conv_transpose_state {
-    ons_dnnl primitive; /* first: it is what destroy gets; none where there is nothing to multiply */
+    ons_onednn primitive; /* first: it is what destroy gets; none where there is nothing to multiply */
     int64_t batch, channels, positions;
     bool last, bias, crops;
     int64_t scratch;                                       /* bytes of the primitive's own; the result lies behind it */
@@ -70,8 +70,8 @@ static void conv_transpose_run(const ons_launch *launch) {
     const conv_transpose_state *s = launch->state;
     float *y = launch->outputs[0], *made = s->crops ? (float *)(void *)((char *)launch->scratch + s->scratch) : y;
     if (s->primitive.primitive != NULL) {
-        ons_dnnl_run(&s->primitive, (const void *const[]){launch->inputs[0], launch->inputs[1], made}, launch->scratch,
-                     launch->fault);
+        ons_onednn_run(&s->primitive, (const void *const[]){launch->inputs[0], launch->inputs[1], made},
+                       launch->scratch, launch->fault);
         if (s->crops) copy_cropped(s, made, y);
     } else {
         memset(y, 0, (size_t)(s->batch * s->channels * s->positions) * sizeof *y);

@@ -1,5 +1,5 @@
 /* Cos: cases for tests and benchmarks. */
-#include "kernels/common/cases.h"
+#include "kernels/common/elementwise/cases.h"
 
 const ons_case ons_cases_cos[] = {
     ONS_UNARY_CASES(-10, 10, 2e-6),

@@ -1,8 +1,8 @@
 /* Cos on the CPU. */
 #include <math.h>
 
-#include "kernels/common/sine.h"
-#include "kernels/common/unary.h"
+#include "kernels/common/elementwise/unary.h"
+#include "kernels/trigonometry/sine.h"
 
 static void cos_float32(const void *in, void *out, int64_t count, const float *parameters) {
     (void)parameters;

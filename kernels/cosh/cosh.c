@@ -1,8 +1,8 @@
 /* Cosh: (eˣ + e⁻ˣ) / 2. */
 #include <math.h>
 
-#include "kernels/common/rules.h"
-#include "kernels/common/unary.h"
+#include "kernels/common/elementwise/unary.h"
+#include "kernels/common/operator/rules.h"
 
 extern const ons_operator ons_op_mul;
 extern const ons_operator ons_op_sinh;

@@ -1,5 +1,5 @@
 /* Cosh: cases for tests and benchmarks. */
-#include "kernels/common/cases.h"
+#include "kernels/common/elementwise/cases.h"
 
 const ons_case ons_cases_cosh[] = {
     ONS_UNARY_CASES(-3, 3, 2e-6),

@@ -1,6 +1,6 @@
 /* Cosh on the CPU. */
-#include "kernels/common/trigonometry.h"
-#include "kernels/common/unary.h"
+#include "kernels/common/elementwise/unary.h"
+#include "kernels/trigonometry/trigonometry.h"
 
 ONS_UNARY_FLOAT_KERNEL(cosh, ons_cosh(x))
 

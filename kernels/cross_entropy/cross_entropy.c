@@ -4,7 +4,7 @@
  * nobody reads them a second time. */
 #include <math.h>
 
-#include "kernels/common/class_loss.h"
+#include "kernels/losses/class_loss.h"
 
 extern const ons_operator ons_op_cross_entropy_gradient;
 

@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_class_loss.cuh"
+#include "kernels/losses/cuda_class_loss.cuh"
 
 namespace {
 

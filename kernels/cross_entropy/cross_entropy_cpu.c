@@ -1,5 +1,5 @@
 /* CrossEntropy on the CPU. */
-#include "kernels/common/class_loss.h"
+#include "kernels/losses/class_loss.h"
 
 /* What a part of the targets is given and fills. */
 typedef struct cross_entropy_part {

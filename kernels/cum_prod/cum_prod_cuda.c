@@ -1,9 +1,9 @@
 /* CumProd on CUDA: what the host works out. */
-#include "kernels/common/cuda_elementwise.h"
-#include "kernels/common/running.h"
+#include "kernels/common/elementwise/cuda_elementwise.h"
+#include "kernels/cumulative/cumulative.h"
 
 extern ons_run_function ons_cuda_run_cum_prod;
 
-static ons_status *cum_prod_prepare_cuda(ons_prepare *p) { return ons_cuda_prepare_typed(p, ons_running_prepare); }
+static ons_status *cum_prod_prepare_cuda(ons_prepare *p) { return ons_cuda_prepare_typed(p, ons_cumulative_prepare); }
 
 ONS_KERNELS(cuda, cum_prod, ONS_KERNEL(cum_prod_prepare_cuda, ons_cuda_run_cum_prod))

@@ -4,8 +4,8 @@
 
 #include <oneapi/dnnl/dnnl.h>
 
-#include "kernels/common/deformable.h"
-#include "kernels/common/rules.h"
+#include "kernels/common/operator/rules.h"
+#include "kernels/deform_conv/deformable.h"
 
 extern const ons_operator ons_op_channel_sum;
 extern const ons_operator ons_op_deform_conv_gradient;

@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_deformable.cuh"
+#include "kernels/deform_conv/cuda_deformable.cuh"
 
 namespace {
 

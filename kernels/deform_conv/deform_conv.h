@@ -4,7 +4,7 @@
 
 #include <oneapi/dnnl/dnnl.h>
 
-#include "kernels/common/deformable.h"
+#include "kernels/deform_conv/deformable.h"
 
 enum { X, W, OFFSET, BIAS, MASK };
 

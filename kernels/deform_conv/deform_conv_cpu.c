@@ -3,7 +3,7 @@
 
 #include <oneapi/dnnl/dnnl.h>
 
-#include "kernels/common/deformable.h"
+#include "kernels/deform_conv/deformable.h"
 
 typedef struct deform_conv_state {
     ons_deformable d;

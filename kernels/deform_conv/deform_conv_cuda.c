@@ -3,8 +3,8 @@
 
 #include <oneapi/dnnl/dnnl.h>
 
-#include "kernels/common/cuda_deformable.h"
-#include "kernels/common/deformable.h"
+#include "kernels/deform_conv/cuda_deformable.h"
+#include "kernels/deform_conv/deformable.h"
 
 extern ons_run_function ons_cuda_run_deform_conv;
 

@@ -1,7 +1,7 @@
 /* DepthToSpace: channels become blocks of pixels. */
 #include "kernels/depth_to_space/depth_to_space.h"
 
-#include "kernels/common/depth_space.h"
+#include "kernels/depth_to_space/depth_space.h"
 
 extern const ons_operator ons_op_space_to_depth;
 

@@ -1,3 +1,3 @@
-#include "kernels/common/cuda_strided.cuh"
+#include "kernels/common/layout/cuda_strided.cuh"
 
 extern "C" void ons_cuda_run_depth_to_space(const ons_launch *launch) { ons::copy_whole(launch); }

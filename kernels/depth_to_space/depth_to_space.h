@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_DEPTH_TO_SPACE_DEPTH_TO_SPACE_H
 #define ONSTAGE_KERNELS_DEPTH_TO_SPACE_DEPTH_TO_SPACE_H
 
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 enum { BLOCKSIZE, MODE };
 

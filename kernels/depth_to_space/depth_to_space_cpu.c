@@ -1,7 +1,7 @@
 /* DepthToSpace on the CPU. */
 #include "kernels/depth_to_space/depth_to_space.h"
 
-#include "kernels/common/depth_space.h"
+#include "kernels/depth_to_space/depth_space.h"
 
 ons_status *ons_depth_to_space_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;

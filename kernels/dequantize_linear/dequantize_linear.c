@@ -3,8 +3,8 @@
 #include "kernels/dequantize_linear/dequantize_linear_node.h"
 
 #include "graph/small_types.h"
-#include "kernels/common/expand.h"
-#include "kernels/common/quantization.h"
+#include "kernels/common/operator/expand.h"
+#include "kernels/quantization/quantization.h"
 
 extern const ons_operator ons_op_dequantize_linear;
 extern const ons_operator ons_op_dynamic_quantize_linear;

@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_DEQUANTIZE_LINEAR_DEQUANTIZE_LINEAR_H
 #define ONSTAGE_KERNELS_DEQUANTIZE_LINEAR_DEQUANTIZE_LINEAR_H
 
-#include "kernels/common/quantization.h"
+#include "kernels/quantization/quantization.h"
 
 typedef struct ons_dequantize_linear {
     ons_scales scales;

@@ -1,7 +1,7 @@
 /* DequantizeLinear on the CPU. */
 #include "kernels/dequantize_linear/dequantize_linear_node.h"
 
-#include "kernels/common/quantization.h"
+#include "kernels/quantization/quantization.h"
 
 ons_status *ons_dequantize_linear_make_state(ons_prepare *p) {
     const ons_operands *o = p->operands;

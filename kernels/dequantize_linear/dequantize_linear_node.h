@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_DEQUANTIZE_LINEAR_DEQUANTIZE_LINEAR_NODE_H
 #define ONSTAGE_KERNELS_DEQUANTIZE_LINEAR_DEQUANTIZE_LINEAR_NODE_H
 
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 #include "kernels/dequantize_linear/dequantize_linear.h"
 
 enum { X, SCALE, ZERO };

@@ -1,8 +1,8 @@
 /* Det: the determinants of square matrices. Output 1, which no file has, is room for the elimination. */
 #include <string.h>
 
-#include "kernels/common/determinant.h"
-#include "kernels/common/rules.h"
+#include "kernels/common/operator/rules.h"
+#include "kernels/det/determinant.h"
 
 extern const ons_operator ons_op_det_gradient;
 

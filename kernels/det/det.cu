@@ -1,6 +1,6 @@
-#include "kernels/common/cuda_each.cuh"
+#include "kernels/common/cuda/cuda_each.cuh"
 extern "C" {
-#include "kernels/common/cuda_determinant.h"
+#include "kernels/det/cuda_determinant.h"
 }
 
 namespace {

@@ -1,4 +1,4 @@
 /* Det on the CPU. */
-#include "kernels/common/stand_in.h"
+#include "kernels/common/operator/stand_in.h"
 
 ONS_KERNELS(cpu, det, ONS_REFERENCE_KERNEL)

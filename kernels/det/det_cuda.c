@@ -1,5 +1,5 @@
 /* Det on CUDA: what the host works out. */
-#include "kernels/common/cuda_determinant.h"
+#include "kernels/det/cuda_determinant.h"
 
 extern ons_run_function ons_cuda_run_det;
 

@@ -3,8 +3,8 @@
 #include <math.h>
 
 #include "graph/upgrade.h"
-#include "kernels/common/expand.h"
-#include "kernels/common/fourier.h"
+#include "kernels/common/operator/expand.h"
+#include "kernels/signal/fourier.h"
 
 extern const ons_operator ons_op_fourier_transform;
 extern const ons_operator ons_op_mul;

@@ -1,6 +1,6 @@
 /* Div: a / b; integers are truncated towards zero. */
-#include "kernels/common/binary.h"
-#include "kernels/common/rules.h"
+#include "kernels/common/elementwise/binary.h"
+#include "kernels/common/operator/rules.h"
 
 extern const ons_operator ons_op_div;
 extern const ons_operator ons_op_mul;

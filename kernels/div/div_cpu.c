@@ -1,5 +1,5 @@
 /* Div on the CPU. */
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 ONS_BINARY_KERNELS(div, ons_wrapping_divide(a, b), a / b)
 

@@ -5,8 +5,8 @@
 #include "graph/evaluate.h"
 #include "graph/passes/replacement.h"
 #include "graph/upgrade.h"
-#include "kernels/common/checks.h"
-#include "kernels/common/dropout.h"
+#include "kernels/common/operator/checks.h"
+#include "kernels/dropout/kept_elements.h"
 
 extern const ons_operator ons_op_cast;
 extern const ons_operator ons_op_dropout_training;

@@ -2,8 +2,8 @@
  * says which were kept. */
 #include "kernels/dropout_training/dropout_training.h"
 
-#include "kernels/common/checks.h"
-#include "kernels/common/dropout.h"
+#include "kernels/common/operator/checks.h"
+#include "kernels/dropout/kept_elements.h"
 
 extern const ons_operator ons_op_dropout_gradient;
 

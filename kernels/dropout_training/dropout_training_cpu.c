@@ -1,8 +1,8 @@
 /* DropoutTraining on the CPU. */
 #include "kernels/dropout_training/dropout_training.h"
 
-#include "kernels/common/checks.h"
-#include "kernels/common/dropout.h"
+#include "kernels/common/operator/checks.h"
+#include "kernels/dropout/kept_elements.h"
 
 ons_status *ons_dropout_training_make_state(ons_prepare *p) {
     const ons_operands *o = p->operands;

@@ -1,7 +1,7 @@
 /* DynamicQuantizeLinear: to uint8, with scale and zero point from the least and the largest element. With the
  * DequantizeLinear behind it, it becomes FakeQuantize, through which a gradient flows. */
-#include "kernels/common/quantization.h"
-#include "kernels/common/unary.h"
+#include "kernels/common/elementwise/unary.h"
+#include "kernels/quantization/quantization.h"
 
 static ons_status *dynamic_quantize_linear_infer(ons_operands *o) {
     ONS_TRY(ons_need_float(o, 0));

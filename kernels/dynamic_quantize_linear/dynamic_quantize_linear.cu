@@ -1,8 +1,8 @@
-#include "kernels/common/cuda_each.cuh"
-#include "kernels/common/cuda_lookup.cuh"
-#include "kernels/common/cuda_rows.cuh"
+#include "kernels/common/cuda/cuda_each.cuh"
+#include "kernels/common/indexing/cuda_indexing.cuh"
+#include "kernels/common/rows/cuda_rows.cuh"
 extern "C" {
-#include "kernels/common/quantization.h"
+#include "kernels/quantization/quantization.h"
 }
 
 namespace {

@@ -1,4 +1,4 @@
 /* DynamicQuantizeLinear on the CPU. */
-#include "kernels/common/stand_in.h"
+#include "kernels/common/operator/stand_in.h"
 
 ONS_KERNELS(cpu, dynamic_quantize_linear, ONS_REFERENCE_KERNEL)

@@ -1,5 +1,5 @@
 /* DynamicQuantizeLinear on CUDA: what the host works out. */
-#include "kernels/common/cuda_elementwise.h"
+#include "kernels/common/elementwise/cuda_elementwise.h"
 
 extern ons_run_function ons_cuda_run_dynamic_quantize_linear;
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "kernels/common/axes.h"
+#include "kernels/common/layout/axes.h"
 
 extern const ons_operator ons_op_matmul;
 extern const ons_operator ons_op_mul;

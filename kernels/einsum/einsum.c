@@ -1,8 +1,8 @@
 /* Einsum: the sum over all indices that the result lacks, of the product of the operands' elements. When shapes are
  * bound it becomes transposes, sums and matrix products (see contract.h), which have their gradients. */
-#include "kernels/common/expand.h"
-#include "kernels/common/index.h"
-#include "kernels/common/integers.h"
+#include "kernels/common/layout/index.h"
+#include "kernels/common/math/integers.h"
+#include "kernels/common/operator/expand.h"
 #include "kernels/einsum/contract.h"
 
 enum { EQUATION };

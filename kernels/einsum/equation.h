@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_EINSUM_EQUATION_H
 #define ONSTAGE_KERNELS_EINSUM_EQUATION_H
 
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 /* Letters A-Z and a-z in the order of ASCII, then the axes that an ellipsis stands for, counted so that the last axis
  * is the last label. */

@@ -1,5 +1,5 @@
 /* Elu: cases for tests and benchmarks. */
-#include "kernels/common/cases.h"
+#include "kernels/common/elementwise/cases.h"
 
 const ons_case ons_cases_elu[] = {
     ONS_UNARY_CASES(-3, 3, 2e-6),

@@ -1,6 +1,6 @@
 /* Elu on the CPU. */
-#include "kernels/common/unary.h"
-#include "kernels/common/vector_math.h"
+#include "kernels/common/elementwise/unary.h"
+#include "kernels/common/math/vector_math.h"
 
 static ons_status *elu_prepare(ons_prepare *p) {
     ONS_TRY(ons_unary_prepare(p));

@@ -1,5 +1,5 @@
 /* Equal: a = b. */
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 ONS_COMPARISON_REFERENCE(equal, a == b)
 

@@ -1,5 +1,5 @@
 /* Equal on the CPU. */
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 ONS_COMPARISON_KERNEL(equal, a == b)
 

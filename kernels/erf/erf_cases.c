@@ -1,5 +1,5 @@
 /* Erf: cases for tests and benchmarks. */
-#include "kernels/common/cases.h"
+#include "kernels/common/elementwise/cases.h"
 
 const ons_case ons_cases_erf[] = {
     ONS_UNARY_CASES(-3, 3, 2e-6),

@@ -1,8 +1,8 @@
 /* Erfc: 1 - erf, the complement. ONNX does not have it: TensorFlow does, for its Gelu, and tf2onnx hands it on. */
 #include <math.h>
 
-#include "kernels/common/rules.h"
-#include "kernels/common/unary.h"
+#include "kernels/common/elementwise/unary.h"
+#include "kernels/common/operator/rules.h"
 
 extern const ons_operator ons_op_exp;
 extern const ons_operator ons_op_mul;

@@ -1,6 +1,6 @@
 /* Erfc on the CPU. */
-#include "kernels/common/unary.h"
-#include "kernels/common/vector_math.h"
+#include "kernels/common/elementwise/unary.h"
+#include "kernels/common/math/vector_math.h"
 
 /* 2·Φ(-x·√2): small where x is large, which a difference from 1 is not. */
 static inline float complement(float x) {

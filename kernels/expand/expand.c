@@ -1,7 +1,7 @@
 /* Expand: the input broadcast with the shape of input 1. */
 #include "kernels/expand/expand.h"
 
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 static ons_status *expand_infer(ons_operands *o) {
     int64_t dims[ONS_INTEGERS_MAX];

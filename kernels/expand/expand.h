@@ -3,7 +3,7 @@
 #define ONSTAGE_KERNELS_EXPAND_EXPAND_H
 
 #include "kernels/backend.h"
-#include "kernels/common/index.h"
+#include "kernels/common/layout/index.h"
 
 /* How far apart the input's elements lie along the output's axes. */
 static inline void find_strides(const ons_operands *o, int64_t strides[static ONS_RANK_MAX]) {

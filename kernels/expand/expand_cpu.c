@@ -1,7 +1,7 @@
 /* Expand on the CPU. */
 #include "kernels/expand/expand.h"
 
-#include "kernels/common/strided.h"
+#include "kernels/common/layout/strided.h"
 
 ons_status *ons_expand_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;

@@ -1,5 +1,5 @@
 /* EyeLike: ones on a diagonal, zeros elsewhere, of the input's shape; known as soon as shapes are. */
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 enum { DTYPE, K };
 

@@ -1,7 +1,8 @@
-/* FakeQuantize: what is left of a float that goes through an integer and back. See kernels/common/fake_quantize.h. */
+/* FakeQuantize: what is left of a float that goes through an integer and back. See
+ * kernels/quantization/fake_quantization.h. */
 #include "kernels/fake_quantize/fake_quantize_node.h"
 
-#include "kernels/common/fake_quantize.h"
+#include "kernels/quantization/fake_quantization.h"
 
 extern const ons_operator ons_op_fake_quantize_gradient;
 

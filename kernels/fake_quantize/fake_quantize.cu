@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_fake_quantize.cuh"
+#include "kernels/quantization/cuda_fake_quantization.cuh"
 extern "C" {
 #include "kernels/fake_quantize/fake_quantize.h"
 }

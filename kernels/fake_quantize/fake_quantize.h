@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_FAKE_QUANTIZE_FAKE_QUANTIZE_H
 #define ONSTAGE_KERNELS_FAKE_QUANTIZE_FAKE_QUANTIZE_H
 
-#include "kernels/common/fake_quantize.h"
+#include "kernels/quantization/fake_quantization.h"
 
 typedef struct ons_fake_quantize {
     ons_fake fake;

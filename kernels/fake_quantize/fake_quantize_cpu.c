@@ -1,7 +1,7 @@
 /* FakeQuantize on the CPU. */
 #include "kernels/fake_quantize/fake_quantize_node.h"
 
-#include "kernels/common/fake_quantize.h"
+#include "kernels/quantization/fake_quantization.h"
 
 ons_status *ons_fake_quantize_prepare(ons_prepare *p) {
     ONS_TRY(ons_require_float32(p->operands));

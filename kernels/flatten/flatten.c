@@ -1,5 +1,5 @@
 /* Flatten: a matrix whose rows are the axes before `axis` and whose columns are the rest. */
-#include "kernels/common/axes.h"
+#include "kernels/common/layout/axes.h"
 
 enum { AXIS };
 

@@ -1,7 +1,7 @@
 /* Floor: the largest integer that is not greater. */
 #include <math.h>
 
-#include "kernels/common/unary.h"
+#include "kernels/common/elementwise/unary.h"
 
 ONS_UNARY_FLOAT_REFERENCE(floor, floor(x))
 

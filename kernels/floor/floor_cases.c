@@ -1,5 +1,5 @@
 /* Floor: cases for tests and benchmarks. */
-#include "kernels/common/cases.h"
+#include "kernels/common/elementwise/cases.h"
 
 const ons_case ons_cases_floor[] = {
     ONS_UNARY_CASES(-5, 5, 0),

@@ -9,8 +9,8 @@
 
 #include <math.h>
 
-#include "kernels/common/checks.h"
-#include "kernels/common/fourier.h"
+#include "kernels/common/operator/checks.h"
+#include "kernels/signal/fourier.h"
 
 extern const ons_operator ons_op_fourier_transform;
 

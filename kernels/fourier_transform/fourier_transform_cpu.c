@@ -3,7 +3,7 @@
 
 #include <omp.h>
 
-#include "kernels/common/fourier.h"
+#include "kernels/signal/fourier.h"
 
 typedef struct transform_state {
     ons_fourier_sizes sizes;

@@ -7,7 +7,7 @@
 #ifndef ONSTAGE_KERNELS_FUSED_ELEMENTWISE_FUSED_CUH
 #define ONSTAGE_KERNELS_FUSED_ELEMENTWISE_FUSED_CUH
 
-#include "kernels/common/cuda_elementwise.cuh"
+#include "kernels/common/elementwise/cuda_elementwise.cuh"
 #include "kernels/fused_elementwise/fused_arguments.h"
 
 namespace ons {

@@ -11,7 +11,7 @@
 #define ONSTAGE_KERNELS_FUSED_ELEMENTWISE_FUSED_H
 
 #include "device/cuda_compiler.h"
-#include "kernels/common/formulas.h"
+#include "kernels/fused_elementwise/formulas.h"
 #include "kernels/fused_elementwise/fused_arguments.h"
 
 enum { ONS_FUSED_OPERANDS = 8, ONS_FUSED_ATTRIBUTES = 8, ONS_FUSED_VALUES = ONS_FUSED_INPUTS + ONS_FUSED_STEPS };

@@ -2,8 +2,9 @@
  * are to each other stays in registers. */
 #include <stdlib.h>
 
+#include "graph/passes/fuse_elementwise.h"
 #include "kernels/fused_elementwise/fused.h"
-#include "kernels/fused_elementwise/fusion.h"
+#include "kernels/kernels.h"
 
 extern const ons_operator ons_op_fused_elementwise;
 

@@ -1,5 +1,5 @@
 /* The kernels are made when a node is prepared: see fused.h. */
-#include "kernels/common/cuda.cuh"
+#include "kernels/common/cuda/cuda.cuh"
 extern "C" {
 #include "kernels/fused_elementwise/fused_run.h"
 }

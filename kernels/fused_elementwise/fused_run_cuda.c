@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kernels/common/broadcast.h"
-#include "kernels/common/cuda_elementwise.h"
+#include "kernels/common/elementwise/broadcast.h"
+#include "kernels/common/elementwise/cuda_elementwise.h"
 #include "kernels/fused_elementwise/fused.h"
 
 _Static_assert((int)ONS_FUSED_RANK == (int)ONS_RANK_MAX, "the device's ranks");

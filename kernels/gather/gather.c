@@ -3,7 +3,7 @@
 
 #include "graph/evaluate.h"
 #include "graph/passes/replacement.h"
-#include "kernels/common/lookup.h"
+#include "kernels/common/indexing/indexing.h"
 
 extern const ons_operator ons_op_gather_gradient, ons_op_reshape;
 

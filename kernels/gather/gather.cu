@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_lookup.cuh"
+#include "kernels/common/indexing/cuda_indexing.cuh"
 
 namespace {
 
@@ -28,7 +28,7 @@ bool fits(const ons_launch *l, const ons_gather *s, int64_t bytes) {
 extern "C" void ons_cuda_run_gather(const ons_launch *launch) {
     const ons_gather *s = (const ons_gather *)launch->state;
     if (s->count == 0) return;
-    ons::launch(launch, ons::check_indices, ons::blocks_to_check(s->count), ons::LOOKUP_THREADS, s->index_dtype == ONS_INT32, launch->inputs[1],
+    ons::launch(launch, ons::check_indices, ons::blocks_to_check(s->count), ons::INDEXING_THREADS, s->index_dtype == ONS_INT32, launch->inputs[1],
                 s->count, s->length, ONS_INDEX_PROBLEM, ons::fault_of(launch));
     if (fits(launch, s, 16))
         run_gather<ons::pack<uint32_t, 4>>(launch, s);

@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_GATHER_GATHER_H
 #define ONSTAGE_KERNELS_GATHER_GATHER_H
 
-#include "kernels/common/lookup.h"
+#include "kernels/common/indexing/indexing.h"
 
 enum { DATA, INDICES };
 

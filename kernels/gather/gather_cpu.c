@@ -1,7 +1,7 @@
 /* Gather on the CPU. */
 #include "kernels/gather/gather.h"
 
-#include "kernels/common/lookup.h"
+#include "kernels/common/indexing/indexing.h"
 
 ons_status *ons_gather_prepare(ons_prepare *p) {
     void *memory;

@@ -2,7 +2,7 @@
  */
 #include "kernels/gather_elements/gather_elements_node.h"
 
-#include "kernels/common/lines.h"
+#include "kernels/gather_scatter/lines.h"
 
 extern const ons_operator ons_op_gather_elements_gradient;
 

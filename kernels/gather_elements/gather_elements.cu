@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_scatter.cuh"
+#include "kernels/gather_scatter/cuda_scatter.cuh"
 extern "C" {
 #include "kernels/gather_elements/gather_elements.h"
 }

@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_GATHER_ELEMENTS_GATHER_ELEMENTS_H
 #define ONSTAGE_KERNELS_GATHER_ELEMENTS_GATHER_ELEMENTS_H
 
-#include "kernels/common/lines.h"
+#include "kernels/gather_scatter/lines.h"
 
 typedef struct ons_gather_elements {
     ons_line_map map;

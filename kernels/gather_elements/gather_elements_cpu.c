@@ -1,7 +1,7 @@
 /* GatherElements on the CPU. */
 #include "kernels/gather_elements/gather_elements_node.h"
 
-#include "kernels/common/lines.h"
+#include "kernels/gather_scatter/lines.h"
 
 ons_status *ons_gather_elements_prepare(ons_prepare *p) {
     void *memory;

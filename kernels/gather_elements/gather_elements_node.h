@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_GATHER_ELEMENTS_GATHER_ELEMENTS_NODE_H
 #define ONSTAGE_KERNELS_GATHER_ELEMENTS_GATHER_ELEMENTS_NODE_H
 
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 #include "kernels/gather_elements/gather_elements.h"
 
 enum { DATA, INDICES };

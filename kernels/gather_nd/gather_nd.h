@@ -2,10 +2,10 @@
 #ifndef ONSTAGE_KERNELS_GATHER_ND_GATHER_ND_H
 #define ONSTAGE_KERNELS_GATHER_ND_GATHER_ND_H
 
-#include "kernels/common/nd_lookup.h"
+#include "kernels/gather_scatter/nd_indexing.h"
 
 typedef struct ons_gather_nd {
-    ons_nd_lookup lookup;
+    ons_nd_indexing lookup;
     size_t size;
 } ons_gather_nd;
 

@@ -1,7 +1,7 @@
 /* GatherND on the CPU. */
 #include "kernels/gather_nd/gather_nd_node.h"
 
-#include "kernels/common/nd_lookup.h"
+#include "kernels/gather_scatter/nd_indexing.h"
 
 ons_status *ons_gather_nd_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
@@ -15,14 +15,14 @@ ons_status *ons_gather_nd_prepare(ons_prepare *p) {
 
 static void gather_nd_run(const ons_launch *launch) {
     const ons_gather_nd *s = launch->state;
-    const ons_nd_lookup *lookup = &s->lookup;
+    const ons_nd_indexing *lookup = &s->lookup;
     const char *data = launch->inputs[DATA];
     char *out = launch->outputs[0];
     int64_t tuples = lookup->batches * lookup->tuples;
     size_t bytes = (size_t)lookup->slice * s->size;
 #pragma omp parallel for schedule(static) if (tuples * lookup->slice > ONS_PARALLEL_GRAIN)
     for (int64_t i = 0; i < tuples; ++i) {
-        int64_t bad = 0, from = ons_nd_lookup_at(lookup, lookup->index_dtype, launch->inputs[INDICES], i, &bad);
+        int64_t bad = 0, from = ons_nd_indexing_at(lookup, lookup->index_dtype, launch->inputs[INDICES], i, &bad);
         if (from < 0) {
             ons_fault_index(launch, bad, ons_index_at(lookup->index_dtype, launch->inputs[INDICES], bad));
             memset(out + (size_t)i * bytes, 0, bytes);

@@ -2,15 +2,15 @@
 #ifndef ONSTAGE_KERNELS_GATHER_ND_GATHER_ND_NODE_H
 #define ONSTAGE_KERNELS_GATHER_ND_GATHER_ND_NODE_H
 
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 #include "kernels/gather_nd/gather_nd.h"
 
 enum { DATA, INDICES };
 
 enum { BATCH_DIMS };
 
-static inline ons_status *find_lookup(const ons_operands *o, ons_nd_lookup *lookup, uint32_t *tail) {
-    return ons_nd_lookup_of(o, &o->inputs[DATA].shape, ons_attribute_int(o, BATCH_DIMS), lookup, tail);
+static inline ons_status *find_lookup(const ons_operands *o, ons_nd_indexing *lookup, uint32_t *tail) {
+    return ons_nd_indexing_of(o, &o->inputs[DATA].shape, ons_attribute_int(o, BATCH_DIMS), lookup, tail);
 }
 
 ons_status *ons_gather_nd_prepare(ons_prepare *p);

@@ -1,7 +1,7 @@
 /* Gelu: x·Φ(x), Φ the normal distribution, exactly or by the usual formula with tanh. */
-#include "kernels/common/gelu.h"
 #include "graph/passes/fuse.h"
-#include "kernels/common/rules.h"
+#include "kernels/common/operator/rules.h"
+#include "kernels/gelu/gelu_formulas.h"
 
 extern const ons_operator ons_op_gelu;
 extern const ons_operator ons_op_gelu_gradient;

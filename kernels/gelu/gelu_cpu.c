@@ -1,5 +1,5 @@
 /* Gelu on the CPU. */
-#include "kernels/common/gelu.h"
+#include "kernels/gelu/gelu_formulas.h"
 
 static inline float by_normal(float x) {
     float density;

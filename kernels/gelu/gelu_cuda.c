@@ -1,6 +1,6 @@
 /* Gelu on CUDA: what the host works out. */
-#include "kernels/common/cuda_elementwise.h"
-#include "kernels/common/gelu.h"
+#include "kernels/common/elementwise/cuda_elementwise.h"
+#include "kernels/gelu/gelu_formulas.h"
 
 extern ons_run_function ons_cuda_run_gelu;
 

@@ -2,20 +2,20 @@
 #include "kernels/gemm/gemm.h"
 
 #include "graph/upgrade.h"
-#include "kernels/common/product.h"
+#include "kernels/common/gemm/gemm.h"
 
 extern const ons_operator ons_op_matmul_transposed;
 extern const ons_operator ons_op_mul;
 
 static ons_status *gemm_infer(ons_operands *o) {
-    ons_product_form form = form_of(o);
-    ons_product_sizes sizes;
+    ons_gemm_form form = form_of(o);
+    ons_gemm_sizes sizes;
     ons_shape result, joined;
     if (o->inputs[0].shape.rank != 2 || o->inputs[1].shape.rank != 2)
         return ons_node_error(o, "A and B must be matrices");
     if (o->inputs[0].dtype != o->inputs[1].dtype || (ons_has_input(o, 2) && o->inputs[2].dtype != o->inputs[0].dtype))
         return ons_node_error(o, "operands have different element types");
-    ONS_TRY(ons_product_resolve(o, &o->inputs[0].shape, &o->inputs[1].shape, &form, &sizes, &result));
+    ONS_TRY(ons_gemm_resolve(o, &o->inputs[0].shape, &o->inputs[1].shape, &form, &sizes, &result));
     if (ons_has_input(o, 2) &&
         (!ons_shape_broadcast(&o->inputs[2].shape, &result, &joined) || !ons_shape_equal(&joined, &result)))
         return ons_node_error(o, "C does not broadcast to the result of %lld by %lld", (long long)sizes.m,
@@ -33,14 +33,14 @@ static ons_cost gemm_cost(const ons_operands *o) {
 static void gemm_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                            void *const *outputs) {
     (void)step;
-    ons_product_form form = form_of(o);
+    ons_gemm_form form = form_of(o);
     const ons_shape *a = &o->inputs[0].shape, *b = &o->inputs[1].shape;
     int64_t rows = o->outputs[0].shape.dims[0], columns = o->outputs[0].shape.dims[1];
     bool real = ons_dtype_is_float(o->inputs[0].dtype);
     if (real)
-        ons_product_reference(o, a, b, &form, inputs[0], inputs[1], outputs[0]);
+        ons_gemm_reference(o, a, b, &form, inputs[0], inputs[1], outputs[0]);
     else
-        ons_product_reference_integer(o, a, b, &form, inputs[0], inputs[1], outputs[0]);
+        ons_gemm_reference_integer(o, a, b, &form, inputs[0], inputs[1], outputs[0]);
     if (!ons_has_input(o, 2)) return;
     steps c = steps_of(&o->inputs[2].shape);
     double beta = ons_attribute_float(o, BETA);
@@ -56,7 +56,7 @@ static void gemm_reference(const ons_operands *o, const ons_step *step, const vo
 
 /* dA = alpha dy op(B)ᵀ and dB = alpha op(A)ᵀ dy, each built transposed where the operand was; dC = beta dy. */
 static ons_status *gemm_gradient(ons_gradient *g) {
-    ons_product_form form = form_of(g->operands);
+    ons_gemm_form form = form_of(g->operands);
     ons_value_id a = ons_gradient_input(g, 0), b = ons_gradient_input(g, 1), dy = g->cotangents[0];
     bool ta = form.transpose_a, tb = form.transpose_b;
     ons_setting alpha = ONS_AT_FLOAT(3, form.alpha);

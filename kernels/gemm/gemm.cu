@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_product.cuh"
+#include "kernels/common/gemm/cuda_gemm.cuh"
 
 namespace {
 

@@ -2,14 +2,14 @@
 #ifndef ONSTAGE_KERNELS_GEMM_GEMM_H
 #define ONSTAGE_KERNELS_GEMM_GEMM_H
 
-#include "kernels/common/product.h"
+#include "kernels/common/gemm/gemm.h"
 
 enum { ALPHA, BETA, TRANSPOSE_A, TRANSPOSE_B };
 
-static inline ons_product_form form_of(const ons_operands *o) {
-    return (ons_product_form){.transpose_a = ons_attribute_int(o, TRANSPOSE_A) != 0,
-                              .transpose_b = ons_attribute_int(o, TRANSPOSE_B) != 0,
-                              .alpha = ons_attribute_float(o, ALPHA)};
+static inline ons_gemm_form form_of(const ons_operands *o) {
+    return (ons_gemm_form){.transpose_a = ons_attribute_int(o, TRANSPOSE_A) != 0,
+                           .transpose_b = ons_attribute_int(o, TRANSPOSE_B) != 0,
+                           .alpha = ons_attribute_float(o, ALPHA)};
 }
 
 /* Distance in C of neighbours along rows and along columns of the result; 0 where C repeats. */

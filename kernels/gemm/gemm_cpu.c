@@ -1,12 +1,12 @@
 /* Gemm on the CPU. */
 #include "kernels/gemm/gemm.h"
 
-#include "kernels/common/product.h"
+#include "kernels/common/gemm/gemm.h"
 
 typedef struct gemm_state {
-    ons_product product; /* first: it is what destroy gets */
-    bool added;          /* C goes into the result first, and the product is added to it */
-    bool bias;           /* C is a row vector and part of the product */
+    ons_gemm product; /* first: it is what destroy gets */
+    bool added;       /* C goes into the result first, and the product is added to it */
+    bool bias;        /* C is a row vector and part of the product */
     steps steps;
     float beta;
 } gemm_state;
@@ -19,7 +19,7 @@ static ons_status *gemm_prepare(ons_prepare *p) {
     void *memory;
     ONS_TRY(ons_prepare_state(p, sizeof(gemm_state), &memory));
     gemm_state *state = memory;
-    ons_product_form form = form_of(o);
+    ons_gemm_form form = form_of(o);
     state->beta = (float)ons_attribute_float(o, BETA);
     if (ons_has_input(o, 2) && state->beta != 0) {
         const ons_shape *c = &o->inputs[2].shape;
@@ -28,8 +28,8 @@ static ons_status *gemm_prepare(ons_prepare *p) {
                       state->beta == 1 && form.alpha == 1;
         state->added = !state->bias;
     }
-    return ons_product_prepare(p, &o->inputs[0].shape, &o->inputs[1].shape, &form, state->bias, state->added,
-                               &state->product);
+    return ons_gemm_prepare(p, &o->inputs[0].shape, &o->inputs[1].shape, &form, state->bias, state->added,
+                            &state->product);
 }
 
 static void spread(const gemm_state *state, const float *c, float *y) {
@@ -50,8 +50,8 @@ static void spread(const gemm_state *state, const float *c, float *y) {
 static void gemm_run(const ons_launch *launch) {
     const gemm_state *state = launch->state;
     if (state->added) spread(state, launch->inputs[2], launch->outputs[0]);
-    ons_product_run(&state->product, launch->inputs[0], launch->inputs[1], state->bias ? launch->inputs[2] : NULL,
-                    state->added ? 1 : 0, launch->outputs[0], launch);
+    ons_gemm_run(&state->product, launch->inputs[0], launch->inputs[1], state->bias ? launch->inputs[2] : NULL,
+                 state->added ? 1 : 0, launch->outputs[0], launch);
 }
 
 ONS_KERNELS(cpu, gemm, ONS_KERNEL(gemm_prepare, gemm_run))

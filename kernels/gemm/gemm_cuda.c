@@ -1,8 +1,8 @@
 /* Gemm on CUDA: what the host works out. */
 #include "kernels/gemm/gemm.h"
 
-#include "kernels/common/cuda_product.h"
-#include "kernels/common/product.h"
+#include "kernels/common/gemm/cuda_gemm.h"
+#include "kernels/common/gemm/gemm.h"
 
 extern ons_run_function ons_cuda_run_gemm;
 
@@ -12,7 +12,7 @@ static ons_status *gemm_cuda_prepare(ons_prepare *p) {
     ons_cuda_gemm_node *state;
     ONS_NEW(state, p->arena, 1);
     p->state = state;
-    ons_product_form form = form_of(o);
+    ons_gemm_form form = form_of(o);
     bool bias = false;
     state->beta = (float)ons_attribute_float(o, BETA);
     if (ons_has_input(o, 2) && state->beta != 0) {
@@ -26,7 +26,7 @@ static ons_status *gemm_cuda_prepare(ons_prepare *p) {
     }
     state->rows = o->outputs[0].shape.dims[0];
     state->columns = o->outputs[0].shape.dims[1];
-    return ons_cuda_product_plan(p, &form, bias ? ONS_CUDA_BIAS : ONS_CUDA_PLAIN, state->added, &state->product);
+    return ons_cuda_gemm_plan(p, &form, bias ? ONS_CUDA_BIAS : ONS_CUDA_PLAIN, state->added, &state->product);
 }
 
 ONS_KERNELS(cuda, gemm, ONS_KERNEL(gemm_cuda_prepare, ons_cuda_run_gemm))

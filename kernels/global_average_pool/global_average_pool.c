@@ -1,5 +1,5 @@
 /* GlobalAveragePool: the mean over all positions of a channel. */
-#include "kernels/common/channels.h"
+#include "kernels/common/layout/channels.h"
 
 extern const ons_operator ons_op_global_average_pool_gradient;
 

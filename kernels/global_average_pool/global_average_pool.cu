@@ -1,6 +1,6 @@
-#include "kernels/common/cuda_rows.cuh"
+#include "kernels/common/rows/cuda_rows.cuh"
 extern "C" {
-#include "kernels/common/channels.h"
+#include "kernels/common/layout/channels.h"
 }
 
 namespace {

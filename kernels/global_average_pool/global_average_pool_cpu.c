@@ -1,7 +1,7 @@
 /* GlobalAveragePool on the CPU. */
 #include "kernels/global_average_pool/global_average_pool.h"
 
-#include "kernels/common/channels.h"
+#include "kernels/common/layout/channels.h"
 
 enum { BLOCK = 16, RUN = 64 };
 

@@ -1,7 +1,7 @@
 /* GlobalAveragePool on CUDA: what the host works out. */
 #include "kernels/global_average_pool/global_average_pool.h"
 
-#include "kernels/common/cuda_elementwise.h"
+#include "kernels/common/elementwise/cuda_elementwise.h"
 
 extern ons_run_function ons_cuda_run_global_average_pool;
 

@@ -1,8 +1,8 @@
 /* GlobalLpPool: the p-norm of all positions of a channel. */
 #include "kernels/global_lp_pool/global_lp_pool_node.h"
 
-#include "kernels/common/channels.h"
-#include "kernels/common/lp.h"
+#include "kernels/common/layout/channels.h"
+#include "kernels/pooling/lp.h"
 
 extern const ons_operator ons_op_global_lp_pool_gradient;
 

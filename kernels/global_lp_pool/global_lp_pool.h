@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_GLOBAL_LP_POOL_GLOBAL_LP_POOL_H
 #define ONSTAGE_KERNELS_GLOBAL_LP_POOL_GLOBAL_LP_POOL_H
 
-#include "kernels/common/channels.h"
+#include "kernels/common/layout/channels.h"
 
 typedef struct ons_global_lp_pool {
     ons_channels size;

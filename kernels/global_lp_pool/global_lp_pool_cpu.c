@@ -1,8 +1,8 @@
 /* GlobalLpPool on the CPU. */
 #include "kernels/global_lp_pool/global_lp_pool_node.h"
 
-#include "kernels/common/channels.h"
-#include "kernels/common/lp.h"
+#include "kernels/common/layout/channels.h"
+#include "kernels/pooling/lp.h"
 
 ons_status *ons_global_lp_pool_prepare(ons_prepare *p) {
     ONS_TRY(ons_require_float32(p->operands));

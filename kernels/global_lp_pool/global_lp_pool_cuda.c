@@ -1,7 +1,7 @@
 /* GlobalLpPool on CUDA: what the host works out. */
 #include "kernels/global_lp_pool/global_lp_pool_node.h"
 
-#include "kernels/common/cuda_elementwise.h"
+#include "kernels/common/elementwise/cuda_elementwise.h"
 
 extern ons_run_function ons_cuda_run_global_lp_pool;
 

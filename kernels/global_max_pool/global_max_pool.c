@@ -1,7 +1,7 @@
 /* GlobalMaxPool: the maximum over all positions of a channel. */
 #include <math.h>
 
-#include "kernels/common/channels.h"
+#include "kernels/common/layout/channels.h"
 
 extern const ons_operator ons_op_global_max_pool_gradient;
 

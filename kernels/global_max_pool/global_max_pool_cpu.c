@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "kernels/common/channels.h"
+#include "kernels/common/layout/channels.h"
 
 ons_status *ons_global_max_pool_prepare(ons_prepare *p) {
     const ons_type *x = &p->operands->inputs[0];

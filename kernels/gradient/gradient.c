@@ -1,7 +1,7 @@
 /* Gradient (ai.onnx.preview.training): the derivatives of one value of the graph by others, which the attributes name.
  * Binding puts the nodes that compute them in its place (graph/passes/bind_gradient.h). */
-#include "kernels/common/kernel.h"
-#include "kernels/common/training_update.h"
+#include "kernels/common/operator/kernel.h"
+#include "kernels/optimizers/training_update.h"
 
 enum { BY, OTHERS, OF };
 

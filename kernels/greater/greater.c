@@ -1,5 +1,5 @@
 /* Greater: a > b. */
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 ONS_COMPARISON_REFERENCE(greater, a > b)
 

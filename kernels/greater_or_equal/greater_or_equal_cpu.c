@@ -1,5 +1,5 @@
 /* GreaterOrEqual on the CPU. */
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 ONS_COMPARISON_KERNEL(greater_or_equal, a >= b)
 

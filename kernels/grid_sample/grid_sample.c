@@ -1,8 +1,8 @@
 /* GridSample: the tensor (N, C, spatial…) at the places of a grid (N, positions…, coordinates). */
 #include "kernels/grid_sample/grid_sample.h"
 
-#include "kernels/common/grid.h"
-#include "kernels/common/index.h"
+#include "kernels/common/layout/index.h"
+#include "kernels/grid_sample/grid.h"
 
 extern const ons_operator ons_op_grid_sample_gradient;
 

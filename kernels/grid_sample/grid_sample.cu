@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_grid.cuh"
+#include "kernels/grid_sample/cuda_grid.cuh"
 
 namespace {
 

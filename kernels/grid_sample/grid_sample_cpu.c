@@ -3,7 +3,7 @@
 
 #include <omp.h>
 
-#include "kernels/common/grid.h"
+#include "kernels/grid_sample/grid.h"
 
 static ons_status *grid_sample_prepare(ons_prepare *p) {
     ons_grid grid;

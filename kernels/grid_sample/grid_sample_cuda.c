@@ -1,8 +1,8 @@
 /* GridSample on CUDA: what the host works out. */
 #include "kernels/grid_sample/grid_sample.h"
 
-#include "kernels/common/checks.h"
-#include "kernels/common/grid.h"
+#include "kernels/common/operator/checks.h"
+#include "kernels/grid_sample/grid.h"
 
 extern ons_run_function ons_cuda_run_grid_sample;
 

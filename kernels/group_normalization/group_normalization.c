@@ -3,8 +3,8 @@
 #include "kernels/group_normalization/group_normalization.h"
 
 #include "graph/upgrade.h"
-#include "kernels/common/group_norm.h"
 #include "kernels/group_normalization/patterns.h"
+#include "kernels/normalization/group_norm.h"
 
 static ons_status *group_normalization_infer(ons_operands *o) {
     ons_group_norm norm;

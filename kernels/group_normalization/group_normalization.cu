@@ -1,3 +1,3 @@
-#include "kernels/common/cuda_group_norm.cuh"
+#include "kernels/normalization/cuda_group_norm.cuh"
 
 extern "C" void ons_cuda_run_group_normalization(const ons_launch *launch) { ons::group_norm(launch); }

@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_GROUP_NORMALIZATION_GROUP_NORMALIZATION_H
 #define ONSTAGE_KERNELS_GROUP_NORMALIZATION_GROUP_NORMALIZATION_H
 
-#include "kernels/common/group_norm.h"
+#include "kernels/normalization/group_norm.h"
 
 enum { GROUPS, EPSILON, STASH_TYPE, SCALE_PER_GROUP };
 

@@ -1,7 +1,7 @@
 /* GroupNormalization on the CPU. */
 #include "kernels/group_normalization/group_normalization.h"
 
-#include "kernels/common/group_norm.h"
+#include "kernels/normalization/group_norm.h"
 
 static ons_status *group_normalization_prepare(ons_prepare *p) {
     ons_group_norm norm;

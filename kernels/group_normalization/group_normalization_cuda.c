@@ -1,8 +1,8 @@
 /* GroupNormalization on CUDA: what the host works out. */
 #include "kernels/group_normalization/group_normalization.h"
 
-#include "kernels/common/cuda_batch.h"
-#include "kernels/common/group_norm.h"
+#include "kernels/normalization/cuda_batch.h"
+#include "kernels/normalization/group_norm.h"
 
 extern ons_run_function ons_cuda_run_group_normalization;
 

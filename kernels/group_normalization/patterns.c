@@ -6,7 +6,7 @@
 
 #include "graph/evaluate.h"
 #include "graph/passes/fuse.h"
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 extern const ons_operator ons_op_group_normalization;
 

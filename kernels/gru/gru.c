@@ -1,7 +1,7 @@
 /* GRU. With z = f(W_z x + R_z h + b), r likewise, and
  *   n = g(W_h x + Wb_h + R_h (r h) + Rb_h), or with linear_before_reset g(W_h x + Wb_h + r (R_h h + Rb_h)):
  *   H = (1 - z) n + z h */
-#include "kernels/common/recurrent.h"
+#include "kernels/recurrent/recurrent.h"
 
 static ons_status *gru_infer(ons_operands *o) { return ons_recurrent_infer(o, ONS_CELL_GRU); }
 

@@ -1,6 +1,6 @@
 /* GRU: cases for tests and benchmarks. */
 #include "kernels/case.h"
-#include "kernels/common/recurrent_cases.h"
+#include "kernels/recurrent/recurrent_cases.h"
 
 #define OPERANDS(T, N, I, H, D) ONS_RECURRENT_OPERANDS(T, N, I, H, D, 3), ONS_F32(D, 6 * (H))
 

@@ -1,5 +1,5 @@
 /* GRU on the CPU. */
-#include "kernels/common/recurrent.h"
+#include "kernels/recurrent/recurrent.h"
 
 static ons_status *gru_prepare(ons_prepare *p) { return ons_recurrent_prepare(p, ONS_CELL_GRU); }
 

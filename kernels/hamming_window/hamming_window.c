@@ -1,5 +1,5 @@
 /* HammingWindow: a window of one cosine that does not reach 0. */
-#include "kernels/common/signal_window.h"
+#include "kernels/signal/signal_window.h"
 
 static void hamming_window_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                      void *const *outputs) {

@@ -1,4 +1,4 @@
 /* HammingWindow on the CPU. */
-#include "kernels/common/stand_in.h"
+#include "kernels/common/operator/stand_in.h"
 
 ONS_KERNELS(cpu, hamming_window, ONS_REFERENCE_KERNEL)

@@ -1,5 +1,5 @@
 /* HannWindow: a window of one cosine, from 0 to 1. */
-#include "kernels/common/signal_window.h"
+#include "kernels/signal/signal_window.h"
 
 static void hann_window_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                   void *const *outputs) {

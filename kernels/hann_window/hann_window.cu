@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_constant.cuh"
+#include "kernels/signal/cuda_constant.cuh"
 
 extern "C" void ons_cuda_run_hann_window(const ons_launch *launch) { ons::write_constant(launch); }
 

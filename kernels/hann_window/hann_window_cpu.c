@@ -1,4 +1,4 @@
 /* HannWindow on the CPU. */
-#include "kernels/common/stand_in.h"
+#include "kernels/common/operator/stand_in.h"
 
 ONS_KERNELS(cpu, hann_window, ONS_REFERENCE_KERNEL)

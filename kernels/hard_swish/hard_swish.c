@@ -2,8 +2,8 @@
 #include <math.h>
 
 #include "graph/passes/fuse.h"
-#include "kernels/common/rules.h"
-#include "kernels/common/unary.h"
+#include "kernels/common/elementwise/unary.h"
+#include "kernels/common/operator/rules.h"
 
 extern const ons_operator ons_op_hard_swish;
 extern const ons_operator ons_op_hard_swish_gradient;

@@ -1,5 +1,5 @@
 /* HardSwish on the CPU. */
-#include "kernels/common/unary.h"
+#include "kernels/common/elementwise/unary.h"
 
 static inline float clipped(float x) { return x < 0 ? 0 : x > 1 ? 1 : x; }
 

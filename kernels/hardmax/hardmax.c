@@ -1,7 +1,7 @@
 /* Hardmax: 1 at the first of the largest elements along an axis, 0 elsewhere. */
 #include "kernels/hardmax/hardmax.h"
 
-#include "kernels/common/softmax.h"
+#include "kernels/softmax/softmax_axis.h"
 
 static void hardmax_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                               void *const *outputs) {

@@ -1,10 +1,13 @@
-#include "kernels/common/cuda_extreme.cuh"
+#include "kernels/argminmax/cuda_argminmax.cuh"
+extern "C" {
+#include "kernels/softmax/cuda_softmax.h"
+}
 
 namespace {
 
 template <class Group, class T> __global__ void hardmax_rows(ons_axis_view view, const T *x, T *y) {
     for (int64_t row = Group::first(); row < view.outer * view.inner; row += Group::stride()) {
-        int64_t start = ons::row_start(view, row), index = ons::extreme_of_row<Group>(view, start, x, true, false);
+        int64_t start = ons::row_start(view, row), index = ons::argminmax_of_row<Group>(view, start, x, true, false);
         for (int64_t k = Group::lane(); k < view.length; k += Group::SIZE)
             y[start + k * view.inner] = ons::narrow<T>(k == index ? 1.0f : 0.0f);
     }

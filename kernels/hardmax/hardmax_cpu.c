@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "kernels/common/softmax.h"
+#include "kernels/softmax/softmax_axis.h"
 
 static void hardmax_row(const float *x, float *y, int64_t n) {
     int64_t best = 0;

@@ -1,5 +1,5 @@
 /* Huber loss: Σ (d²/2 where |d| ≤ delta, else delta (|d| - delta/2)) ÷ counted targets, d = x - t. */
-#include "kernels/common/pointwise_loss.h"
+#include "kernels/losses/pointwise_loss.h"
 
 static double huber_of(double d, double delta) { return fabs(d) <= delta ? d * d / 2 : delta * (fabs(d) - delta / 2); }
 

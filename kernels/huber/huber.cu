@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_pointwise_loss.cuh"
+#include "kernels/losses/cuda_pointwise_loss.cuh"
 
 ONS_CUDA_POINTWISE_LOSS(huber, fabsf(x - t) < parameter ? 0.5f * (x - t) * (x - t) : parameter * (fabsf(x - t) - 0.5f * parameter))
 

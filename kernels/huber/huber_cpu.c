@@ -1,5 +1,5 @@
 /* Huber on the CPU. */
-#include "kernels/common/pointwise_loss.h"
+#include "kernels/losses/pointwise_loss.h"
 
 static inline float huber_of_float(float d, float delta) {
     float magnitude = ons_absolute(d), square = 0.5f * d * d, line = delta * (magnitude - 0.5f * delta);

@@ -1,7 +1,7 @@
 /* Identity: the input itself. The importer takes it out; it stands here for graphs that are built otherwise. */
 #include <string.h>
 
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 static void identity_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                void *const *outputs) {

@@ -1,6 +1,6 @@
 /* If: one of two branches. The condition must be known when shapes are bound; then the branch takes the node's place.
  */
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 static ons_status *if_infer(ons_operands *o) {
     return ons_node_error(o,

@@ -2,7 +2,7 @@
  * and 2, mean and inverse deviation, are there for the gradient. */
 #include "kernels/instance_normalization/instance_normalization.h"
 
-#include "kernels/common/group_norm.h"
+#include "kernels/normalization/group_norm.h"
 
 static ons_status *instance_normalization_infer(ons_operands *o) {
     ons_group_norm norm;

@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_INSTANCE_NORMALIZATION_INSTANCE_NORMALIZATION_H
 #define ONSTAGE_KERNELS_INSTANCE_NORMALIZATION_INSTANCE_NORMALIZATION_H
 
-#include "kernels/common/group_norm.h"
+#include "kernels/normalization/group_norm.h"
 
 enum { EPSILON };
 

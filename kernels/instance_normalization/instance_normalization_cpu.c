@@ -1,7 +1,7 @@
 /* InstanceNormalization on the CPU. */
 #include "kernels/instance_normalization/instance_normalization.h"
 
-#include "kernels/common/group_norm.h"
+#include "kernels/normalization/group_norm.h"
 
 static ons_status *instance_normalization_prepare(ons_prepare *p) {
     ons_group_norm norm;

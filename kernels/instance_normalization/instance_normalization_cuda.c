@@ -1,8 +1,8 @@
 /* InstanceNormalization on CUDA: what the host works out. */
 #include "kernels/instance_normalization/instance_normalization.h"
 
-#include "kernels/common/cuda_batch.h"
-#include "kernels/common/group_norm.h"
+#include "kernels/normalization/cuda_batch.h"
+#include "kernels/normalization/group_norm.h"
 
 extern ons_run_function ons_cuda_run_instance_normalization;
 

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "kernels/common/unary.h"
+#include "kernels/common/elementwise/unary.h"
 
 ONS_UNARY_REFERENCE(is_inf, double, int64_t,
                     (x == -INFINITY && ons_attribute_int(o, DETECT_NEGATIVE) != 0) ||

@@ -1,3 +1,3 @@
-#include "kernels/common/cuda_elementwise.cuh"
+#include "kernels/common/elementwise/cuda_elementwise.cuh"
 
 ONS_CUDA_TEST(is_inf, x == parameters[0] || x == parameters[1])

@@ -1,5 +1,5 @@
 /* IsInf: cases for tests and benchmarks. */
-#include "kernels/common/cases.h"
+#include "kernels/common/elementwise/cases.h"
 
 #define FOUR_VALUES                                                                                                    \
     {                                                                                                                  \

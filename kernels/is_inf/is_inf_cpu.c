@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "kernels/common/unary.h"
+#include "kernels/common/elementwise/unary.h"
 
 ONS_UNARY_SPAN(is_inf_float32, float, float, uint8_t, (x == parameters[0]) | (x == parameters[1]))
 

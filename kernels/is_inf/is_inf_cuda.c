@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "kernels/common/cuda_elementwise.h"
+#include "kernels/common/elementwise/cuda_elementwise.h"
 
 extern ons_run_function ons_cuda_run_is_inf;
 

@@ -1,5 +1,5 @@
 /* IsNaN: whether an element is not a number. */
-#include "kernels/common/unary.h"
+#include "kernels/common/elementwise/unary.h"
 
 ONS_UNARY_REFERENCE(is_nan, double, int64_t, x != x)
 

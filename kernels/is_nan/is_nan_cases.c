@@ -1,5 +1,5 @@
 /* IsNaN: cases for tests and benchmarks. */
-#include "kernels/common/cases.h"
+#include "kernels/common/elementwise/cases.h"
 
 const ons_case ons_cases_is_nan[] = {
     ONS_UNARY_CASES(-1, 1, 0),

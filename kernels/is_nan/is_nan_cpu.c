@@ -1,5 +1,5 @@
 /* IsNaN on the CPU. */
-#include "kernels/common/unary.h"
+#include "kernels/common/elementwise/unary.h"
 
 ONS_UNARY_SPAN(is_nan_float32, float, float, uint8_t, x != x)
 

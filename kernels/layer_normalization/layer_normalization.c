@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "kernels/common/rules.h"
+#include "kernels/common/operator/rules.h"
 #include "kernels/layer_normalization/patterns.h"
 
 extern const ons_operator ons_op_add;

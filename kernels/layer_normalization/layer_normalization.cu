@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_norm.cuh"
+#include "kernels/normalization/cuda_norm.cuh"
 
 namespace {
 

@@ -2,8 +2,8 @@
 #ifndef ONSTAGE_KERNELS_LAYER_NORMALIZATION_LAYER_NORMALIZATION_H
 #define ONSTAGE_KERNELS_LAYER_NORMALIZATION_LAYER_NORMALIZATION_H
 
-#include "kernels/common/kernel.h"
-#include "kernels/common/layer_norm.h"
+#include "kernels/common/operator/kernel.h"
+#include "kernels/normalization/layer_norm.h"
 
 enum { AXIS, EPSILON };
 

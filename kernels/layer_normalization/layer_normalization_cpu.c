@@ -1,7 +1,7 @@
 /* LayerNormalization on the CPU. */
 #include "kernels/layer_normalization/layer_normalization.h"
 
-#include "kernels/common/norm_rows.h"
+#include "kernels/normalization/norm_rows.h"
 
 typedef struct layer_normalization_state {
     ons_layer_norm norm;

@@ -1,7 +1,7 @@
 /* LayerNormalization on CUDA: what the host works out. */
 #include "kernels/layer_normalization/layer_normalization.h"
 
-#include "kernels/common/cuda_rows.h"
+#include "kernels/normalization/cuda_norm.h"
 
 extern ons_run_function ons_cuda_run_layer_normalization;
 

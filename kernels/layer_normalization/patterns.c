@@ -3,7 +3,7 @@
 #include "kernels/layer_normalization/patterns.h"
 
 #include "graph/passes/fuse.h"
-#include "kernels/common/layer_norm.h"
+#include "kernels/normalization/layer_norm.h"
 
 extern const ons_operator ons_op_layer_normalization;
 

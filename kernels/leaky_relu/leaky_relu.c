@@ -1,6 +1,6 @@
 /* LeakyRelu: x, or alpha·x where x is negative. */
-#include "kernels/common/rules.h"
-#include "kernels/common/unary.h"
+#include "kernels/common/elementwise/unary.h"
+#include "kernels/common/operator/rules.h"
 
 extern const ons_operator ons_op_leaky_relu_gradient;
 

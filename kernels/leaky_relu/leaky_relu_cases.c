@@ -1,5 +1,5 @@
 /* LeakyRelu: cases for tests and benchmarks. */
-#include "kernels/common/cases.h"
+#include "kernels/common/elementwise/cases.h"
 
 const ons_case ons_cases_leaky_relu[] = {
     ONS_UNARY_CASES(-1, 1, 1e-6),

@@ -1,5 +1,5 @@
 /* LeakyRelu on the CPU. */
-#include "kernels/common/unary.h"
+#include "kernels/common/elementwise/unary.h"
 
 static ons_status *leaky_relu_prepare(ons_prepare *p) {
     ONS_TRY(ons_unary_prepare(p));

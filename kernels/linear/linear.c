@@ -1,7 +1,7 @@
 /* A product with a weight matrix and a bias in one go: MatMul(x, w) + b, as exporters leave a fully connected layer of
  * inputs with more than two dims. `transpose`: the weight lies as (outputs, inputs). */
-#include "kernels/common/linear.h"
 #include "graph/passes/fuse.h"
+#include "kernels/linear/fully_connected.h"
 
 extern const ons_operator ons_op_linear;
 

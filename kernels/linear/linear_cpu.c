@@ -1,20 +1,19 @@
 /* Linear on the CPU. */
-#include "kernels/common/linear.h"
+#include "kernels/linear/fully_connected.h"
 
 static ons_status *linear_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     if (o->outputs[0].dtype != ONS_FLOAT32)
         return ons_node_error(o, "no CPU kernel for %s; convert the model to float32",
                               ons_dtype_name(o->outputs[0].dtype));
-    ons_product_form form = ons_linear_form(o);
+    ons_gemm_form form = ons_linear_form(o);
     void *state;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_product), &state));
-    return ons_product_prepare(p, &o->inputs[0].shape, &o->inputs[1].shape, &form, true, false, state);
+    ONS_TRY(ons_prepare_state(p, sizeof(ons_gemm), &state));
+    return ons_gemm_prepare(p, &o->inputs[0].shape, &o->inputs[1].shape, &form, true, false, state);
 }
 
 static void linear_run(const ons_launch *launch) {
-    ons_product_run(launch->state, launch->inputs[0], launch->inputs[1], launch->inputs[2], 0, launch->outputs[0],
-                    launch);
+    ons_gemm_run(launch->state, launch->inputs[0], launch->inputs[1], launch->inputs[2], 0, launch->outputs[0], launch);
 }
 
 ONS_KERNELS(cpu, linear, ONS_KERNEL(linear_prepare, linear_run))

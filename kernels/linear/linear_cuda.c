@@ -1,12 +1,12 @@
 /* Linear on CUDA: what the host works out. */
-#include "kernels/common/cuda_product.h"
-#include "kernels/common/linear.h"
+#include "kernels/common/gemm/cuda_gemm.h"
+#include "kernels/linear/fully_connected.h"
 
 extern ons_run_function ons_cuda_run_linear;
 
 static ons_status *linear_cuda_prepare(ons_prepare *p) {
-    ons_product_form form = ons_linear_form(p->operands);
-    return ons_cuda_product_prepare(p, &form, true);
+    ons_gemm_form form = ons_linear_form(p->operands);
+    return ons_cuda_gemm_prepare(p, &form, true);
 }
 
 ONS_KERNELS(cuda, linear, ONS_KERNEL(linear_cuda_prepare, ons_cuda_run_linear))

@@ -3,8 +3,8 @@
  *
  * `keeps`: output 1 is part of the computation also where it is left out, as it is where the node runs again for its
  * result alone: the same way, so the same bits. */
-#include "kernels/common/gelu.h"
-#include "kernels/common/linear.h"
+#include "kernels/gelu/gelu_formulas.h"
+#include "kernels/linear/fully_connected.h"
 
 extern const ons_operator ons_op_add;
 extern const ons_operator ons_op_gelu_gradient;

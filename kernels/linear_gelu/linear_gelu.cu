@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_epilogue.cuh"
+#include "kernels/linear/cuda_epilogue.cuh"
 
 namespace {
 

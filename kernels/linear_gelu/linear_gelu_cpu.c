@@ -1,27 +1,27 @@
 /* LinearGelu on the CPU. */
-#include "kernels/common/gelu.h"
-#include "kernels/common/linear.h"
+#include "kernels/gelu/gelu_formulas.h"
+#include "kernels/linear/fully_connected.h"
 
 typedef struct linear_gelu_state {
-    ons_product product; /* first: it is what destroy gets */
+    ons_gemm product; /* first: it is what destroy gets */
     int64_t elements;
 } linear_gelu_state;
 
 static ons_status *linear_gelu_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     ONS_TRY(ons_require_float32(o));
-    ons_product_form form = ons_linear_form(o);
+    ons_gemm_form form = ons_linear_form(o);
     void *memory;
     ONS_TRY(ons_prepare_state(p, sizeof(linear_gelu_state), &memory));
     linear_gelu_state *state = memory;
     state->elements = ons_elements(&o->outputs[0]);
-    return ons_product_prepare(p, &o->inputs[0].shape, &o->inputs[1].shape, &form, true, false, &state->product);
+    return ons_gemm_prepare(p, &o->inputs[0].shape, &o->inputs[1].shape, &form, true, false, &state->product);
 }
 
 static void linear_gelu_run(const ons_launch *launch) {
     const linear_gelu_state *state = launch->state;
     float *y = launch->outputs[0], *before = launch->outputs[1] != NULL ? launch->outputs[1] : y;
-    ons_product_run(&state->product, launch->inputs[0], launch->inputs[1], launch->inputs[2], 0, before, launch);
+    ons_gemm_run(&state->product, launch->inputs[0], launch->inputs[1], launch->inputs[2], 0, before, launch);
     int64_t n = state->elements;
 #pragma omp parallel for simd schedule(static) if (n > ONS_PARALLEL_GRAIN)
     for (int64_t i = 0; i < n; ++i) y[i] = ons_gelu_by_sigmoid(before[i]);

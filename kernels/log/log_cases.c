@@ -1,5 +1,5 @@
 /* Log: cases for tests and benchmarks. */
-#include "kernels/common/cases.h"
+#include "kernels/common/elementwise/cases.h"
 
 const ons_case ons_cases_log[] = {
     ONS_UNARY_CASES(0.1, 4, 2e-6),

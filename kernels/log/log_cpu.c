@@ -1,6 +1,6 @@
 /* Log on the CPU. */
-#include "kernels/common/unary.h"
-#include "kernels/common/vector_math.h"
+#include "kernels/common/elementwise/unary.h"
+#include "kernels/common/math/vector_math.h"
 
 ONS_UNARY_FLOAT_KERNEL(log, ons_log(x))
 

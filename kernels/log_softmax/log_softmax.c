@@ -1,7 +1,7 @@
 /* LogSoftmax: x - max - log Σ e^(x - max) along an axis. */
 #include <math.h>
 
-#include "kernels/common/softmax.h"
+#include "kernels/softmax/softmax_axis.h"
 
 extern const ons_operator ons_op_log_softmax_gradient;
 

@@ -1,4 +1,7 @@
-#include "kernels/common/cuda_rows.cuh"
+#include "kernels/common/rows/cuda_rows.cuh"
+extern "C" {
+#include "kernels/softmax/cuda_softmax.h"
+}
 
 namespace {
 

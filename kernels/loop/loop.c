@@ -1,5 +1,5 @@
 /* Loop: a body that runs again and again. It is unrolled when shapes are bound: the steps take its place. */
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 static ons_status *loop_infer(ons_operands *o) {
     return ons_node_error(o, "how often the loop runs depends on data; export the model with a fixed number of steps");

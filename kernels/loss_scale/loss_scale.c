@@ -1,7 +1,7 @@
 /* Dynamic scaling of the loss, for gradients in float16: graph/passes/update.h says what goes in and comes out. */
 #include "kernels/loss_scale/loss_scale_node.h"
 
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 static ons_status *loss_scale_infer(ons_operands *o) {
     char text[ONS_TYPE_TEXT];

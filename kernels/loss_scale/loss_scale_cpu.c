@@ -1,7 +1,7 @@
 /* LossScale on the CPU. */
 #include "kernels/loss_scale/loss_scale_node.h"
 
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 typedef struct loss_scale_state {
     uint32_t inputs;

@@ -1,8 +1,8 @@
 /* LossScale on CUDA: what the host works out. */
 #include "kernels/loss_scale/loss_scale_node.h"
 
-#include "kernels/common/cuda_elementwise.h"
-#include "kernels/common/kernel.h"
+#include "kernels/common/elementwise/cuda_elementwise.h"
+#include "kernels/common/operator/kernel.h"
 
 extern ons_run_function ons_cuda_run_loss_scale;
 

@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-#include "kernels/common/lp.h"
-#include "kernels/common/rows.h"
+#include "kernels/common/rows/rows.h"
+#include "kernels/pooling/lp.h"
 
 extern const ons_operator ons_op_lp_normalization_gradient;
 

@@ -1,7 +1,7 @@
-#include "kernels/common/cuda_rows.cuh"
+#include "kernels/common/rows/cuda_rows.cuh"
 extern "C" {
-#include "kernels/common/lp_terms.h"
 #include "kernels/lp_normalization/lp_normalization.h"
+#include "kernels/pooling/lp_terms.h"
 }
 
 namespace {

@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_LP_NORMALIZATION_LP_NORMALIZATION_H
 #define ONSTAGE_KERNELS_LP_NORMALIZATION_LP_NORMALIZATION_H
 
-#include "kernels/common/rows.h"
+#include "kernels/common/rows/rows.h"
 
 typedef struct ons_lp_normalization {
     ons_axis_view view;

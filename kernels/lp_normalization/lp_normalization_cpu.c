@@ -1,8 +1,8 @@
 /* LpNormalization on the CPU. */
 #include "kernels/lp_normalization/lp_normalization_node.h"
 
-#include "kernels/common/lp.h"
-#include "kernels/common/rows.h"
+#include "kernels/common/rows/rows.h"
+#include "kernels/pooling/lp.h"
 
 ons_status *ons_lp_normalization_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;

@@ -1,8 +1,8 @@
 /* LpPool: the p-norm of a window, (Σ |x|^p)^(1/p); padding adds nothing. */
 #include "kernels/lp_pool/lp_pool.h"
 
-#include "kernels/common/lp.h"
-#include "kernels/common/pooling.h"
+#include "kernels/pooling/lp.h"
+#include "kernels/pooling/pooling.h"
 
 extern const ons_operator ons_op_lp_pool_gradient;
 

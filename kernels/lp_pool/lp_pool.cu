@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_pooling.cuh"
+#include "kernels/pooling/cuda_pooling.cuh"
 
 namespace {
 

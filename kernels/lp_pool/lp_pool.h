@@ -2,8 +2,8 @@
 #ifndef ONSTAGE_KERNELS_LP_POOL_LP_POOL_H
 #define ONSTAGE_KERNELS_LP_POOL_LP_POOL_H
 
-#include "kernels/common/lp.h"
-#include "kernels/common/pooling.h"
+#include "kernels/pooling/lp.h"
+#include "kernels/pooling/pooling.h"
 
 enum { P = ONS_POOLING_STORAGE_ORDER + 1 };
 

@@ -1,8 +1,8 @@
 /* LpPool on the CPU. */
 #include "kernels/lp_pool/lp_pool.h"
 
-#include "kernels/common/pooling.h"
-#include "kernels/common/pooling_lanes.h"
+#include "kernels/pooling/pooling.h"
+#include "kernels/pooling/pooling_simd.h"
 
 typedef struct lp_pool_state {
     ons_pooling_plan plan;

@@ -1,8 +1,8 @@
 /* LpPool on CUDA: what the host works out. */
 #include "kernels/lp_pool/lp_pool.h"
 
-#include "kernels/common/cuda_pooling.h"
-#include "kernels/common/pooling.h"
+#include "kernels/pooling/cuda_pooling.h"
+#include "kernels/pooling/pooling.h"
 
 extern ons_run_function ons_cuda_run_lp_pool;
 

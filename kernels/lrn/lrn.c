@@ -1,7 +1,7 @@
 /* LRN: x ÷ (bias + alpha ÷ size × Σ x²)^beta, the sum over neighbouring channels. */
 #include <math.h>
 
-#include "kernels/common/local_response.h"
+#include "kernels/lrn/local_response.h"
 
 extern const ons_operator ons_op_lrn_gradient;
 

@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_local_response.cuh"
+#include "kernels/lrn/cuda_local_response.cuh"
 
 namespace {
 

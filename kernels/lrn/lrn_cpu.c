@@ -1,7 +1,7 @@
 /* LRN on the CPU. */
 #include "kernels/lrn/lrn.h"
 
-#include "kernels/common/local_response.h"
+#include "kernels/lrn/local_response.h"
 
 ons_status *ons_lrn_prepare(ons_prepare *p) {
     ONS_TRY(ons_require_float32(p->operands));
@@ -16,9 +16,9 @@ static inline __attribute__((always_inline)) void normalize(const ons_local_resp
         const float *from = x + c * l->size.positions;
         ons_lanes power = ons_local_power(ons_local_sum(l, x, c, count), l->beta);
         if (count == ONS_LANES)
-            ons_lanes_store(y + c * l->size.positions, ons_lanes_load(from) * power);
+            ons_simd_store(y + c * l->size.positions, ons_simd_load(from) * power);
         else
-            ons_lanes_store_some(y + c * l->size.positions, ons_lanes_load_some(from, count, 0) * power, count);
+            ons_simd_store_some(y + c * l->size.positions, ons_simd_load_some(from, count, 0) * power, count);
     }
 }
 

@@ -1,6 +1,6 @@
 /* LSTM. With the gates i, o, f and c of W x + R h + Wb + Rb (and the peepholes P of the cell state):
  *   C = f(f) C' + f(i) g(c),   H = f(o) h(C) */
-#include "kernels/common/recurrent.h"
+#include "kernels/recurrent/recurrent.h"
 
 static ons_status *lstm_infer(ons_operands *o) { return ons_recurrent_infer(o, ONS_CELL_LSTM); }
 

@@ -1,3 +1,3 @@
-#include "kernels/common/cuda_recurrent.cuh"
+#include "kernels/recurrent/cuda_recurrent.cuh"
 
 extern "C" void ons_cuda_run_lstm(const ons_launch *launch) { ons::run_recurrent(launch); }

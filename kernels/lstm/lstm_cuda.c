@@ -1,6 +1,6 @@
 /* LSTM on CUDA: what the host works out. */
-#include "kernels/common/cuda_recurrent.h"
-#include "kernels/common/recurrent.h"
+#include "kernels/recurrent/cuda_recurrent.h"
+#include "kernels/recurrent/recurrent.h"
 
 extern ons_run_function ons_cuda_run_lstm;
 

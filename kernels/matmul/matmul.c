@@ -1,7 +1,7 @@
 /* MatMul: numpy's matrix product, batched and broadcast. */
 #include "kernels/matmul/matmul.h"
 
-#include "kernels/common/product.h"
+#include "kernels/common/gemm/gemm.h"
 
 extern const ons_operator ons_op_matmul_transposed;
 
@@ -10,18 +10,18 @@ static ons_status *matmul_infer(ons_operands *o) {
     if (o->inputs[0].dtype != o->inputs[1].dtype)
         return ons_node_error(o, "operands have different element types, %s and %s",
                               ons_type_print(&o->inputs[0], left), ons_type_print(&o->inputs[1], right));
-    ons_product_sizes sizes;
+    ons_gemm_sizes sizes;
     ons_shape result;
-    ONS_TRY(ons_product_resolve(o, &o->inputs[0].shape, &o->inputs[1].shape, &plain, &sizes, &result));
+    ONS_TRY(ons_gemm_resolve(o, &o->inputs[0].shape, &o->inputs[1].shape, &plain, &sizes, &result));
     o->outputs[0] = ons_type_make(o->inputs[0].dtype, result);
     return NULL;
 }
 
 static ons_cost matmul_cost(const ons_operands *o) {
-    ons_product_sizes sizes;
+    ons_gemm_sizes sizes;
     ons_shape result;
-    ons_resolved(ons_product_resolve(o, &o->inputs[0].shape, &o->inputs[1].shape, &plain, &sizes, &result));
-    return (ons_cost){ons_product_flops(&sizes), ons_operand_bytes(o)};
+    ons_resolved(ons_gemm_resolve(o, &o->inputs[0].shape, &o->inputs[1].shape, &plain, &sizes, &result));
+    return (ons_cost){ons_gemm_flops(&sizes), ons_operand_bytes(o)};
 }
 
 static void matmul_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
@@ -29,9 +29,9 @@ static void matmul_reference(const ons_operands *o, const ons_step *step, const 
     (void)step;
     const ons_shape *a = &o->inputs[0].shape, *b = &o->inputs[1].shape;
     if (ons_dtype_is_float(o->inputs[0].dtype))
-        ons_product_reference(o, a, b, &plain, inputs[0], inputs[1], outputs[0]);
+        ons_gemm_reference(o, a, b, &plain, inputs[0], inputs[1], outputs[0]);
     else
-        ons_product_reference_integer(o, a, b, &plain, inputs[0], inputs[1], outputs[0]);
+        ons_gemm_reference_integer(o, a, b, &plain, inputs[0], inputs[1], outputs[0]);
 }
 
 /* The value with another shape of the same size. */

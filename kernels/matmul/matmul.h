@@ -2,8 +2,8 @@
 #ifndef ONSTAGE_KERNELS_MATMUL_MATMUL_H
 #define ONSTAGE_KERNELS_MATMUL_MATMUL_H
 
-#include "kernels/common/product.h"
+#include "kernels/common/gemm/gemm.h"
 
-static const ons_product_form plain = {.alpha = 1};
+static const ons_gemm_form plain = {.alpha = 1};
 
 #endif

@@ -1,7 +1,7 @@
 /* MatMul on the CPU. */
 #include "kernels/matmul/matmul.h"
 
-#include "kernels/common/product.h"
+#include "kernels/common/gemm/gemm.h"
 
 static ons_status *matmul_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
@@ -9,12 +9,12 @@ static ons_status *matmul_prepare(ons_prepare *p) {
         return ons_node_error(o, "no CPU kernel for %s; convert the model to float32",
                               ons_dtype_name(o->outputs[0].dtype));
     void *state;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_product), &state));
-    return ons_product_prepare(p, &o->inputs[0].shape, &o->inputs[1].shape, &plain, false, false, state);
+    ONS_TRY(ons_prepare_state(p, sizeof(ons_gemm), &state));
+    return ons_gemm_prepare(p, &o->inputs[0].shape, &o->inputs[1].shape, &plain, false, false, state);
 }
 
 static void matmul_run(const ons_launch *launch) {
-    ons_product_run(launch->state, launch->inputs[0], launch->inputs[1], NULL, 0, launch->outputs[0], launch);
+    ons_gemm_run(launch->state, launch->inputs[0], launch->inputs[1], NULL, 0, launch->outputs[0], launch);
 }
 
 ONS_KERNELS(cpu, matmul, ONS_KERNEL(matmul_prepare, matmul_run))

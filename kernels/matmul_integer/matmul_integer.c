@@ -1,11 +1,11 @@
 /* MatMulInteger: the matrix product of 8-bit integers less their zero points, in 32 bits. */
 #include <stdlib.h>
 
-#include "kernels/common/product.h"
+#include "kernels/common/gemm/gemm.h"
 
 enum { A, B, A_ZERO, B_ZERO };
 
-static const ons_product_form plain = {.alpha = 1};
+static const ons_gemm_form plain = {.alpha = 1};
 
 /* A zero point of the whole operand, of each row of A (column of B), or of each in every matrix. */
 static ons_status *check_zero(const ons_operands *o, uint32_t zero, uint32_t operand) {
@@ -25,12 +25,12 @@ static ons_status *check_zero(const ons_operands *o, uint32_t zero, uint32_t ope
 }
 
 static ons_status *matmul_integer_infer(ons_operands *o) {
-    ons_product_sizes sizes;
+    ons_gemm_sizes sizes;
     ons_shape result;
     for (uint32_t i = A; i <= B; ++i)
         if (o->inputs[i].dtype != ONS_INT8 && o->inputs[i].dtype != ONS_UINT8)
             return ons_node_error(o, "needs int8 or uint8, not %s", ons_dtype_name(o->inputs[i].dtype));
-    ONS_TRY(ons_product_resolve(o, &o->inputs[A].shape, &o->inputs[B].shape, &plain, &sizes, &result));
+    ONS_TRY(ons_gemm_resolve(o, &o->inputs[A].shape, &o->inputs[B].shape, &plain, &sizes, &result));
     ONS_TRY(check_zero(o, A_ZERO, A));
     ONS_TRY(check_zero(o, B_ZERO, B));
     o->outputs[0] = ons_type_make(ONS_INT32, result);
@@ -38,10 +38,10 @@ static ons_status *matmul_integer_infer(ons_operands *o) {
 }
 
 static ons_cost matmul_integer_cost(const ons_operands *o) {
-    ons_product_sizes sizes;
+    ons_gemm_sizes sizes;
     ons_shape result;
-    ons_resolved(ons_product_resolve(o, &o->inputs[A].shape, &o->inputs[B].shape, &plain, &sizes, &result));
-    return (ons_cost){ons_product_flops(&sizes), ons_operand_bytes(o)};
+    ons_resolved(ons_gemm_resolve(o, &o->inputs[A].shape, &o->inputs[B].shape, &plain, &sizes, &result));
+    return (ons_cost){ons_gemm_flops(&sizes), ons_operand_bytes(o)};
 }
 
 /* The operand's words less its zero point; to be freed. */
@@ -63,7 +63,7 @@ static void matmul_integer_reference(const ons_operands *o, const ons_step *step
     int64_t *a = centred(o, A, inputs[A], ons_has_input(o, A_ZERO) ? inputs[A_ZERO] : NULL);
     int64_t *b = centred(o, B, inputs[B], ons_has_input(o, B_ZERO) ? inputs[B_ZERO] : NULL);
     if (a != NULL && b != NULL)
-        ons_product_reference_integer(o, &o->inputs[A].shape, &o->inputs[B].shape, &plain, a, b, outputs[0]);
+        ons_gemm_reference_integer(o, &o->inputs[A].shape, &o->inputs[B].shape, &plain, a, b, outputs[0]);
     free(a);
     free(b);
 }

@@ -7,39 +7,39 @@
 #include "kernels/matmul_transposed/matmul_transposed.h"
 
 #include "graph/passes/fuse.h"
-#include "kernels/common/product.h"
+#include "kernels/common/gemm/gemm.h"
 
 extern const ons_operator ons_op_matmul_transposed;
 
 static ons_status *matmul_transposed_infer(ons_operands *o) {
-    ons_product_form form = form_of(o);
-    ons_product_sizes sizes;
+    ons_gemm_form form = form_of(o);
+    ons_gemm_sizes sizes;
     ons_shape result;
     if (o->inputs[0].shape.rank < 2 || o->inputs[1].shape.rank < 2)
         return ons_node_error(o, "operands must be matrices");
-    ONS_TRY(ons_product_resolve(o, &o->inputs[0].shape, &o->inputs[1].shape, &form, &sizes, &result));
+    ONS_TRY(ons_gemm_resolve(o, &o->inputs[0].shape, &o->inputs[1].shape, &form, &sizes, &result));
     o->outputs[0] = ons_type_make(o->inputs[0].dtype, result);
     return NULL;
 }
 
 static ons_cost matmul_transposed_cost(const ons_operands *o) {
-    ons_product_form form = form_of(o);
-    ons_product_sizes sizes;
+    ons_gemm_form form = form_of(o);
+    ons_gemm_sizes sizes;
     ons_shape result;
-    ons_resolved(ons_product_resolve(o, &o->inputs[0].shape, &o->inputs[1].shape, &form, &sizes, &result));
-    return (ons_cost){ons_product_flops(&sizes), ons_operand_bytes(o)};
+    ons_resolved(ons_gemm_resolve(o, &o->inputs[0].shape, &o->inputs[1].shape, &form, &sizes, &result));
+    return (ons_cost){ons_gemm_flops(&sizes), ons_operand_bytes(o)};
 }
 
 static void matmul_transposed_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                         void *const *outputs) {
     (void)step;
-    ons_product_form form = form_of(o);
-    ons_product_reference(o, &o->inputs[0].shape, &o->inputs[1].shape, &form, inputs[0], inputs[1], outputs[0]);
+    ons_gemm_form form = form_of(o);
+    ons_gemm_reference(o, &o->inputs[0].shape, &o->inputs[1].shape, &form, inputs[0], inputs[1], outputs[0]);
 }
 
 /* With A = op(a), B = op(b): dA = alpha dy Bᵀ, dB = alpha Aᵀ dy, each built transposed where the operand was. */
 static ons_status *matmul_transposed_gradient(ons_gradient *g) {
-    ons_product_form form = form_of(g->operands);
+    ons_gemm_form form = form_of(g->operands);
     ons_value_id a = ons_gradient_input(g, 0), b = ons_gradient_input(g, 1), dy = g->cotangents[0];
     if (form.fold) return ons_node_error(g->operands, "the gradient of a folded product is not supported");
     if (g->wanted[0])

@@ -1,21 +1,21 @@
 /* MatMulTransposed on the CPU. */
 #include "kernels/matmul_transposed/matmul_transposed.h"
 
-#include "kernels/common/product.h"
+#include "kernels/common/gemm/gemm.h"
 
 static ons_status *matmul_transposed_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     if (o->outputs[0].dtype != ONS_FLOAT32)
         return ons_node_error(o, "no CPU kernel for %s; convert the model to float32",
                               ons_dtype_name(o->outputs[0].dtype));
-    ons_product_form form = form_of(o);
+    ons_gemm_form form = form_of(o);
     void *state;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_product), &state));
-    return ons_product_prepare(p, &o->inputs[0].shape, &o->inputs[1].shape, &form, false, false, state);
+    ONS_TRY(ons_prepare_state(p, sizeof(ons_gemm), &state));
+    return ons_gemm_prepare(p, &o->inputs[0].shape, &o->inputs[1].shape, &form, false, false, state);
 }
 
 static void matmul_transposed_run(const ons_launch *launch) {
-    ons_product_run(launch->state, launch->inputs[0], launch->inputs[1], NULL, 0, launch->outputs[0], launch);
+    ons_gemm_run(launch->state, launch->inputs[0], launch->inputs[1], NULL, 0, launch->outputs[0], launch);
 }
 
 ONS_KERNELS(cpu, matmul_transposed, ONS_KERNEL(matmul_transposed_prepare, matmul_transposed_run))

@@ -1,5 +1,5 @@
 /* Max on the CPU. */
-#include "kernels/common/variadic.h"
+#include "kernels/common/elementwise/variadic.h"
 
 ONS_CHOICE_KERNELS(max, a > b || a != a ? a : b, a > b ? a : b)
 

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/common/channels.h"
-#include "kernels/common/pooling.h"
+#include "kernels/common/layout/channels.h"
+#include "kernels/pooling/pooling.h"
 
 extern const ons_operator ons_op_max_pool_gradient;
 

@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_MAX_POOL_MAX_POOL_H
 #define ONSTAGE_KERNELS_MAX_POOL_MAX_POOL_H
 
-#include "kernels/common/window.h"
+#include "kernels/common/layout/window.h"
 
 enum { Y, INDICES, POSITIONS };
 

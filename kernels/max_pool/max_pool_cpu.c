@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-#include "kernels/common/pooling.h"
-#include "kernels/common/pooling_lanes.h"
+#include "kernels/pooling/pooling.h"
+#include "kernels/pooling/pooling_simd.h"
 
 typedef struct max_pool_state {
     ons_pooling_plan plan;
@@ -37,7 +37,7 @@ static inline __attribute__((always_inline)) void pool_window(const max_pool_sta
                                                               const results *r) {
     const ons_pooling_plan *plan = &state->plan;
     const ons_window *w = &plan->window;
-    ons_lanes best = ons_lanes_all(-INFINITY);
+    ons_lanes best = ons_simd_all(-INFINITY);
     ons_int_lanes position = {0};
     position -= 1; /* nothing found yet: the first value is taken, whatever it is */
     for (int32_t kz = z->first; kz < z->end; ++kz)

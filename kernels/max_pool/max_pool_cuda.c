@@ -1,8 +1,8 @@
 /* MaxPool on CUDA: what the host works out. */
 #include "kernels/max_pool/max_pool.h"
 
-#include "kernels/common/cuda_pooling.h"
-#include "kernels/common/pooling.h"
+#include "kernels/pooling/cuda_pooling.h"
+#include "kernels/pooling/pooling.h"
 
 extern ons_run_function ons_cuda_run_max_pool;
 
@@ -13,7 +13,7 @@ static ons_status *max_pool_prepare_cuda(ons_prepare *p) {
     ONS_TRY(ons_cuda_pooling_prepare(p, &pooling, &s));
     s->column_major = ons_attribute_int(p->operands, ONS_POOLING_STORAGE_ORDER) != 0;
     if (ons_has_output(p->operands, INDICES) || ons_has_output(p->operands, POSITIONS)) return NULL;
-    return ons_cuda_pooling_plan(p, &pooling, ONS_DNN_POOL, ONS_DNN_POOL_MAXIMUM, s);
+    return ons_cuda_pooling_plan(p, &pooling, ONS_CUDNN_POOL, ONS_CUDNN_POOL_MAXIMUM, s);
 }
 
 ONS_KERNELS(cuda, max_pool, ONS_KERNEL(max_pool_prepare_cuda, ons_cuda_run_max_pool))

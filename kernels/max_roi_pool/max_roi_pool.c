@@ -2,7 +2,7 @@
  * the gradient: where in its plane each maximum was found, -1 where nothing was. */
 #include "kernels/max_roi_pool/max_roi_pool.h"
 
-#include "kernels/common/roi_window.h"
+#include "kernels/max_roi_pool/roi_window.h"
 
 extern const ons_operator ons_op_max_roi_pool_gradient;
 

@@ -1,7 +1,7 @@
-#include "kernels/common/cuda_each.cuh"
-#include "kernels/common/cuda_lookup.cuh"
+#include "kernels/common/cuda/cuda_each.cuh"
+#include "kernels/common/indexing/cuda_indexing.cuh"
 extern "C" {
-#include "kernels/common/roi_window.h"
+#include "kernels/max_roi_pool/roi_window.h"
 }
 
 namespace {
@@ -9,9 +9,9 @@ namespace {
 /* One block: the first region without a sample is noted. */
 __global__ void check_samples(int64_t count, int64_t batch, const float *regions, ons::fault_place fault) {
     int64_t worst = count;
-    for (int64_t i = threadIdx.x; i < count && worst == count; i += ons::LOOKUP_THREADS)
+    for (int64_t i = threadIdx.x; i < count && worst == count; i += ons::INDEXING_THREADS)
         if (!(regions[5 * i] >= 0 && regions[5 * i] < (float)batch)) worst = i;
-    worst = ons::block_reduce<ons::LOOKUP_THREADS>(worst, count, ons::smaller());
+    worst = ons::block_reduce<ons::INDEXING_THREADS>(worst, count, ons::smaller());
     if (threadIdx.x == 0 && worst < count) ons::note_fault(fault, ONS_ROI_PROBLEM, worst, worst);
 }
 
@@ -40,7 +40,7 @@ struct largest_of_bin {
 extern "C" void ons_cuda_run_max_roi_pool(const ons_launch *launch) {
     const ons_roi_sizes *s = (const ons_roi_sizes *)launch->state;
     const float *regions = (const float *)launch->inputs[1];
-    ons::launch(launch, check_samples, 1, ons::LOOKUP_THREADS, s->regions, s->batch, regions, ons::fault_of(launch));
+    ons::launch(launch, check_samples, 1, ons::INDEXING_THREADS, s->regions, s->batch, regions, ons::fault_of(launch));
     ons::each(launch, s->regions * s->channels * s->rows * s->columns,
               largest_of_bin{*s, (const float *)launch->inputs[0], regions, (float *)launch->outputs[0],
                              (int32_t *)launch->outputs[1]});

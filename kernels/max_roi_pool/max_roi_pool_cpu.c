@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "kernels/common/roi_window.h"
+#include "kernels/max_roi_pool/roi_window.h"
 
 ons_status *ons_max_roi_pool_prepare(ons_prepare *p) {
     ONS_TRY(ons_require_float32(p->operands));

@@ -1,5 +1,5 @@
-#include "kernels/common/cuda_each.cuh"
-#include "kernels/common/cuda_lookup.cuh"
+#include "kernels/common/cuda/cuda_each.cuh"
+#include "kernels/common/indexing/cuda_indexing.cuh"
 extern "C" {
 #include "kernels/max_unpool/max_unpool.h"
 }
@@ -9,9 +9,9 @@ namespace {
 /* One block: the first index that lies outside is noted. */
 __global__ void check_places(int64_t count, int64_t room, const int64_t *indices, ons::fault_place fault) {
     int64_t worst = count;
-    for (int64_t i = threadIdx.x; i < count && worst == count; i += ons::LOOKUP_THREADS)
+    for (int64_t i = threadIdx.x; i < count && worst == count; i += ons::INDEXING_THREADS)
         if (indices[i] < 0 || indices[i] >= room) worst = i;
-    worst = ons::block_reduce<ons::LOOKUP_THREADS>(worst, count, ons::smaller());
+    worst = ons::block_reduce<ons::INDEXING_THREADS>(worst, count, ons::smaller());
     if (threadIdx.x == 0 && worst < count) ons::note_fault(fault, ONS_MAX_UNPOOL_PROBLEM, worst, indices[worst]);
 }
 
@@ -45,7 +45,7 @@ extern "C" void ons_cuda_run_max_unpool(const ons_launch *launch) {
     const ons_max_unpool *s = (const ons_max_unpool *)launch->state;
     const int64_t *indices = (const int64_t *)launch->inputs[1];
     unsigned long long *owners = (unsigned long long *)launch->scratch;
-    ons::launch(launch, check_places, 1, ons::LOOKUP_THREADS, s->values, s->room, indices, ons::fault_of(launch));
+    ons::launch(launch, check_places, 1, ons::INDEXING_THREADS, s->values, s->room, indices, ons::fault_of(launch));
     ons::zero_bytes(launch, owners, s->elements * (int64_t)sizeof *owners);
     ons::each(launch, s->values, claim{*s, indices, owners});
     ons::each(launch, s->elements, owned{owners, (const float *)launch->inputs[0], (float *)launch->outputs[0]});

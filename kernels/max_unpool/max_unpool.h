@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_MAX_UNPOOL_MAX_UNPOOL_H
 #define ONSTAGE_KERNELS_MAX_UNPOOL_MAX_UNPOOL_H
 
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 #define ONS_MAX_UNPOOL_PROBLEM "an index lies outside of the output"
 

@@ -1,7 +1,7 @@
 /* MaxUnpool on CUDA: what the host works out. */
 #include "kernels/max_unpool/max_unpool_node.h"
 
-#include "kernels/common/cuda_elementwise.h"
+#include "kernels/common/elementwise/cuda_elementwise.h"
 
 extern ons_run_function ons_cuda_run_max_unpool;
 

@@ -1,6 +1,6 @@
 /* Mean: of all operands. */
-#include "kernels/common/rules.h"
-#include "kernels/common/variadic.h"
+#include "kernels/common/elementwise/variadic.h"
+#include "kernels/common/operator/rules.h"
 
 extern const ons_operator ons_op_div;
 

@@ -1,5 +1,5 @@
 /* Mean on the CPU. */
-#include "kernels/common/variadic.h"
+#include "kernels/common/elementwise/variadic.h"
 
 ONS_VARIADIC_SPAN(mean_float32, float, float, a + b, a / (float)count)
 

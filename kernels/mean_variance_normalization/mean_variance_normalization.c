@@ -2,8 +2,8 @@
 #include <math.h>
 
 #include "graph/passes/replacement.h"
-#include "kernels/common/axes.h"
-#include "kernels/common/checks.h"
+#include "kernels/common/layout/axes.h"
+#include "kernels/common/operator/checks.h"
 
 extern const ons_operator ons_op_add;
 extern const ons_operator ons_op_div;

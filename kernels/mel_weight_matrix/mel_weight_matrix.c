@@ -1,7 +1,7 @@
 /* MelWeightMatrix: triangles over the frequencies of a spectrum, evenly spaced in mels. */
 #include <math.h>
 
-#include "kernels/common/checks.h"
+#include "kernels/common/operator/checks.h"
 
 enum { BINS, LENGTH, RATE, LOWER, UPPER };
 

@@ -2,8 +2,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "kernels/common/expanded_attention.h"
-#include "kernels/common/expanded_norm.h"
+#include "kernels/microsoft/expanded_attention.h"
+#include "kernels/microsoft/expanded_norm.h"
 
 extern const ons_operator ons_op_matmul;
 

@@ -1,5 +1,5 @@
 /* com.microsoft.BiasAdd: x + bias + skip. */
-#include "kernels/common/expand.h"
+#include "kernels/common/operator/expand.h"
 
 static ons_status *microsoft_bias_add_infer(ons_operands *o) {
     ONS_TRY(ons_need_float(o, 0));

@@ -1,5 +1,5 @@
 /* com.microsoft.BiasGelu: Gelu of x + bias. */
-#include "kernels/common/microsoft_gelu.h"
+#include "kernels/microsoft/microsoft_gelu.h"
 
 static ons_status *microsoft_bias_gelu_expand(ons_replacement *m) { return ons_microsoft_gelu_expand(m, "none"); }
 

@@ -1,5 +1,5 @@
 /* com.microsoft.BiasSplitGelu: the last axis of x + bias in two halves, a · gelu(b). */
-#include "kernels/common/microsoft_gelu.h"
+#include "kernels/microsoft/microsoft_gelu.h"
 
 extern const ons_operator ons_op_gelu;
 extern const ons_operator ons_op_mul;

@@ -1,7 +1,7 @@
 /* com.microsoft.EmbedLayerNormalization: the embeddings of words, positions and segments, added and normalised.
  * Output 1 counts the tokens that the mask leaves (0 without a mask); output 2 is the sum of the embeddings. */
-#include "kernels/common/expanded_norm.h"
-#include "kernels/common/lookup.h"
+#include "kernels/common/indexing/indexing.h"
+#include "kernels/microsoft/expanded_norm.h"
 
 extern const ons_operator ons_op_gather;
 extern const ons_operator ons_op_layer_normalization;

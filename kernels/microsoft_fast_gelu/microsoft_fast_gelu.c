@@ -1,5 +1,5 @@
 /* com.microsoft.FastGelu: Gelu by the formula with tanh, of x + bias. */
-#include "kernels/common/microsoft_gelu.h"
+#include "kernels/microsoft/microsoft_gelu.h"
 
 static ons_status *microsoft_fast_gelu_expand(ons_replacement *m) { return ons_microsoft_gelu_expand(m, "tanh"); }
 

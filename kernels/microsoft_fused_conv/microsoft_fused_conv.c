@@ -1,6 +1,6 @@
 /* com.microsoft.FusedConv: activation(Conv(x, w, bias) + z). */
-#include "kernels/common/activation.h"
-#include "kernels/common/window.h"
+#include "kernels/common/layout/window.h"
+#include "kernels/microsoft/activation.h"
 
 extern const ons_operator ons_op_conv;
 

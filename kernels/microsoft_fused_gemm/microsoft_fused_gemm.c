@@ -1,5 +1,5 @@
 /* com.microsoft.FusedGemm: activation(Gemm(a, b, c)). */
-#include "kernels/common/activation.h"
+#include "kernels/microsoft/activation.h"
 
 extern const ons_operator ons_op_gemm;
 

@@ -3,15 +3,15 @@
  */
 #include <stdlib.h>
 
-#include "kernels/common/expand.h"
-#include "kernels/common/product.h"
+#include "kernels/common/gemm/gemm.h"
+#include "kernels/common/operator/expand.h"
 
 extern const ons_operator ons_op_matmul;
 extern const ons_operator ons_op_matmul_transposed;
 
 enum { ALPHA, TRANSPOSE_A, TRANSPOSE_B, ROTATE_A, ROTATE_B };
 
-static const ons_product_form plain = {.alpha = 1};
+static const ons_gemm_form plain = {.alpha = 1};
 
 /* Which axis of the operand each axis of op(operand) is. */
 static ons_shape arrange(const ons_operands *o, uint32_t input, int64_t order[static ONS_RANK_MAX]) {
@@ -32,14 +32,14 @@ static ons_shape arrange(const ons_operands *o, uint32_t input, int64_t order[st
     return result;
 }
 
-static ons_status *resolve(const ons_operands *o, ons_product_sizes *sizes, ons_shape *result) {
+static ons_status *resolve(const ons_operands *o, ons_gemm_sizes *sizes, ons_shape *result) {
     int64_t order[ONS_RANK_MAX];
     ons_shape a = arrange(o, 0, order), b = arrange(o, 1, order);
-    return ons_product_resolve(o, &a, &b, &plain, sizes, result);
+    return ons_gemm_resolve(o, &a, &b, &plain, sizes, result);
 }
 
 static ons_status *microsoft_fused_matmul_infer(ons_operands *o) {
-    ons_product_sizes sizes;
+    ons_gemm_sizes sizes;
     ons_shape result;
     ONS_TRY(ons_need_float(o, 0));
     if (o->inputs[0].dtype != o->inputs[1].dtype) return ons_node_error(o, "operands have different element types");
@@ -49,10 +49,10 @@ static ons_status *microsoft_fused_matmul_infer(ons_operands *o) {
 }
 
 static ons_cost microsoft_fused_matmul_cost(const ons_operands *o) {
-    ons_product_sizes sizes;
+    ons_gemm_sizes sizes;
     ons_shape result;
     ons_resolved(resolve(o, &sizes, &result));
-    return (ons_cost){ons_product_flops(&sizes), ons_operand_bytes(o)};
+    return (ons_cost){ons_gemm_flops(&sizes), ons_operand_bytes(o)};
 }
 
 /* The operand, put in order but for the last two axes where the product itself can read them transposed. */
@@ -111,7 +111,7 @@ static void microsoft_fused_matmul_reference(const ons_operands *o, const ons_st
     (void)step;
     ons_shape a_shape, b_shape;
     double *a = arranged(o, 0, inputs[0], &a_shape), *b = arranged(o, 1, inputs[1], &b_shape), *y = outputs[0];
-    if (a != NULL && b != NULL) ons_product_reference(o, &a_shape, &b_shape, &plain, a, b, y);
+    if (a != NULL && b != NULL) ons_gemm_reference(o, &a_shape, &b_shape, &plain, a, b, y);
     for (int64_t i = 0, n = ons_elements(&o->outputs[0]); i < n; ++i) y[i] *= ons_attribute_float(o, ALPHA);
     free(a);
     free(b);

@@ -1,5 +1,5 @@
 /* com.microsoft.Gelu: ONNX's own Gelu, exactly, from before it had one. */
-#include "kernels/common/microsoft_gelu.h"
+#include "kernels/microsoft/microsoft_gelu.h"
 
 static ons_status *microsoft_gelu_expand(ons_replacement *m) { return ons_microsoft_gelu_expand(m, "none"); }
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/common/expand.h"
-#include "kernels/common/lookup.h"
+#include "kernels/common/indexing/indexing.h"
+#include "kernels/common/operator/expand.h"
 
 extern const ons_operator ons_op_microsoft_rotary_embedding;
 extern const ons_operator ons_op_onnx_attention;

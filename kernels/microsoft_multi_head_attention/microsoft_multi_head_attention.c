@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "kernels/common/expanded_attention.h"
-#include "kernels/common/expanded_norm.h"
+#include "kernels/microsoft/expanded_attention.h"
+#include "kernels/microsoft/expanded_norm.h"
 
 enum { QUERY, KEY, VALUE, BIAS, MASK, SCORE_BIAS, PAST_KEY };
 

@@ -1,8 +1,8 @@
 /* com.microsoft.QuickGelu: x · sigmoid(alpha x). */
 #include <math.h>
 
-#include "kernels/common/expand.h"
-#include "kernels/common/unary.h"
+#include "kernels/common/elementwise/unary.h"
+#include "kernels/common/operator/expand.h"
 
 extern const ons_operator ons_op_mul;
 extern const ons_operator ons_op_sigmoid;

@@ -1,7 +1,7 @@
 /* com.microsoft.RotaryEmbedding: pairs of elements of each head turned by an angle that grows with the position. The
  * pairs are the halves of the head, or (interleaved) neighbours; elements past the rotary size stay as they are. */
-#include "kernels/common/expand.h"
-#include "kernels/common/lookup.h"
+#include "kernels/common/indexing/indexing.h"
+#include "kernels/common/operator/expand.h"
 
 extern const ons_operator ons_op_gather;
 extern const ons_operator ons_op_mul;

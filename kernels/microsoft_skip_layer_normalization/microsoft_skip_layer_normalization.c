@@ -2,7 +2,7 @@
  */
 #include <stdlib.h>
 
-#include "kernels/common/expanded_norm.h"
+#include "kernels/microsoft/expanded_norm.h"
 
 extern const ons_operator ons_op_layer_normalization;
 

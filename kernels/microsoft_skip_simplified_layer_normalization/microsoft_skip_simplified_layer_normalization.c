@@ -2,7 +2,7 @@
  * axis; output 3 is the sum. */
 #include <stdlib.h>
 
-#include "kernels/common/expanded_norm.h"
+#include "kernels/microsoft/expanded_norm.h"
 
 extern const ons_operator ons_op_simplified_layer_normalization;
 

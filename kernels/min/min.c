@@ -1,5 +1,5 @@
 /* Min: the smallest of all operands; NaN where one of them is NaN. */
-#include "kernels/common/variadic.h"
+#include "kernels/common/elementwise/variadic.h"
 
 ONS_CHOICE_REFERENCE(min, a < b || a != a ? a : b, a < b ? a : b)
 

@@ -1,5 +1,5 @@
 /* Min on the CPU. */
-#include "kernels/common/variadic.h"
+#include "kernels/common/elementwise/variadic.h"
 
 ONS_CHOICE_KERNELS(min, a < b || a != a ? a : b, a < b ? a : b)
 

@@ -1,5 +1,5 @@
 /* Mish: cases for tests and benchmarks. */
-#include "kernels/common/cases.h"
+#include "kernels/common/elementwise/cases.h"
 
 const ons_case ons_cases_mish[] = {
     ONS_UNARY_CASES(-6, 6, 2e-6),

@@ -1,6 +1,6 @@
 /* ai.onnx.ml.ArrayFeatureExtractor: columns of the input by their numbers; of a vector, a matrix with one row. */
-#include "kernels/common/expand.h"
-#include "kernels/common/lookup.h"
+#include "kernels/common/indexing/indexing.h"
+#include "kernels/common/operator/expand.h"
 
 extern const ons_operator ons_op_gather;
 

@@ -1,5 +1,5 @@
 /* ai.onnx.ml.Scaler: (x - offset) × scale, numbers of their own for each column or one for all. */
-#include "kernels/common/expand.h"
+#include "kernels/common/operator/expand.h"
 
 extern const ons_operator ons_op_mul;
 extern const ons_operator ons_op_sub;

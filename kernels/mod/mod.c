@@ -1,8 +1,8 @@
 /* Mod: the rest of a division, with the sign of the divisor (fmod 0) or of the dividend (fmod 1). */
 #include "kernels/mod/mod.h"
 
-#include "kernels/common/binary.h"
-#include "kernels/common/rules.h"
+#include "kernels/common/elementwise/binary.h"
+#include "kernels/common/operator/rules.h"
 
 extern const ons_operator ons_op_div;
 extern const ons_operator ons_op_mul;

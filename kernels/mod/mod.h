@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "kernels/common/integers.h"
+#include "kernels/common/math/integers.h"
 
 enum { FMOD };
 

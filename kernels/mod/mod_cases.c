@@ -1,5 +1,5 @@
 /* Mod: cases for tests and benchmarks. */
-#include "kernels/common/cases.h"
+#include "kernels/common/elementwise/cases.h"
 
 #define LIKE_DIVIDEND .settings = {ONS_SET_INT("fmod", 1)}
 

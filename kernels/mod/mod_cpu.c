@@ -1,7 +1,7 @@
 /* Mod on the CPU. */
 #include "kernels/mod/mod.h"
 
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 ONS_BINARY_SPAN(mod_float32, float, double, float, float_rest(a, b, parameters[0] != 0))
 

@@ -1,5 +1,5 @@
 /* Mul on the CPU. */
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 ONS_BINARY_KERNELS(mul, ons_wrapping_multiply(a, b), a *b)
 

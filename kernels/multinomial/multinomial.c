@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-#include "kernels/common/checks.h"
-#include "kernels/common/random.h"
+#include "kernels/common/operator/checks.h"
+#include "kernels/random/random.h"
 
 static ons_status *multinomial_infer(ons_operands *o) {
     ONS_TRY(ons_need_float(o, 0));

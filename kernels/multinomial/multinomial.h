@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_MULTINOMIAL_MULTINOMIAL_H
 #define ONSTAGE_KERNELS_MULTINOMIAL_MULTINOMIAL_H
 
-#include "kernels/common/random.h"
+#include "kernels/random/random.h"
 
 typedef struct ons_multinomial {
     int64_t batch, classes, samples;

@@ -1,5 +1,5 @@
 /* Neg on the CPU. */
-#include "kernels/common/unary.h"
+#include "kernels/common/elementwise/unary.h"
 
 ONS_UNARY_NUMBER_KERNEL(neg, ons_wrapping_subtract(0, x), -x)
 

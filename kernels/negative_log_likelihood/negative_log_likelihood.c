@@ -1,5 +1,5 @@
 /* Negative log likelihood of log probabilities: -Σ w[target] x[target] ÷ counted targets. */
-#include "kernels/common/class_loss.h"
+#include "kernels/losses/class_loss.h"
 
 extern const ons_operator ons_op_negative_log_likelihood_gradient;
 

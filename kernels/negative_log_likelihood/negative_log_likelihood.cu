@@ -1,5 +1,5 @@
-#include "kernels/common/cuda_class_loss.cuh"
-#include "kernels/common/cuda_each.cuh"
+#include "kernels/common/cuda/cuda_each.cuh"
+#include "kernels/losses/cuda_class_loss.cuh"
 
 namespace {
 

@@ -1,5 +1,5 @@
 /* NegativeLogLikelihood on the CPU. */
-#include "kernels/common/class_loss.h"
+#include "kernels/losses/class_loss.h"
 
 /* One element a target: not worth a thread. */
 static void negative_log_likelihood_run(const ons_launch *launch) {

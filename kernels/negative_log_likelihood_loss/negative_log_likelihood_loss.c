@@ -1,6 +1,6 @@
 /* NegativeLogLikelihoodLoss: minus the score, a log probability, at the label, weighted and reduced. */
-#include "kernels/common/model_loss.h"
-#include "kernels/common/rules.h"
+#include "kernels/common/operator/rules.h"
+#include "kernels/losses/model_loss.h"
 
 extern const ons_operator ons_op_negative_log_likelihood_loss_gradient;
 

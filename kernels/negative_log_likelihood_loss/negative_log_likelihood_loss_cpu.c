@@ -1,5 +1,5 @@
 /* NegativeLogLikelihoodLoss on the CPU. */
-#include "kernels/common/model_loss.h"
+#include "kernels/losses/model_loss.h"
 
 static void take_target(ons_loss_part *part, int64_t i) {
     const ons_class_loss *classes = &part->loss->classes;

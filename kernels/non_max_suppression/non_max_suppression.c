@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "graph/evaluate.h"
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 enum { BOXES, SCORES, LIMIT, OVERLAP, THRESHOLD };
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "graph/evaluate.h"
-#include "kernels/common/index.h"
-#include "kernels/common/kernel.h"
+#include "kernels/common/layout/index.h"
+#include "kernels/common/operator/kernel.h"
 
 static bool is_zero(ons_dtype dtype, const void *words, int64_t i) {
     return ons_dtype_is_float(dtype) ? ((const double *)words)[i] == 0 : ((const int64_t *)words)[i] == 0;

@@ -1,5 +1,5 @@
 /* Not: of a truth value. */
-#include "kernels/common/unary.h"
+#include "kernels/common/elementwise/unary.h"
 
 ONS_UNARY_REFERENCE(not, int64_t, int64_t, x == 0)
 

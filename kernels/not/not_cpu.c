@@ -1,5 +1,5 @@
 /* Not on the CPU. */
-#include "kernels/common/unary.h"
+#include "kernels/common/elementwise/unary.h"
 
 ONS_UNARY_SPAN(not_bool, uint8_t, uint8_t, uint8_t, x == 0)
 

@@ -3,8 +3,8 @@
 #include "kernels/one_hot/one_hot_node.h"
 
 #include "graph/evaluate.h"
-#include "kernels/common/index.h"
-#include "kernels/common/rules.h"
+#include "kernels/common/layout/index.h"
+#include "kernels/common/operator/rules.h"
 
 extern const ons_operator ons_op_one_hot;
 extern const ons_operator ons_op_concat;

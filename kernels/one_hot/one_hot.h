@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_ONE_HOT_ONE_HOT_H
 #define ONSTAGE_KERNELS_ONE_HOT_ONE_HOT_H
 
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 typedef struct ons_one_hot {
     int64_t outer, depth, inner, elements;

@@ -2,7 +2,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "kernels/common/attention.h"
+#include "kernels/attention/attention_operands.h"
 #include "kernels/onnx_attention/sizes.h"
 
 extern const ons_operator ons_op_attention;

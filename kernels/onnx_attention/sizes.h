@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_ONNX_ATTENTION_SIZES_H
 #define ONSTAGE_KERNELS_ONNX_ATTENTION_SIZES_H
 
-#include "kernels/common/expand.h"
+#include "kernels/common/operator/expand.h"
 
 enum {
     ONS_ONNX_QUERY,

@@ -1,5 +1,5 @@
 /* Or: of two truth values. */
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 ONS_LOGIC_REFERENCE(or, (a | b) != 0)
 

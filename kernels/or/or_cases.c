@@ -1,5 +1,5 @@
 /* Or: cases for tests and benchmarks. */
-#include "kernels/common/cases.h"
+#include "kernels/common/elementwise/cases.h"
 
 #define TRUTH(...) ONS_RANDOM(ONS_BOOL, 0, 1, ##__VA_ARGS__)
 

@@ -1,5 +1,5 @@
 /* Or on the CPU. */
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 ONS_LOGIC_KERNEL(or, (a | b) != 0)
 

@@ -3,10 +3,10 @@
 #include "kernels/pad/pad_node.h"
 
 #include "graph/upgrade.h"
-#include "kernels/common/axes.h"
-#include "kernels/common/channels.h"
-#include "kernels/common/padding.h"
-#include "kernels/common/rules.h"
+#include "kernels/common/layout/axes.h"
+#include "kernels/common/layout/channels.h"
+#include "kernels/common/operator/rules.h"
+#include "kernels/pad/padding.h"
 
 extern const ons_operator ons_op_pad;
 extern const ons_operator ons_op_pad_gradient;

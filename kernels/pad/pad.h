@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_PAD_PAD_H
 #define ONSTAGE_KERNELS_PAD_PAD_H
 
-#include "kernels/common/padding.h"
+#include "kernels/pad/padding.h"
 
 typedef struct ons_pad {
     ons_padding padding;

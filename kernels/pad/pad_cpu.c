@@ -2,8 +2,8 @@
 #include "kernels/pad/pad_node.h"
 
 #include "graph/evaluate.h"
-#include "kernels/common/padding.h"
-#include "kernels/common/strided.h"
+#include "kernels/common/layout/strided.h"
+#include "kernels/pad/padding.h"
 
 /* constant: fill, then copy the box that the input and the result share. Others: a list of sources for each axis, of
  * which the last one has a stretch [begin, end) that lies side by side. */

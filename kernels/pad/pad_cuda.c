@@ -2,8 +2,8 @@
 #include "kernels/pad/pad_node.h"
 
 #include "graph/evaluate.h"
-#include "kernels/common/cuda_elementwise.h"
-#include "kernels/common/padding.h"
+#include "kernels/common/elementwise/cuda_elementwise.h"
+#include "kernels/pad/padding.h"
 
 extern ons_run_function ons_cuda_run_pad;
 

@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-#include "kernels/common/binary.h"
-#include "kernels/common/rules.h"
+#include "kernels/common/elementwise/binary.h"
+#include "kernels/common/operator/rules.h"
 
 extern const ons_operator ons_op_pow;
 extern const ons_operator ons_op_and;

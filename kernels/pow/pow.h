@@ -3,7 +3,7 @@
 #define ONSTAGE_KERNELS_POW_POW_H
 
 #include "graph/evaluate.h"
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 static inline double word_as_double(ons_dtype dtype, const void *words, int64_t index) {
     if (ons_dtype_is_float(dtype)) return ((const double *)words)[index];

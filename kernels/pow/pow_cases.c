@@ -1,5 +1,5 @@
 /* Pow: cases for tests and benchmarks. */
-#include "kernels/common/cases.h"
+#include "kernels/common/elementwise/cases.h"
 
 #define POSITIVE(...) ONS_F32_IN(0.3, 2, ##__VA_ARGS__)
 

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 ONS_BINARY_SPAN(power, float, float, float, powf(a, b))
 ONS_BINARY_SPAN(int64_power, int64_t, int64_t, int64_t, ons_integer_power(a, b))

@@ -1,7 +1,7 @@
 /* Pow on CUDA: what the host works out. */
 #include <math.h>
 
-#include "kernels/common/cuda_elementwise.h"
+#include "kernels/common/elementwise/cuda_elementwise.h"
 
 extern ons_run_function ons_cuda_run_pow;
 

@@ -1,6 +1,6 @@
 /* PRelu: x, or slope·x where x is negative; the slope broadcasts to x and is learned. */
-#include "kernels/common/binary.h"
-#include "kernels/common/rules.h"
+#include "kernels/common/elementwise/binary.h"
+#include "kernels/common/operator/rules.h"
 
 extern const ons_operator ons_op_prelu_gradient;
 extern const ons_operator ons_op_prelu_slope_gradient;

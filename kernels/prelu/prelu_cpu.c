@@ -1,5 +1,5 @@
 /* PRelu on the CPU. */
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 ONS_BINARY_KERNELS(prelu, a < 0 ? ons_wrapping_multiply(b, a) : a, a < 0 ? b * a : a)
 

@@ -1,8 +1,9 @@
-/* QLinearConv: a convolution of quantised tensors, with an int32 bias. For inference; see kernels/common/qlinear.h. */
+/* QLinearConv: a convolution of quantised tensors, with an int32 bias. For inference; see
+ * kernels/quantization/qlinear.h. */
 #include <stdlib.h>
 
-#include "kernels/common/convolution.h"
-#include "kernels/common/qlinear.h"
+#include "kernels/convolution/convolution.h"
+#include "kernels/quantization/qlinear.h"
 
 enum { BIAS = ONS_Q_Y_ZERO + 1 };
 

@@ -1,4 +1,4 @@
 /* QLinearConv on the CPU. */
-#include "kernels/common/stand_in.h"
+#include "kernels/common/operator/stand_in.h"
 
 ONS_KERNELS(cpu, qlinear_conv, ONS_REFERENCE_KERNEL)

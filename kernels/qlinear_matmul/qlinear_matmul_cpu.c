@@ -1,4 +1,4 @@
 /* QLinearMatMul on the CPU. */
-#include "kernels/common/stand_in.h"
+#include "kernels/common/operator/stand_in.h"
 
 ONS_KERNELS(cpu, qlinear_matmul, ONS_REFERENCE_KERNEL)

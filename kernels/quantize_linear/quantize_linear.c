@@ -3,8 +3,8 @@
 #include "kernels/quantize_linear/quantize_linear_node.h"
 
 #include "graph/small_types.h"
-#include "kernels/common/quantization.h"
-#include "kernels/common/unary.h"
+#include "kernels/common/elementwise/unary.h"
+#include "kernels/quantization/quantization.h"
 
 static ons_status *quantize_linear_infer(ons_operands *o) {
     ons_dtype x = o->inputs[X].dtype, dtype = (ons_dtype)ons_attribute_int(o, OUTPUT_DTYPE);

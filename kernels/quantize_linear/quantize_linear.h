@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_QUANTIZE_LINEAR_QUANTIZE_LINEAR_H
 #define ONSTAGE_KERNELS_QUANTIZE_LINEAR_QUANTIZE_LINEAR_H
 
-#include "kernels/common/quantization.h"
+#include "kernels/quantization/quantization.h"
 
 typedef struct ons_quantize_linear {
     ons_scales scales;

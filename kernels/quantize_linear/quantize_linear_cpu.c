@@ -1,7 +1,7 @@
 /* QuantizeLinear on the CPU. */
 #include "kernels/quantize_linear/quantize_linear_node.h"
 
-#include "kernels/common/quantization.h"
+#include "kernels/quantization/quantization.h"
 
 ons_status *ons_quantize_linear_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;

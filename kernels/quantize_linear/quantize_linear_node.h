@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_QUANTIZE_LINEAR_QUANTIZE_LINEAR_NODE_H
 #define ONSTAGE_KERNELS_QUANTIZE_LINEAR_QUANTIZE_LINEAR_NODE_H
 
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 #include "kernels/quantize_linear/quantize_linear.h"
 
 enum { X, SCALE, ZERO };

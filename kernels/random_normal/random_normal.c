@@ -1,5 +1,5 @@
 /* RandomNormal: a tensor of normal numbers, drawn anew at every run. */
-#include "kernels/common/random.h"
+#include "kernels/random/random.h"
 
 ONS_DEFINE_OPERATOR(random_normal, "RandomNormal", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(0, 0, 1, 1),
                     ONS_ATTRIBUTES(ONS_RANDOM_NORMAL_ATTRIBUTES, ONS_REQUIRED_ATTRIBUTE("shape", ONS_ATTRIBUTE_INTS)),

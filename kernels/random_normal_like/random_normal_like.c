@@ -1,6 +1,6 @@
 /* RandomNormalLike: the same numbers as RandomNormal's in the shape of the input, whose contents do not matter. */
-#include "kernels/common/random.h"
-#include "kernels/common/unary.h"
+#include "kernels/common/elementwise/unary.h"
+#include "kernels/random/random.h"
 
 ONS_DEFINE_OPERATOR(random_normal_like, "RandomNormalLike", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
                     ONS_ATTRIBUTES(ONS_RANDOM_NORMAL_ATTRIBUTES, ONS_FIRST_ELEMENT_ATTRIBUTE),

@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_random.cuh"
+#include "kernels/random/cuda_random.cuh"
 
 extern "C" void ons_cuda_run_random_normal_like(const ons_launch *launch) { ons::fill_normal(launch); }
 

@@ -1,4 +1,4 @@
 /* RandomNormalLike on the CPU. */
-#include "kernels/common/random.h"
+#include "kernels/random/random.h"
 
 ONS_KERNELS(cpu, random_normal_like, ONS_KERNEL(ons_random_prepare, ons_random_normal_run))

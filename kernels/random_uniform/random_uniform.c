@@ -1,5 +1,5 @@
 /* RandomUniform: a tensor of numbers in [low, high), drawn anew at every run. */
-#include "kernels/common/random.h"
+#include "kernels/random/random.h"
 
 ONS_DEFINE_OPERATOR(random_uniform, "RandomUniform", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(0, 0, 1, 1),
                     ONS_ATTRIBUTES(ONS_RANDOM_UNIFORM_ATTRIBUTES, ONS_REQUIRED_ATTRIBUTE("shape", ONS_ATTRIBUTE_INTS)),

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "graph/evaluate.h"
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 enum { START, LIMIT, DELTA };
 

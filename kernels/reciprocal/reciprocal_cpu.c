@@ -1,5 +1,5 @@
 /* Reciprocal on the CPU. */
-#include "kernels/common/unary.h"
+#include "kernels/common/elementwise/unary.h"
 
 ONS_UNARY_FLOAT_KERNEL(reciprocal, 1 / x)
 

@@ -1,8 +1,8 @@
 /* ReduceL1: Σ |x|. */
 #include <math.h>
 
-#include "kernels/common/reduction.h"
-#include "kernels/common/rules.h"
+#include "kernels/common/operator/rules.h"
+#include "kernels/reduction/reduction.h"
 
 extern const ons_operator ons_op_mul;
 extern const ons_operator ons_op_sign;

@@ -1,6 +1,6 @@
 /* ReduceL1: cases for tests and benchmarks. */
 #include "kernels/case.h"
-#include "kernels/common/reduction.h"
+#include "kernels/reduction/reduction.h"
 
 const ons_case ons_cases_reduce_l1[] = {
     ONS_REDUCTION_CASES(ONS_F32, 1e-5, -9, false),

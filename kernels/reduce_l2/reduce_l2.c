@@ -1,8 +1,8 @@
 /* ReduceL2: the square root of Σ x². */
 #include <math.h>
 
-#include "kernels/common/reduction.h"
-#include "kernels/common/rules.h"
+#include "kernels/common/operator/rules.h"
+#include "kernels/reduction/reduction.h"
 
 extern const ons_operator ons_op_div;
 extern const ons_operator ons_op_max;

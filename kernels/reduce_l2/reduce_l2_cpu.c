@@ -1,7 +1,7 @@
 /* ReduceL2 on the CPU. */
 #include <math.h>
 
-#include "kernels/common/reduction.h"
+#include "kernels/reduction/reduction.h"
 
 ONS_DEFINE_REDUCER(reduce_l2, 8, 0, ONS_ADD_SQUARE, ONS_SUM_OF, ONS_SUM_OF, sqrt(a))
 

@@ -1,8 +1,8 @@
 /* ReduceLogSum: log Σ x. */
 #include <math.h>
 
-#include "kernels/common/reduction.h"
-#include "kernels/common/rules.h"
+#include "kernels/common/operator/rules.h"
+#include "kernels/reduction/reduction.h"
 
 extern const ons_operator ons_op_div;
 extern const ons_operator ons_op_exp;

@@ -1,6 +1,6 @@
 /* ReduceLogSum: cases for tests and benchmarks. */
 #include "kernels/case.h"
-#include "kernels/common/reduction.h"
+#include "kernels/reduction/reduction.h"
 
 #define POSITIVE(...) ONS_F32_IN(0.1, 2, __VA_ARGS__)
 

@@ -1,7 +1,7 @@
 /* ReduceLogSum on the CPU. */
 #include <math.h>
 
-#include "kernels/common/reduction.h"
+#include "kernels/reduction/reduction.h"
 
 ONS_DEFINE_REDUCER(reduce_log_sum, 8, 0, ONS_SUM_OF, ONS_SUM_OF, ONS_SUM_OF, log(a))
 

@@ -1,8 +1,8 @@
 /* ReduceLogSumExp: log Σ e^x, with the largest element taken out first so that no exponential overflows. */
 #include <math.h>
 
-#include "kernels/common/reduction.h"
-#include "kernels/common/rules.h"
+#include "kernels/common/operator/rules.h"
+#include "kernels/reduction/reduction.h"
 
 extern const ons_operator ons_op_exp;
 extern const ons_operator ons_op_mul;

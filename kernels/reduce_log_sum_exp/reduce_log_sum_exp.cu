@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_reduction.cuh"
+#include "kernels/reduction/cuda_reduction.cuh"
 
 namespace {
 

@@ -2,8 +2,8 @@
 #ifndef ONSTAGE_KERNELS_REDUCE_LOG_SUM_EXP_REDUCE_LOG_SUM_EXP_H
 #define ONSTAGE_KERNELS_REDUCE_LOG_SUM_EXP_REDUCE_LOG_SUM_EXP_H
 
-#include "kernels/common/rows.h"
-#include "kernels/common/strided.h"
+#include "kernels/common/layout/strided.h"
+#include "kernels/common/rows/rows.h"
 
 typedef struct state {
     ons_axis_view view;

@@ -3,9 +3,9 @@
 
 #include <math.h>
 
-#include "kernels/common/reduction.h"
-#include "kernels/common/rows.h"
-#include "kernels/common/strided.h"
+#include "kernels/common/layout/strided.h"
+#include "kernels/common/rows/rows.h"
+#include "kernels/reduction/reduction.h"
 
 /* As outer × length × inner, where the reduced axes are neighbours. */
 static bool find_view(const ons_shape *shape, const bool *reduced, ons_axis_view *view) {

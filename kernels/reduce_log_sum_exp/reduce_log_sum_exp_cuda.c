@@ -1,8 +1,8 @@
 /* ReduceLogSumExp on CUDA: what the host works out. */
 #include "kernels/reduce_log_sum_exp/reduce_log_sum_exp.h"
 
-#include "kernels/common/cuda_elementwise.h"
-#include "kernels/common/cuda_reduction.h"
+#include "kernels/common/elementwise/cuda_elementwise.h"
+#include "kernels/reduction/cuda_reduction.h"
 
 extern ons_run_function ons_cuda_run_reduce_log_sum_exp;
 

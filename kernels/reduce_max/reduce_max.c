@@ -1,8 +1,8 @@
 /* ReduceMax: the largest element; a NaN wins. */
 #include <math.h>
 
-#include "kernels/common/integers.h"
-#include "kernels/common/reduction.h"
+#include "kernels/common/math/integers.h"
+#include "kernels/reduction/reduction.h"
 
 ONS_REDUCTION_REFERENCE(reduce_max, -INFINITY, ONS_LARGER_OF(a, x), a, ons_least_of(o->inputs[0].dtype),
                         ons_word_less(o->inputs[0].dtype, a, x) ? x : a, a)

@@ -1,6 +1,6 @@
 /* ReduceMax: cases for tests and benchmarks. */
 #include "kernels/case.h"
-#include "kernels/common/reduction.h"
+#include "kernels/reduction/reduction.h"
 
 const ons_case ons_cases_reduce_max[] = {
     ONS_REDUCTION_CASES(ONS_F32, 0, -9, false),

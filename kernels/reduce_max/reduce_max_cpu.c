@@ -1,7 +1,7 @@
 /* ReduceMax on the CPU. */
 #include <math.h>
 
-#include "kernels/common/reduction.h"
+#include "kernels/reduction/reduction.h"
 
 ONS_DEFINE_REDUCER(reduce_max, 64, -INFINITY, ONS_LARGER_LANES, ONS_LARGER_LANES, ONS_LARGER_OF, a)
 

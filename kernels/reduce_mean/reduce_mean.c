@@ -1,6 +1,6 @@
 /* ReduceMean: Σ x / n. */
-#include "kernels/common/reduction.h"
-#include "kernels/common/rules.h"
+#include "kernels/common/operator/rules.h"
+#include "kernels/reduction/reduction.h"
 
 extern const ons_operator ons_op_mul;
 

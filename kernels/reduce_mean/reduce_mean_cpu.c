@@ -1,5 +1,5 @@
 /* ReduceMean on the CPU. */
-#include "kernels/common/reduction.h"
+#include "kernels/reduction/reduction.h"
 
 ONS_DEFINE_REDUCER(reduce_mean, 8, 0, ONS_SUM_OF, ONS_SUM_OF, ONS_SUM_OF, a / count)
 

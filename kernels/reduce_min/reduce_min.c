@@ -1,8 +1,8 @@
 /* ReduceMin: the smallest element; a NaN wins. */
 #include <math.h>
 
-#include "kernels/common/integers.h"
-#include "kernels/common/reduction.h"
+#include "kernels/common/math/integers.h"
+#include "kernels/reduction/reduction.h"
 
 ONS_REDUCTION_REFERENCE(reduce_min, INFINITY, ONS_SMALLER_OF(a, x), a, ons_greatest_of(o->inputs[0].dtype),
                         ons_word_less(o->inputs[0].dtype, x, a) ? x : a, a)

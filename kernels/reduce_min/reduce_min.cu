@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_reduction.cuh"
+#include "kernels/reduction/cuda_reduction.cuh"
 
 ONS_CUDA_REDUCTION(reduce_min, INFINITY, x < a || x != x ? x : a, b < a || b != b ? b : a, a)
 

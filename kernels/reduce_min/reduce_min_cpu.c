@@ -1,7 +1,7 @@
 /* ReduceMin on the CPU. */
 #include <math.h>
 
-#include "kernels/common/reduction.h"
+#include "kernels/reduction/reduction.h"
 
 ONS_DEFINE_REDUCER(reduce_min, 64, INFINITY, ONS_SMALLER_LANES, ONS_SMALLER_LANES, ONS_SMALLER_OF, a)
 

@@ -1,6 +1,6 @@
 /* ReduceProd: the product of all elements. */
-#include "kernels/common/reduction.h"
-#include "kernels/common/rules.h"
+#include "kernels/common/operator/rules.h"
+#include "kernels/reduction/reduction.h"
 
 extern const ons_operator ons_op_reduce_prod_gradient;
 

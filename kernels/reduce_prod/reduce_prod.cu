@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_reduction.cuh"
+#include "kernels/reduction/cuda_reduction.cuh"
 
 ONS_CUDA_REDUCTION(reduce_prod, 1, a *x, a *b, a)
 

@@ -1,5 +1,5 @@
 /* ReduceProd on the CPU. */
-#include "kernels/common/reduction.h"
+#include "kernels/reduction/reduction.h"
 
 ONS_DEFINE_REDUCER(reduce_prod, 1, 1, ONS_PRODUCT_OF, ONS_PRODUCT_OF, ONS_PRODUCT_OF, a)
 

@@ -1,5 +1,5 @@
 /* ReduceSum: Σ x. */
-#include "kernels/common/reduction.h"
+#include "kernels/reduction/reduction.h"
 
 ONS_REDUCTION_REFERENCE(reduce_sum, 0, a + x, a, 0, ons_wrapping_add(a, x), a)
 

@@ -1,6 +1,6 @@
 /* Relu: max(0, x). */
-#include "kernels/common/rules.h"
-#include "kernels/common/unary.h"
+#include "kernels/common/elementwise/unary.h"
+#include "kernels/common/operator/rules.h"
 
 extern const ons_operator ons_op_relu_gradient;
 

@@ -1,5 +1,5 @@
 /* Relu: cases for tests and benchmarks. */
-#include "kernels/common/cases.h"
+#include "kernels/common/elementwise/cases.h"
 
 const ons_case ons_cases_relu[] = {
     ONS_UNARY_CASES(-1, 1, 0),

@@ -1,5 +1,5 @@
 /* Relu on the CPU. */
-#include "kernels/common/unary.h"
+#include "kernels/common/elementwise/unary.h"
 
 ONS_UNARY_NUMBER_KERNEL(relu, x < 0 ? 0 : x, x < 0 ? 0 : x /* NaN stays NaN */)
 

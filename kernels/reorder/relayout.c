@@ -2,7 +2,7 @@
 
 #include <oneapi/dnnl/dnnl_debug.h>
 
-#include "kernels/common/dnnl.h"
+#include "kernels/common/onednn/onednn.h"
 
 typedef struct conversion {
     dnnl_engine_t engine;
@@ -15,13 +15,13 @@ typedef struct conversion {
 static dnnl_status_t add_argument(conversion *c, int index, int argument, const void *data) {
     dnnl_exec_arg_t *slot = &c->arguments[index];
     slot->arg = argument;
-    dnnl_status_t status = ons_dnnl_make_memory(c->description, argument, c->engine, &slot->memory);
+    dnnl_status_t status = ons_onednn_make_memory(c->description, argument, c->engine, &slot->memory);
     return status != dnnl_success ? status : dnnl_memory_set_data_handle(slot->memory, (void *)data);
 }
 
-static dnnl_status_t convert(conversion *c, const ons_dnnl_memory *from, const ons_dnnl_memory *to, const void *source,
+static dnnl_status_t convert(conversion *c, const ons_onednn_memory *from, const ons_onednn_memory *to, const void *source,
                              void *target) {
-    dnnl_status_t status = ons_dnnl_describe_reorder(from, to, NULL, c->engine, &c->description);
+    dnnl_status_t status = ons_onednn_describe_reorder(from, to, NULL, c->engine, &c->description);
     if (status == dnnl_success) status = dnnl_primitive_create(&c->primitive, c->description);
     if (status == dnnl_success) status = dnnl_stream_create(&c->stream, c->engine, dnnl_stream_default_flags);
     if (status == dnnl_success) status = add_argument(c, 0, DNNL_ARG_FROM, source);
@@ -43,12 +43,12 @@ ons_status *ons_relayout(const ons_type *from, ons_layout to, const void *source
     ons_type wanted = *from;
     wanted.layout = to;
     int64_t groups = ons_layout_groups(ons_layout_is_weight(to) ? to : from->layout);
-    ons_dnnl_memory there, here;
-    ONS_CHECK(ons_layout_bytes(from) == ons_layout_bytes(&wanted) && ons_dnnl_describe(from, groups, &there) &&
-                  ons_dnnl_describe(&wanted, groups, &here),
+    ons_onednn_memory there, here;
+    ONS_CHECK(ons_layout_bytes(from) == ons_layout_bytes(&wanted) && ons_onednn_describe(from, groups, &there) &&
+                  ons_onednn_describe(&wanted, groups, &here),
               ONS_DEFECT, "contents cannot be copied from the layout %s to %s", ons_layout_name(from->layout),
               ons_layout_name(to));
-    ONS_TRY(ons_dnnl_engine(&c.engine));
+    ONS_TRY(ons_onednn_engine(&c.engine));
     dnnl_status_t status = convert(&c, &there, &here, source, target);
     drop(&c);
     if (status == dnnl_out_of_memory) return ons_status_out_of_memory();

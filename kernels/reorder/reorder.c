@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "graph/operator.h"
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 enum { LAYOUT };
 

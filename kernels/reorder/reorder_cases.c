@@ -2,7 +2,7 @@
 #include <dnnl.h>
 
 #include "kernels/case.h"
-#include "kernels/common/layouts.h"
+#include "kernels/common/layout/layouts.h"
 
 const ons_case ons_cases_reorder[] = {
     {.name = "channels_last",

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "kernels/common/channels.h"
-#include "kernels/common/dnnl.h"
-#include "kernels/common/strided.h"
+#include "kernels/common/layout/channels.h"
+#include "kernels/common/layout/strided.h"
+#include "kernels/common/onednn/onednn.h"
 
 /* Distances of neighbours along each axis. */
 static void set_distances(const ons_type *type, int64_t *distances) {
@@ -25,9 +25,9 @@ ons_strided ons_reorder_make_copy(const ons_type *from, const ons_type *to) {
 }
 
 typedef struct reorder_state {
-    ons_dnnl primitive; /* first: it is what destroy gets */
-    size_t bytes;       /* to be copied, where there is no primitive */
-    ons_strided copy;   /* of rank > 0: what is done instead */
+    ons_onednn primitive; /* first: it is what destroy gets */
+    size_t bytes;         /* to be copied, where there is no primitive */
+    ons_strided copy;     /* of rank > 0: what is done instead */
 } reorder_state;
 
 /* What is moved are bytes: truth values, which gradients choose by, go as the integers that they are kept in. */
@@ -37,25 +37,25 @@ static ons_type as_moved(const ons_type *type) {
     return moved;
 }
 
-static ons_status *make(ons_prepare *p, const ons_type *given, const ons_type *wanted, ons_dnnl *d) {
+static ons_status *make(ons_prepare *p, const ons_type *given, const ons_type *wanted, ons_onednn *d) {
     static const int arguments[] = {DNNL_ARG_FROM, DNNL_ARG_TO};
     const ons_operands *o = p->operands;
     ons_type moved_from = as_moved(given), moved_to = as_moved(wanted);
     const ons_type *from = &moved_from, *to = &moved_to;
     int64_t groups = ons_layout_groups(ons_layout_is_weight(from->layout) ? from->layout : to->layout);
-    ons_dnnl_memory source, target;
-    if (!ons_dnnl_describe(from, groups, &source) || !ons_dnnl_describe(to, groups, &target))
+    ons_onednn_memory source, target;
+    if (!ons_onednn_describe(from, groups, &source) || !ons_onednn_describe(to, groups, &target))
         return ons_node_error(o, "cannot change the layout of %s from %s to %s", ons_dtype_name(given->dtype),
                               ons_layout_name(from->layout), ons_layout_name(to->layout));
     dnnl_engine_t engine = NULL;
-    ONS_TRY(ons_dnnl_engine(&engine));
+    ONS_TRY(ons_onednn_engine(&engine));
     dnnl_primitive_attr_t attributes;
-    ONS_TRY(ons_dnnl_attributes(o, &attributes));
+    ONS_TRY(ons_onednn_attributes(o, &attributes));
     dnnl_primitive_desc_t description;
-    dnnl_status_t status = ons_dnnl_describe_reorder(&source, &target, attributes, engine, &description);
+    dnnl_status_t status = ons_onednn_describe_reorder(&source, &target, attributes, engine, &description);
     dnnl_primitive_attr_destroy(attributes);
-    ONS_TRY(ons_dnnl_check(o, status, "a change of layout"));
-    ons_status *failure = ons_dnnl_make(p, description, arguments, 2, d);
+    ONS_TRY(ons_onednn_check(o, status, "a change of layout"));
+    ons_status *failure = ons_onednn_make(p, description, arguments, 2, d);
     dnnl_primitive_desc_destroy(description);
     return failure;
 }
@@ -70,28 +70,28 @@ static ons_status *reorder_prepare(ons_prepare *p) {
         p->implementation = "memcpy";
         return NULL;
     }
-    ons_dnnl_memory unused;
+    ons_onednn_memory unused;
     ons_type moved = as_moved(from);
     moved.layout = ONS_LAYOUT_ONNX;
     bool weight = ons_layout_is_weight(from->layout) || ons_layout_is_weight(to->layout);
-    if (!weight && !ons_dnnl_describe(&moved, 0, &unused)) { /* types that oneDNN is not asked to move */
+    if (!weight && !ons_onednn_describe(&moved, 0, &unused)) { /* types that oneDNN is not asked to move */
         state->copy = ons_reorder_make_copy(from, to);
         ons_strided_plan(&state->copy);
         p->implementation = "tiles";
         return NULL;
     }
-    int before = ons_dnnl_enter(ons_team_size(p));
+    int before = ons_onednn_enter(ons_team_size(p));
     ons_status *status = make(p, from, to, &state->primitive);
-    ons_dnnl_leave(before);
-    if (status == NULL) p->destroy = ons_dnnl_destroy;
+    ons_onednn_leave(before);
+    if (status == NULL) p->destroy = ons_onednn_destroy;
     return status;
 }
 
 static void reorder_run(const ons_launch *launch) {
     const reorder_state *state = launch->state;
     if (state->primitive.primitive != NULL)
-        ons_dnnl_run(&state->primitive, (const void *const[]){launch->inputs[0], launch->outputs[0]}, launch->scratch,
-                     launch->fault);
+        ons_onednn_run(&state->primitive, (const void *const[]){launch->inputs[0], launch->outputs[0]}, launch->scratch,
+                       launch->fault);
     else if (state->copy.rank > 0)
         ons_strided_copy(&state->copy, launch->inputs[0], launch->outputs[0]);
     else

@@ -1,8 +1,8 @@
 /* Reorder on CUDA: what the host works out. */
 #include "kernels/reorder/reorder.h"
 
-#include "kernels/common/layouts.h"
-#include "kernels/common/strided.h"
+#include "kernels/common/layout/layouts.h"
+#include "kernels/common/layout/strided.h"
 
 extern ons_run_function ons_cuda_run_reorder;
 

@@ -1,7 +1,7 @@
 /* Reshape: the same elements under the shape of input 1, in which 0 keeps the input's dimension (unless allowzero) and
  * one -1 takes what is left. */
 #include "graph/upgrade.h"
-#include "kernels/common/axes.h"
+#include "kernels/common/layout/axes.h"
 
 enum { ALLOWZERO };
 

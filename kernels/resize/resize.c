@@ -1,6 +1,6 @@
 /* Resize: the tensor sampled anew along its axes; nearest elements, or straight lines or cubic curves through them. */
 #include "graph/upgrade.h"
-#include "kernels/common/resample.h"
+#include "kernels/resampling/resample.h"
 
 /* Opset 10 has the tensor and its scales only, and one way to place and to round. */
 static ons_status *resize_upgrade(ons_upgrade *u) {

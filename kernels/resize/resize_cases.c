@@ -1,7 +1,7 @@
 /* Resize: cases for tests and benchmarks. */
 #include "graph/small_types.h"
 #include "kernels/case.h"
-#include "kernels/common/resample.h"
+#include "kernels/resampling/resample.h"
 
 #define MODE(NAME) ONS_SET_STRING("mode", NAME)
 

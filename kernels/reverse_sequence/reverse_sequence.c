@@ -1,7 +1,7 @@
 /* ReverseSequence: of every sample the first sequence_lens[sample] steps in reverse order, the others as they are. */
 #include "kernels/reverse_sequence/reverse_sequence_node.h"
 
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 extern const ons_operator ons_op_reverse_sequence;
 

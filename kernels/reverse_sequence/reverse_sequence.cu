@@ -1,5 +1,5 @@
-#include "kernels/common/cuda_each.cuh"
-#include "kernels/common/cuda_lookup.cuh"
+#include "kernels/common/cuda/cuda_each.cuh"
+#include "kernels/common/indexing/cuda_indexing.cuh"
 extern "C" {
 #include "kernels/reverse_sequence/reverse_sequence.h"
 }
@@ -9,9 +9,9 @@ namespace {
 /* The first length that is no number of steps is noted; such a sample stays as it is. */
 __global__ void check_lengths(int64_t samples, int64_t steps, const int64_t *lengths, ons::fault_place fault) {
     int64_t worst = samples;
-    for (int64_t i = threadIdx.x; i < samples && worst == samples; i += ons::LOOKUP_THREADS)
+    for (int64_t i = threadIdx.x; i < samples && worst == samples; i += ons::INDEXING_THREADS)
         if (lengths[i] < 0 || lengths[i] > steps) worst = i;
-    worst = ons::block_reduce<ons::LOOKUP_THREADS>(worst, samples, ons::smaller());
+    worst = ons::block_reduce<ons::INDEXING_THREADS>(worst, samples, ons::smaller());
     if (threadIdx.x == 0 && worst < samples) ons::note_fault(fault, ONS_REVERSE_SEQUENCE_PROBLEM, worst, lengths[worst]);
 }
 
@@ -40,7 +40,7 @@ template <class Unit> void run_reverse_sequence(const ons_launch *l, const ons_r
 
 extern "C" void ons_cuda_run_reverse_sequence(const ons_launch *launch) {
     const ons_reverse_sequence *s = (const ons_reverse_sequence *)launch->state;
-    ons::launch(launch, check_lengths, 1, ons::LOOKUP_THREADS, s->batch_first ? s->rows : s->columns,
+    ons::launch(launch, check_lengths, 1, ons::INDEXING_THREADS, s->batch_first ? s->rows : s->columns,
                 s->batch_first ? s->columns : s->rows, (const int64_t *)launch->inputs[1], ons::fault_of(launch));
     if (s->slice % 4 == 0)
         run_reverse_sequence<uint32_t>(launch, s);

@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_REVERSE_SEQUENCE_REVERSE_SEQUENCE_H
 #define ONSTAGE_KERNELS_REVERSE_SEQUENCE_REVERSE_SEQUENCE_H
 
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 #define ONS_REVERSE_SEQUENCE_PROBLEM "a sequence's length lies outside of the time axis"
 

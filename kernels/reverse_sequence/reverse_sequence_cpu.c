@@ -1,7 +1,7 @@
 /* ReverseSequence on the CPU. */
 #include "kernels/reverse_sequence/reverse_sequence_node.h"
 
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 ons_status *ons_reverse_sequence_prepare(ons_prepare *p) {
     void *memory;

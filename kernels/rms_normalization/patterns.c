@@ -3,7 +3,7 @@
 #include "kernels/rms_normalization/patterns.h"
 
 #include "graph/passes/fuse.h"
-#include "kernels/common/layer_norm.h"
+#include "kernels/normalization/layer_norm.h"
 
 extern const ons_operator ons_op_rms_normalization;
 

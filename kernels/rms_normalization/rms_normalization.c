@@ -1,6 +1,6 @@
 /* RMSNormalization: x / √(mean(x²) + epsilon) × scale over the axis and all after it. ONNX has it from opset 23 on;
  * below, it comes from the decomposed forms, or from a file that is ahead of its opset. */
-#include "kernels/common/rms_norm.h"
+#include "kernels/normalization/rms_norm.h"
 #include "kernels/rms_normalization/patterns.h"
 
 ONS_DEFINE_OPERATOR(rms_normalization, "RMSNormalization", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2, 1, 2),

@@ -1,7 +1,7 @@
 extern "C" {
-#include "kernels/common/rms_norm.h"
+#include "kernels/normalization/rms_norm.h"
 }
-#include "kernels/common/cuda_norm.cuh"
+#include "kernels/normalization/cuda_norm.cuh"
 
 extern "C" void ons_cuda_run_rms_normalization(const ons_launch *launch) { ons::run_rms_norm(launch); }
 

@@ -2,7 +2,7 @@
  * else p -= lr q. */
 #include "kernels/rmsprop/rmsprop.h"
 
-#include "kernels/common/optimizer.h"
+#include "kernels/optimizers/optimizer.h"
 
 static void rmsprop_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                               void *const *outputs) {

@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_optimizer.cuh"
+#include "kernels/optimizers/cuda_optimizer.cuh"
 
 namespace {
 
@@ -33,4 +33,4 @@ void update_rmsprop(const ons_launch *launches, uint32_t count) {
 
 ONS_CUDA_UPDATE(rmsprop, update_rmsprop)
 
-ONS_KERNELS(cuda, rmsprop, ONS_KERNEL_OF_SEVERAL(ons_optimizer_prepare, ons_cuda_run_rmsprop, ons_cuda_several_rmsprop))
+ONS_KERNELS(cuda, rmsprop, ONS_KERNEL_OF_SEVERAL(ons_optimizer_prepare, ons_cuda_run_rmsprop, ons_cuda_multi_tensor_rmsprop))

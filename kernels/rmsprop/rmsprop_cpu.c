@@ -1,7 +1,7 @@
 /* RmsProp on the CPU. */
 #include "kernels/rmsprop/rmsprop.h"
 
-#include "kernels/common/optimizer.h"
+#include "kernels/optimizers/optimizer.h"
 
 static void rmsprop_run(const ons_launch *launch) {
     const ons_optimizer *state = launch->state;

@@ -1,5 +1,5 @@
 /* RNN, Elman's: H = f(W x + R h + Wb + Rb) */
-#include "kernels/common/recurrent.h"
+#include "kernels/recurrent/recurrent.h"
 
 static ons_status *rnn_infer(ons_operands *o) { return ons_recurrent_infer(o, ONS_CELL_RNN); }
 

@@ -1,5 +1,5 @@
 /* RNN on the CPU. */
-#include "kernels/common/recurrent.h"
+#include "kernels/recurrent/recurrent.h"
 
 static ons_status *rnn_prepare(ons_prepare *p) { return ons_recurrent_prepare(p, ONS_CELL_RNN); }
 

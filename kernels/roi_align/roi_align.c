@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "graph/upgrade.h"
-#include "kernels/common/region.h"
+#include "kernels/roi_align/region.h"
 
 extern const ons_operator ons_op_roi_align_gradient;
 

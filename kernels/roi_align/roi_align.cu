@@ -1,7 +1,7 @@
-#include "kernels/common/cuda_each.cuh"
-#include "kernels/common/cuda_lookup.cuh"
+#include "kernels/common/cuda/cuda_each.cuh"
+#include "kernels/common/indexing/cuda_indexing.cuh"
 extern "C" {
-#include "kernels/common/region.h"
+#include "kernels/roi_align/region.h"
 }
 
 namespace {
@@ -9,9 +9,9 @@ namespace {
 /* One block: the first region without an image is noted. */
 __global__ void check_images(int64_t count, int64_t batch, const int64_t *images, ons::fault_place fault) {
     int64_t worst = count;
-    for (int64_t i = threadIdx.x; i < count && worst == count; i += ons::LOOKUP_THREADS)
+    for (int64_t i = threadIdx.x; i < count && worst == count; i += ons::INDEXING_THREADS)
         if (images[i] < 0 || images[i] >= batch) worst = i;
-    worst = ons::block_reduce<ons::LOOKUP_THREADS>(worst, count, ons::smaller());
+    worst = ons::block_reduce<ons::INDEXING_THREADS>(worst, count, ons::smaller());
     if (threadIdx.x == 0 && worst < count) ons::note_fault(fault, ONS_REGION_PROBLEM, worst, images[worst]);
 }
 
@@ -51,7 +51,7 @@ struct pooled_bin {
 extern "C" void ons_cuda_run_roi_align(const ons_launch *launch) {
     const ons_regions *r = (const ons_regions *)launch->state;
     const int64_t *images = (const int64_t *)launch->inputs[2];
-    ons::launch(launch, check_images, 1, ons::LOOKUP_THREADS, r->count, r->batch, images, ons::fault_of(launch));
+    ons::launch(launch, check_images, 1, ons::INDEXING_THREADS, r->count, r->batch, images, ons::fault_of(launch));
     ons::each(launch, r->count * r->channels * r->out_height * r->out_width,
               pooled_bin{*r, (const float *)launch->inputs[0], (const float *)launch->inputs[1], images, (float *)launch->outputs[0]});
 }

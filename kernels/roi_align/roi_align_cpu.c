@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "kernels/common/region.h"
+#include "kernels/roi_align/region.h"
 
 ons_status *ons_roi_align_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;

@@ -1,6 +1,6 @@
 /* RotaryEmbedding of opset 23: pairs of elements of each head turned by an angle that grows with the position. */
-#include "kernels/common/expand.h"
-#include "kernels/common/lookup.h"
+#include "kernels/common/indexing/indexing.h"
+#include "kernels/common/operator/expand.h"
 #include "kernels/rotation/patterns.h"
 
 extern const ons_operator ons_op_gather;

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "graph/passes/fuse.h"
-#include "kernels/common/axes.h"
+#include "kernels/common/layout/axes.h"
 
 extern const ons_operator ons_op_rotation;
 

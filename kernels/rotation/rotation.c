@@ -7,8 +7,8 @@
  * the gradient: turned back. */
 #include "kernels/rotation/rotation_node.h"
 
-#include "kernels/common/axes.h"
-#include "kernels/common/rules.h"
+#include "kernels/common/layout/axes.h"
+#include "kernels/common/operator/rules.h"
 #include "kernels/rotation/patterns.h"
 
 extern const ons_operator ons_op_rotation;

@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_each.cuh"
+#include "kernels/common/cuda/cuda_each.cuh"
 extern "C" {
 #include "kernels/rotation/rotation.h"
 }

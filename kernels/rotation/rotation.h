@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_ROTATION_ROTATION_H
 #define ONSTAGE_KERNELS_ROTATION_ROTATION_H
 
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 typedef struct ons_rotation {
     int64_t rows, length, size;

@@ -1,7 +1,7 @@
 /* Rotation on CUDA: what the host works out. */
 #include "kernels/rotation/rotation_node.h"
 
-#include "kernels/common/cuda_elementwise.h"
+#include "kernels/common/elementwise/cuda_elementwise.h"
 
 extern ons_run_function ons_cuda_run_rotation;
 

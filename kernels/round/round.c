@@ -1,7 +1,7 @@
 /* Round: the nearest integer, halves to the even one. */
 #include <math.h>
 
-#include "kernels/common/unary.h"
+#include "kernels/common/elementwise/unary.h"
 
 ONS_UNARY_FLOAT_REFERENCE(round, rint(x))
 

@@ -1,5 +1,5 @@
 /* The model's own loss, averaged over the micro-batches: x × samples of the micro-batch ÷ samples of the step. */
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 extern const ons_operator ons_op_sample_mean_gradient;
 

@@ -1,7 +1,7 @@
 /* SampleMean on the CPU. */
 #include "kernels/sample_mean/sample_mean.h"
 
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 ons_status *ons_sample_mean_prepare(ons_prepare *p) { return ons_require_float32(p->operands); }
 

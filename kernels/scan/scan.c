@@ -1,7 +1,7 @@
 /* Scan: a body that runs once for every index of its inputs along an axis. It is unrolled when shapes are bound. In
  * opset 8 all operands had samples along axis 0, and the lengths of their sequences came first. */
 #include "graph/upgrade.h"
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 static ons_status *scan_infer(ons_operands *o) {
     return ons_node_error(o, "a scan is unrolled when shapes are bound, and cannot stand by itself");

@@ -1,5 +1,5 @@
 /* Scatter: what ScatterElements was called before opset 11, without a reduction. */
-#include "kernels/common/scatter_lines.h"
+#include "kernels/gather_scatter/scatter_lines.h"
 
 ONS_DEFINE_OPERATOR(scatter, "Scatter", ONS_ONNX(9, ONS_NEWEST), ONS_ARITY(3, 3, 1, 1),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", 0)), ONS_INFER(ons_scatter_lines_infer),

@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_scatter_lines.cuh"
+#include "kernels/gather_scatter/cuda_scatter_lines.cuh"
 
 extern "C" void ons_cuda_run_scatter(const ons_launch *launch) { ons::scatter_lines(launch); }
 

@@ -1,6 +1,6 @@
 /* ScatterElements: the data with updates put, added, multiplied or compared with, at the same indices but along one
  * axis at indices[i]. */
-#include "kernels/common/scatter_lines.h"
+#include "kernels/gather_scatter/scatter_lines.h"
 
 ONS_DEFINE_OPERATOR(scatter_elements, "ScatterElements", ONS_ONNX(11, ONS_NEWEST), ONS_ARITY(3, 3, 1, 1),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", 0), ONS_STRING_ATTRIBUTE("reduction", "none")),

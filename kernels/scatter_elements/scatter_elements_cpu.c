@@ -1,4 +1,4 @@
 /* ScatterElements on the CPU. */
-#include "kernels/common/scatter_lines.h"
+#include "kernels/gather_scatter/scatter_lines.h"
 
 ONS_KERNELS(cpu, scatter_elements, ONS_KERNEL(ons_scatter_lines_prepare, ons_scatter_lines_run))

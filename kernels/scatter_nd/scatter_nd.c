@@ -1,18 +1,18 @@
 /* ScatterND: the data with updates put, or added, at the slices that index tuples name. */
 #include "kernels/scatter_nd/scatter_nd_node.h"
 
-#include "kernels/common/nd_lookup.h"
-#include "kernels/common/scatter.h"
+#include "kernels/gather_scatter/nd_indexing.h"
+#include "kernels/gather_scatter/scatter.h"
 
 extern const ons_operator ons_op_gather_nd;
 extern const ons_operator ons_op_scatter_nd_gradient;
 
 static ons_status *scatter_nd_infer(ons_operands *o) {
-    ons_nd_lookup lookup;
+    ons_nd_indexing lookup;
     uint32_t tail;
     ons_shape updates;
     ONS_TRY(find_lookup(o, &lookup, &tail));
-    ONS_TRY(ons_nd_lookup_shape(o, &o->inputs[DATA].shape, tail, &updates));
+    ONS_TRY(ons_nd_indexing_shape(o, &o->inputs[DATA].shape, tail, &updates));
     if (!ons_shape_equal(&o->inputs[UPDATES].shape, &updates) || o->inputs[UPDATES].dtype != o->inputs[DATA].dtype)
         return ons_node_error(o, "data, indices and updates do not fit together");
     if (ons_scatter_mode_of(ons_attribute_string(o, REDUCTION)) == ONS_SCATTER_MODES)
@@ -23,13 +23,13 @@ static ons_status *scatter_nd_infer(ons_operands *o) {
 
 static void scatter_nd_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                  void *const *outputs) {
-    ons_nd_lookup lookup = {0};
+    ons_nd_indexing lookup = {0};
     uint32_t tail;
     ons_resolved(find_lookup(o, &lookup, &tail));
     ons_scatter_mode mode = ons_scatter_mode_of(ons_attribute_string(o, REDUCTION));
     memcpy(outputs[0], inputs[DATA], (size_t)ons_elements(&o->inputs[DATA]) * 8);
     for (int64_t i = 0; i < lookup.tuples; ++i) {
-        int64_t to = ons_nd_lookup_reference(&lookup, step, inputs[INDICES], i);
+        int64_t to = ons_nd_indexing_reference(&lookup, step, inputs[INDICES], i);
         for (int64_t k = 0; to >= 0 && k < lookup.slice; ++k)
             ons_scatter_word(mode, o->inputs[DATA].dtype, outputs[0], to + k, inputs[UPDATES], i * lookup.slice + k);
     }

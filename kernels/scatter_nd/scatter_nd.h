@@ -2,11 +2,11 @@
 #ifndef ONSTAGE_KERNELS_SCATTER_ND_SCATTER_ND_H
 #define ONSTAGE_KERNELS_SCATTER_ND_SCATTER_ND_H
 
-#include "kernels/common/nd_lookup.h"
-#include "kernels/common/scatter.h"
+#include "kernels/gather_scatter/nd_indexing.h"
+#include "kernels/gather_scatter/scatter.h"
 
 typedef struct ons_scatter_nd {
-    ons_nd_lookup lookup;
+    ons_nd_indexing lookup;
     ons_scatter_mode mode;
     size_t size;
     int64_t bytes;

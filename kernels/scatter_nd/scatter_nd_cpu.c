@@ -1,9 +1,9 @@
 /* ScatterND on the CPU. */
 #include "kernels/scatter_nd/scatter_nd_node.h"
 
-#include "kernels/common/lines.h"
-#include "kernels/common/nd_lookup.h"
-#include "kernels/common/scatter.h"
+#include "kernels/gather_scatter/lines.h"
+#include "kernels/gather_scatter/nd_indexing.h"
+#include "kernels/gather_scatter/scatter.h"
 
 ons_status *ons_scatter_nd_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
@@ -25,7 +25,7 @@ static void scatter_piece(const ons_scatter_nd *s, const ons_launch *launch, int
     char *out = launch->outputs[0];
     ons_dtype dtype = s->lookup.index_dtype;
     for (int64_t i = task.first; i < task.last; ++i) {
-        int64_t bad = 0, to = ons_nd_lookup_at(&s->lookup, dtype, launch->inputs[INDICES], i, &bad);
+        int64_t bad = 0, to = ons_nd_indexing_at(&s->lookup, dtype, launch->inputs[INDICES], i, &bad);
         if (to < 0)
             ons_fault_index(launch, bad, ons_index_at(dtype, launch->inputs[INDICES], bad));
         else

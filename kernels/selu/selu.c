@@ -1,8 +1,8 @@
 /* Selu: gamma·x, or gamma·alpha·(eˣ - 1) where x is negative. */
 #include <math.h>
 
-#include "kernels/common/rules.h"
-#include "kernels/common/unary.h"
+#include "kernels/common/elementwise/unary.h"
+#include "kernels/common/operator/rules.h"
 
 extern const ons_operator ons_op_selu_gradient;
 

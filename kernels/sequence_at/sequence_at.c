@@ -1,5 +1,5 @@
 /* SequenceAt: one element of a sequence. */
-#include "kernels/common/sequences.h"
+#include "kernels/sequences/sequences.h"
 
 static ons_status *sequence_at_resolve(ons_replacement *m) {
     const ons_value_id *items;

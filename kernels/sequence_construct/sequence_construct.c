@@ -1,5 +1,5 @@
 /* SequenceConstruct: a sequence of the inputs. */
-#include "kernels/common/sequences.h"
+#include "kernels/sequences/sequences.h"
 
 static ons_status *sequence_construct_resolve(ons_replacement *m) {
     return ons_replace_by_sequence(m, m->inputs, m->operands->input_count);

@@ -1,5 +1,5 @@
 /* SequenceEmpty: a sequence without elements. */
-#include "kernels/common/sequences.h"
+#include "kernels/sequences/sequences.h"
 
 static ons_status *sequence_empty_resolve(ons_replacement *m) { return ons_replace_by_sequence(m, NULL, 0); }
 

@@ -1,5 +1,5 @@
 /* SequenceErase: the sequence without its last element, or without the one at a position. */
-#include "kernels/common/sequences.h"
+#include "kernels/sequences/sequences.h"
 
 static ons_status *sequence_erase_resolve(ons_replacement *m) {
     const ons_value_id *items;

@@ -1,5 +1,5 @@
 /* SequenceInsert: the sequence with one more element, at its end or before a position. */
-#include "kernels/common/sequences.h"
+#include "kernels/sequences/sequences.h"
 
 static ons_status *sequence_insert_resolve(ons_replacement *m) {
     const ons_value_id *items;

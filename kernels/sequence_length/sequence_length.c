@@ -1,5 +1,5 @@
 /* SequenceLength: how many elements a sequence has. */
-#include "kernels/common/sequences.h"
+#include "kernels/sequences/sequences.h"
 
 static ons_status *sequence_length_resolve(ons_replacement *m) {
     const ons_value_id *items;

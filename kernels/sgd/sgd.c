@@ -2,7 +2,7 @@
  * A momentum buffer of zeros gives torch's first step, b = g. */
 #include "kernels/sgd/sgd.h"
 
-#include "kernels/common/optimizer.h"
+#include "kernels/optimizers/optimizer.h"
 
 static void sgd_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                           void *const *outputs) {

@@ -1,6 +1,6 @@
 /* Sgd: cases for tests and benchmarks. */
 #include "kernels/case.h"
-#include "kernels/common/optimizer.h"
+#include "kernels/optimizers/optimizer.h"
 
 const ons_case ons_cases_sgd[] = {
     {.name = "plain", .inputs = {ONS_F32(5, 7), ONS_F32(5, 7)}, .tolerance = 1e-6, .flops = 175},

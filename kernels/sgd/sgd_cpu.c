@@ -1,7 +1,7 @@
 /* Sgd on the CPU. */
 #include "kernels/sgd/sgd.h"
 
-#include "kernels/common/optimizer.h"
+#include "kernels/optimizers/optimizer.h"
 
 static void run_plain(const ons_launch *launch, int64_t n, float decay) {
     const float *parameter = launch->inputs[0], *gradient = launch->inputs[1];

@@ -1,5 +1,5 @@
 /* Shape: the dimensions [start, end) of the input, which are known as soon as shapes are. */
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 enum { START, END };
 

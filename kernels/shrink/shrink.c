@@ -1,6 +1,6 @@
 /* Shrink: x brought towards 0 by bias where it is farther than lambd from it, 0 elsewhere. */
-#include "kernels/common/rules.h"
-#include "kernels/common/unary.h"
+#include "kernels/common/elementwise/unary.h"
+#include "kernels/common/operator/rules.h"
 
 extern const ons_operator ons_op_shrink_gradient;
 

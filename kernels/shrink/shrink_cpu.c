@@ -1,5 +1,5 @@
 /* Shrink on the CPU. */
-#include "kernels/common/unary.h"
+#include "kernels/common/elementwise/unary.h"
 
 ONS_UNARY_SPAN(shrink_float32, float, float, float,
                x<-parameters[0] ? x + parameters[1] : x> parameters[0] ? x - parameters[1] : 0)

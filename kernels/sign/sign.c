@@ -1,5 +1,5 @@
 /* Sign: -1, 0 or 1; NaN stays NaN. */
-#include "kernels/common/unary.h"
+#include "kernels/common/elementwise/unary.h"
 
 ONS_UNARY_NUMBER_REFERENCE(sign, x > 0 ? 1 : x < 0 ? -1 : x, (x > 0) - (x < 0), x != 0)
 

@@ -1,5 +1,5 @@
 /* Sign on the CPU. */
-#include "kernels/common/unary.h"
+#include "kernels/common/elementwise/unary.h"
 
 ONS_UNARY_NUMBER_KERNEL(sign, (x > 0) - (x < 0), x > 0 ? 1 : x < 0 ? -1 : x)
 

@@ -1,6 +1,6 @@
 /* SimplifiedLayerNormalization: RMSNormalization as ONNX Runtime's optimiser writes it, into the default domain at any
  * opset. Its second output is 1 / √(mean(x²) + epsilon) of every row. */
-#include "kernels/common/rms_norm.h"
+#include "kernels/normalization/rms_norm.h"
 
 ONS_DEFINE_OPERATOR(simplified_layer_normalization, "SimplifiedLayerNormalization", ONS_ONNX(1, ONS_NEWEST),
                     ONS_ARITY(2, 2, 1, 2),

@@ -1,4 +1,4 @@
 /* SimplifiedLayerNormalization on the CPU. */
-#include "kernels/common/rms_norm.h"
+#include "kernels/normalization/rms_norm.h"
 
 ONS_KERNELS(cpu, simplified_layer_normalization, ONS_KERNEL(ons_rms_norm_prepare, ons_rms_norm_run))

@@ -1,5 +1,5 @@
 /* Size: the number of elements of the input, which is known as soon as shapes are. */
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 static ons_status *size_infer(ons_operands *o) {
     o->outputs[0] = (ons_type){.dtype = ONS_INT64};

@@ -1,6 +1,6 @@
 /* Slice: along each given axis the elements start, start + step, … before end. */
 #include "graph/upgrade.h"
-#include "kernels/common/slicing.h"
+#include "kernels/slice/slicing.h"
 
 extern const ons_operator ons_op_slice_gradient;
 

@@ -1,7 +1,7 @@
 /* Slice on the CPU. */
 #include "kernels/slice/slice.h"
 
-#include "kernels/common/slicing.h"
+#include "kernels/slice/slicing.h"
 
 ons_status *ons_slice_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;

@@ -1,7 +1,7 @@
 /* Softmax: e^(x - max) / Σ e^(x - max) along an axis. */
 #include <math.h>
 
-#include "kernels/common/softmax.h"
+#include "kernels/softmax/softmax_axis.h"
 
 extern const ons_operator ons_op_softmax_gradient;
 

@@ -5,8 +5,8 @@
 #include <math.h>
 
 #include "graph/passes/fuse.h"
-#include "kernels/common/model_loss.h"
-#include "kernels/common/rules.h"
+#include "kernels/common/operator/rules.h"
+#include "kernels/losses/model_loss.h"
 
 extern const ons_operator ons_op_softmax_cross_entropy_loss;
 extern const ons_operator ons_op_add;

@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_model_loss.cuh"
+#include "kernels/losses/cuda_model_loss.cuh"
 
 namespace {
 

@@ -1,7 +1,7 @@
 /* SoftmaxCrossEntropyLoss on the CPU. */
 #include "kernels/softmax_cross_entropy_loss/softmax_cross_entropy_loss.h"
 
-#include "kernels/common/model_loss.h"
+#include "kernels/losses/model_loss.h"
 
 static void take_rows(ons_loss_part *part) {
     const ons_class_loss *classes = &part->loss->classes;

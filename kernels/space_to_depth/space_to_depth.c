@@ -1,7 +1,7 @@
 /* SpaceToDepth: blocks of pixels become channels. Before opset 28 the only mode was "DCR". */
 #include "kernels/space_to_depth/space_to_depth.h"
 
-#include "kernels/common/depth_space.h"
+#include "kernels/depth_to_space/depth_space.h"
 
 extern const ons_operator ons_op_depth_to_space;
 

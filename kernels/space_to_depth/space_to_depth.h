@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_SPACE_TO_DEPTH_SPACE_TO_DEPTH_H
 #define ONSTAGE_KERNELS_SPACE_TO_DEPTH_SPACE_TO_DEPTH_H
 
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 enum { BLOCKSIZE, MODE };
 

@@ -1,7 +1,7 @@
 /* SpaceToDepth on the CPU. */
 #include "kernels/space_to_depth/space_to_depth.h"
 
-#include "kernels/common/depth_space.h"
+#include "kernels/depth_to_space/depth_space.h"
 
 ons_status *ons_space_to_depth_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;

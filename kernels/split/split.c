@@ -4,8 +4,8 @@
 
 #include "graph/evaluate.h"
 #include "graph/upgrade.h"
-#include "kernels/common/pieces.h"
-#include "kernels/common/scatter.h"
+#include "kernels/concat/pieces.h"
+#include "kernels/gather_scatter/scatter.h"
 
 extern const ons_operator ons_op_concat;
 

@@ -1,6 +1,6 @@
-#include "kernels/common/cuda_strided.cuh"
+#include "kernels/common/layout/cuda_strided.cuh"
 extern "C" {
-#include "kernels/common/pieces.h"
+#include "kernels/concat/pieces.h"
 }
 
 extern "C" void ons_cuda_run_split(const ons_launch *launch) {

@@ -1,7 +1,7 @@
 /* Split on the CPU. */
 #include "kernels/split/split.h"
 
-#include "kernels/common/pieces.h"
+#include "kernels/concat/pieces.h"
 
 ons_status *ons_split_prepare(ons_prepare *p) {
     ons_type pieces[PIECES_MAX];

@@ -1,5 +1,5 @@
 /* SplitToSequence: a tensor cut along an axis, into pieces of given sizes, of one size, or of 1. */
-#include "kernels/common/sequences.h"
+#include "kernels/sequences/sequences.h"
 
 extern const ons_operator ons_op_split;
 

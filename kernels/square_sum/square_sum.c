@@ -1,7 +1,7 @@
 /* Σ x² of all elements, in double and in fixed order: the square of a gradient's norm. */
 #include "graph/operator.h"
-#include "kernels/common/kernel.h"
-#include "kernels/common/layouts.h"
+#include "kernels/common/layout/layouts.h"
+#include "kernels/common/operator/kernel.h"
 
 static ons_status *square_sum_infer(ons_operands *o) {
     char text[ONS_TYPE_TEXT];

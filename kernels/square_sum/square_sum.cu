@@ -1,4 +1,4 @@
-#include "kernels/common/cuda_several.cuh"
+#include "kernels/common/cuda/cuda_multi_tensor.cuh"
 
 namespace {
 
@@ -59,10 +59,10 @@ template <class T> void square_sums(const ons_launch *l, uint32_t count, ons_dty
 
 } // namespace
 
-extern "C" void ons_cuda_several_square_sum(const ons_launch *launches, uint32_t count) {
+extern "C" void ons_cuda_multi_tensor_square_sum(const ons_launch *launches, uint32_t count) {
     square_sums<float>(launches, count, ONS_FLOAT32);
     square_sums<__half>(launches, count, ONS_FLOAT16);
     square_sums<__nv_bfloat16>(launches, count, ONS_BFLOAT16);
 }
 
-extern "C" void ons_cuda_run_square_sum(const ons_launch *launch) { ons_cuda_several_square_sum(launch, 1); }
+extern "C" void ons_cuda_run_square_sum(const ons_launch *launch) { ons_cuda_multi_tensor_square_sum(launch, 1); }

@@ -1,5 +1,5 @@
 /* SquareSum on the CPU. */
-#include "kernels/common/rows.h"
+#include "kernels/common/rows/rows.h"
 
 typedef struct square_sum_state {
     int64_t elements;

@@ -1,5 +1,5 @@
 /* Squared error: Σ (x - t)² ÷ counted targets. */
-#include "kernels/common/pointwise_loss.h"
+#include "kernels/losses/pointwise_loss.h"
 
 /* Difference, square and sum. */
 ONS_POINTWISE_LOSS_RULES(squared_error, 3, (x - t) * (x - t))

@@ -1,5 +1,5 @@
 /* SquaredError on the CPU. */
-#include "kernels/common/pointwise_loss.h"
+#include "kernels/losses/pointwise_loss.h"
 
 ONS_POINTWISE_LOSS_KERNEL(squared_error, (x - t) * (x - t))
 

@@ -1,5 +1,5 @@
 /* Squeeze: without the given axes of one element; without axes, without all of them. */
-#include "kernels/common/axes.h"
+#include "kernels/common/layout/axes.h"
 
 static ons_status *squeeze_infer(ons_operands *o) {
     int64_t axes[ONS_INTEGERS_MAX];

@@ -1,8 +1,8 @@
 /* STFT: the Fourier transforms of windows that slide over a signal. */
 #include <math.h>
 
-#include "kernels/common/expand.h"
-#include "kernels/common/fourier.h"
+#include "kernels/common/operator/expand.h"
+#include "kernels/signal/fourier.h"
 
 extern const ons_operator ons_op_fourier_transform;
 extern const ons_operator ons_op_gather;

@@ -1,6 +1,6 @@
 /* Sub: a - b. */
-#include "kernels/common/binary.h"
-#include "kernels/common/rules.h"
+#include "kernels/common/elementwise/binary.h"
+#include "kernels/common/operator/rules.h"
 
 extern const ons_operator ons_op_neg;
 

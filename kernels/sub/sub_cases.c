@@ -1,5 +1,5 @@
 /* Sub: cases for tests and benchmarks. */
-#include "kernels/common/cases.h"
+#include "kernels/common/elementwise/cases.h"
 
 const ons_case ons_cases_sub[] = {
     ONS_BROADCAST_CASES(ONS_F32, ONS_F32, 1e-6),

@@ -1,5 +1,5 @@
 /* Sub on the CPU. */
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 ONS_BINARY_KERNELS(sub, ons_wrapping_subtract(a, b), a - b)
 

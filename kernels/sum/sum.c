@@ -1,5 +1,5 @@
 /* Sum: of all operands, from the first to the last. */
-#include "kernels/common/variadic.h"
+#include "kernels/common/elementwise/variadic.h"
 
 ONS_VARIADIC_NUMBER_REFERENCE(sum, a + b, ons_wrapping_add(a, b), a)
 

@@ -1,5 +1,5 @@
 /* Sum on the CPU. */
-#include "kernels/common/variadic.h"
+#include "kernels/common/elementwise/variadic.h"
 
 ONS_VARIADIC_KERNELS(sum, a + b, ons_wrapping_add(a, b), a)
 

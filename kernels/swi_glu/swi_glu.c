@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "graph/passes/fuse.h"
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 extern const ons_operator ons_op_swi_glu;
 extern const ons_operator ons_op_swi_glu_gradient;

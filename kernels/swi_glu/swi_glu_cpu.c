@@ -1,6 +1,6 @@
 /* SwiGLU on the CPU. */
-#include "kernels/common/binary.h"
-#include "kernels/common/vector_math.h"
+#include "kernels/common/elementwise/binary.h"
+#include "kernels/common/math/vector_math.h"
 
 ONS_BINARY_FLOAT_KERNEL(swi_glu, a *ons_sigmoid(parameters[0] * a) * b)
 

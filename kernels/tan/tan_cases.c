@@ -1,5 +1,5 @@
 /* Tan: cases for tests and benchmarks. */
-#include "kernels/common/cases.h"
+#include "kernels/common/elementwise/cases.h"
 
 const ons_case ons_cases_tan[] = {
     ONS_UNARY_CASES(-1.4, 1.4, 2e-6),

@@ -2,8 +2,8 @@
  * (mode "circular") or not. Binding replaces it by a ScatterElements, whose indices are made from the positions. */
 #include <string.h>
 
-#include "kernels/common/expand.h"
-#include "kernels/common/index.h"
+#include "kernels/common/layout/index.h"
+#include "kernels/common/operator/expand.h"
 
 extern const ons_operator ons_op_expand;
 extern const ons_operator ons_op_mod;

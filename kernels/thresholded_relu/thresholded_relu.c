@@ -1,6 +1,6 @@
 /* ThresholdedRelu: x where it is above alpha, 0 elsewhere. */
-#include "kernels/common/rules.h"
-#include "kernels/common/unary.h"
+#include "kernels/common/elementwise/unary.h"
+#include "kernels/common/operator/rules.h"
 
 extern const ons_operator ons_op_thresholded_relu_gradient;
 

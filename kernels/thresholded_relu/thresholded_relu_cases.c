@@ -1,5 +1,5 @@
 /* ThresholdedRelu: cases for tests and benchmarks. */
-#include "kernels/common/cases.h"
+#include "kernels/common/elementwise/cases.h"
 
 const ons_case ons_cases_thresholded_relu[] = {
     ONS_UNARY_CASES(-3, 3, 0),

@@ -1,5 +1,5 @@
 /* ThresholdedRelu on the CPU. */
-#include "kernels/common/unary.h"
+#include "kernels/common/elementwise/unary.h"
 
 ONS_UNARY_FLOAT_KERNEL(thresholded_relu, x > parameters[0] ? x : 0)
 

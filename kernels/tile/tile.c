@@ -1,5 +1,5 @@
 /* Tile: the input repeated along each axis. */
-#include "kernels/common/axes.h"
+#include "kernels/common/layout/axes.h"
 
 extern const ons_operator ons_op_reduce_sum;
 

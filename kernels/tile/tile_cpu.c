@@ -1,7 +1,7 @@
 /* Tile on the CPU. */
 #include "kernels/tile/tile.h"
 
-#include "kernels/common/strided.h"
+#include "kernels/common/layout/strided.h"
 
 ons_status *ons_tile_prepare(ons_prepare *p) {
     const ons_shape *from = &p->operands->inputs[0].shape, *to = &p->operands->outputs[0].shape;

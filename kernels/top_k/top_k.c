@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "graph/upgrade.h"
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 extern const ons_operator ons_op_gather_elements_gradient;
 

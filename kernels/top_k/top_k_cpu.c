@@ -3,7 +3,7 @@
 
 #include <omp.h>
 
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 #include "kernels/top_k/select.h"
 
 ons_status *ons_top_k_prepare(ons_prepare *p) {

@@ -1,7 +1,7 @@
 /* TopK on CUDA: what the host works out. */
 #include "kernels/top_k/top_k_node.h"
 
-#include "kernels/common/cuda_elementwise.h"
+#include "kernels/common/elementwise/cuda_elementwise.h"
 
 extern ons_run_function ons_cuda_run_top_k;
 

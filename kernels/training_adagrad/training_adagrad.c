@@ -1,7 +1,7 @@
 /* Adagrad as ONNX has it; torch's, which `onstage train` offers, is kernels/adagrad. */
 #include <math.h>
 
-#include "kernels/common/training_update.h"
+#include "kernels/optimizers/training_update.h"
 
 extern const ons_operator ons_op_div;
 extern const ons_operator ons_op_mul;

@@ -1,7 +1,7 @@
 /* Adam as ONNX has it; torch's, which `onstage train` offers, is kernels/adam. */
 #include <math.h>
 
-#include "kernels/common/training_update.h"
+#include "kernels/optimizers/training_update.h"
 
 extern const ons_operator ons_op_div;
 extern const ons_operator ons_op_mul;

@@ -1,5 +1,5 @@
 /* Momentum as ONNX has it, standard or Nesterov's; torch's, which `onstage train` offers, is kernels/sgd. */
-#include "kernels/common/training_update.h"
+#include "kernels/optimizers/training_update.h"
 
 extern const ons_operator ons_op_mul;
 extern const ons_operator ons_op_sub;

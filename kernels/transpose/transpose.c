@@ -1,8 +1,8 @@
 /* Transpose: axis i of the result is axis perm[i] of the input; without perm, all axes in reverse order. */
 #include "kernels/transpose/transpose.h"
 
-#include "kernels/common/index.h"
-#include "kernels/common/kernel.h"
+#include "kernels/common/layout/index.h"
+#include "kernels/common/operator/kernel.h"
 
 extern const ons_operator ons_op_transpose;
 

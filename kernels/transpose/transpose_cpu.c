@@ -1,7 +1,7 @@
 /* Transpose on the CPU. */
 #include "kernels/transpose/transpose.h"
 
-#include "kernels/common/strided.h"
+#include "kernels/common/layout/strided.h"
 
 ons_status *ons_transpose_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;

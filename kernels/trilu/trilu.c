@@ -1,8 +1,8 @@
 /* Trilu: the upper or lower triangle of each matrix, zeros elsewhere; input 1 moves the diagonal. */
 #include "kernels/trilu/trilu_node.h"
 
-#include "kernels/common/index.h"
-#include "kernels/common/kernel.h"
+#include "kernels/common/layout/index.h"
+#include "kernels/common/operator/kernel.h"
 
 extern const ons_operator ons_op_trilu;
 

@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_TRILU_TRILU_H
 #define ONSTAGE_KERNELS_TRILU_TRILU_H
 
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 typedef struct ons_trilu {
     int64_t rows, height, width, size;

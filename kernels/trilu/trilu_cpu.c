@@ -1,7 +1,7 @@
 /* Trilu on the CPU. */
 #include "kernels/trilu/trilu_node.h"
 
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 
 ons_status *ons_trilu_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "graph/evaluate.h"
-#include "kernels/common/index.h"
-#include "kernels/common/kernel.h"
+#include "kernels/common/layout/index.h"
+#include "kernels/common/operator/kernel.h"
 
 enum { AXIS, SORTED };
 

@@ -1,5 +1,5 @@
 /* Unsqueeze: with axes of one element put in at the given places of the result. */
-#include "kernels/common/axes.h"
+#include "kernels/common/layout/axes.h"
 
 static ons_status *unsqueeze_infer(ons_operands *o) {
     int64_t axes[ONS_INTEGERS_MAX];

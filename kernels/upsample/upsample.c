@@ -1,6 +1,6 @@
 /* Upsample: Resize as it was up to opset 9, with one way to place and to round. */
 #include "graph/upgrade.h"
-#include "kernels/common/resample.h"
+#include "kernels/resampling/resample.h"
 
 static ons_status *set_text(ons_upgrade *u, const char *name, const char *text) {
     return ons_upgrade_set(u, name, (ons_attribute){.kind = ONS_ATTRIBUTE_STRING, .s = text});

@@ -1,7 +1,7 @@
 extern "C" {
-#include "kernels/common/resample.h"
+#include "kernels/resampling/resample.h"
 }
-#include "kernels/common/cuda_separable.cuh"
+#include "kernels/resampling/cuda_separable.cuh"
 
 extern "C" void ons_cuda_run_upsample(const ons_launch *launch) { ons::map_axes(launch); }
 

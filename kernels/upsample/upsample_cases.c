@@ -1,6 +1,6 @@
 /* Upsample: cases for tests and benchmarks. */
 #include "kernels/case.h"
-#include "kernels/common/resample.h"
+#include "kernels/resampling/resample.h"
 
 #define AS_IT_WAS                                                                                                      \
     ONS_SET_STRING("coordinate_transformation_mode", "asymmetric"), ONS_SET_STRING("nearest_mode", "onstage_simple")

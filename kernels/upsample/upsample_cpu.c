@@ -1,4 +1,4 @@
 /* Upsample on the CPU. */
-#include "kernels/common/resample.h"
+#include "kernels/resampling/resample.h"
 
 ONS_KERNELS(cpu, upsample, ONS_KERNEL(ons_resize_prepare, ons_resampling_run))

@@ -1,9 +1,9 @@
 /* Where: the second operand where the first is true, else the third. */
 #include <string.h>
 
-#include "kernels/common/broadcast.h"
-#include "kernels/common/checks.h"
-#include "kernels/common/rules.h"
+#include "kernels/common/elementwise/broadcast.h"
+#include "kernels/common/operator/checks.h"
+#include "kernels/common/operator/rules.h"
 
 extern const ons_operator ons_op_where;
 

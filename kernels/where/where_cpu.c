@@ -1,5 +1,5 @@
 /* Where on the CPU. */
-#include "kernels/common/broadcast.h"
+#include "kernels/common/elementwise/broadcast.h"
 
 /* One loop for steps of condition and operands that the compiler knows. */
 #define WHERE_LOOP(TYPE, CONDITION_STEP, LEFT_STEP, RIGHT_STEP)                                                        \

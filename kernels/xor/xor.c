@@ -1,5 +1,5 @@
 /* Xor: of two truth values. */
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 ONS_LOGIC_REFERENCE(xor, (a ^ b) != 0)
 

@@ -1,5 +1,5 @@
 /* Xor on the CPU. */
-#include "kernels/common/binary.h"
+#include "kernels/common/elementwise/binary.h"
 
 ONS_LOGIC_KERNEL(xor, (a ^ b) != 0)
 

@@ -5,7 +5,7 @@
 
 #include "base/philox.h"
 #include "graph/small_types.h"
-#include "kernels/common/sample_product.h"
+#include "kernels/kernels.h"
 #include "runtime/measure/device_clock.h"
 
 enum { RUNS = 5, LATENCY_RUNS = 51, LATENCY_BYTES = 64, STREAMS = 2, WARM_UP = 2 };
@@ -28,8 +28,8 @@ typedef struct measuring {
     void *arrays[3], *workspace;
     control *of_products;
     void *host[STREAMS];
-    ons_sample_product *product; /* that runs */
-    int runs;                    /* of it, one behind the other */
+    ons_sample_gemm *product; /* that runs */
+    int runs;                 /* of it, one behind the other */
 } measuring;
 
 /* -------------------------------------------------------------------------------------------------------------- life
@@ -175,13 +175,13 @@ static void fill_control(measuring *m) {
 
 static void run_products(void *argument, uintptr_t native) {
     const measuring *m = argument;
-    const ons_sample_product_memory memory = {.a = m->arrays[0],
-                                              .b = m->arrays[1],
-                                              .c = m->arrays[2],
-                                              .scratch = m->workspace,
-                                              .device_step = &m->of_products->step,
-                                              .fault = &m->of_products->fault};
-    for (int i = 0; i < m->runs; ++i) ons_sample_product_run(m->product, native, &memory);
+    const ons_sample_gemm_memory memory = {.a = m->arrays[0],
+                                           .b = m->arrays[1],
+                                           .c = m->arrays[2],
+                                           .scratch = m->workspace,
+                                           .device_step = &m->of_products->step,
+                                           .fault = &m->of_products->fault};
+    for (int i = 0; i < m->runs; ++i) ons_sample_gemm_run(m->product, native, &memory);
 }
 
 static double product_seconds(measuring *m) {
@@ -211,20 +211,20 @@ static int64_t edge_of(const measuring *m, ons_dtype dtype) {
 /* A product that the backend declines, as where its library is not there, is no failure: 0. */
 static double product_flops(measuring *m, ons_dtype dtype) {
     int64_t edge = edge_of(m, dtype);
-    const ons_sample_product_options options = {.backend = ons_backend_find(m->device->name),
-                                                .dtype = dtype,
-                                                .edge = edge,
-                                                .threads = 1,
-                                                .scratch_limit = WORKSPACE_BYTES};
-    ons_status *status = ons_sample_product_new(&options, &m->product);
+    const ons_sample_gemm_options options = {.backend = ons_backend_find(m->device->name),
+                                             .dtype = dtype,
+                                             .edge = edge,
+                                             .threads = 1,
+                                             .scratch_limit = WORKSPACE_BYTES};
+    ons_status *status = ons_sample_gemm_new(&options, &m->product);
     if (status != NULL) {
         ons_status_free(status);
         return 0;
     }
     fill_operands(m, dtype, edge * edge * (dtype == ONS_FLOAT32 ? 4 : 2));
     fill_control(m);
-    double flops = ons_sample_product_flops(m->product) / product_seconds(m);
-    ons_sample_product_free(m->product);
+    double flops = ons_sample_gemm_flops(m->product) / product_seconds(m);
+    ons_sample_gemm_free(m->product);
     return flops;
 }
 

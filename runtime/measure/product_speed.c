@@ -4,7 +4,7 @@
 
 #include "base/philox.h"
 #include "graph/type.h"
-#include "kernels/common/sample_product.h"
+#include "kernels/kernels.h"
 #include "runtime/log/trace.h"
 
 /* Small products are over before another program takes the processor, large ones are at their best without one: the
@@ -17,8 +17,8 @@ static const double seconds_of_edge = 0.02, most_of_edge = 0.1, least_run = 0.3e
 
 typedef struct measuring {
     const ons_product_space *space;
-    ons_sample_product *product;
-    ons_sample_product_memory memory;
+    ons_sample_gemm *product;
+    ons_sample_gemm_memory memory;
     ons_fault fault;
     double seconds; /* of the last run */
 } measuring;
@@ -26,7 +26,7 @@ typedef struct measuring {
 static void run_product(void *argument, uintptr_t native) {
     measuring *m = argument;
     int64_t start = ons_trace_now();
-    ons_sample_product_run(m->product, native, &m->memory);
+    ons_sample_gemm_run(m->product, native, &m->memory);
     m->seconds = (double)(ons_trace_now() - start) * 1e-9;
 }
 
@@ -77,32 +77,32 @@ static int64_t matrix_bytes(ons_dtype dtype, int64_t edge) {
 /* The result lies behind the first operand, scratch has an array of its own. */
 static bool has_room(const measuring *m, ons_dtype dtype, int64_t edge) {
     int64_t room = m->space->array_bytes;
-    return 2 * matrix_bytes(dtype, edge) <= room && ons_sample_product_scratch_bytes(m->product) <= room;
+    return 2 * matrix_bytes(dtype, edge) <= room && ons_sample_gemm_scratch_bytes(m->product) <= room;
 }
 
 /* Of products of one size; 0: there is no room for them. */
 static ons_status *measure_edge(measuring *m, ons_dtype dtype, int64_t edge, double *flops) {
     const ons_product_space *s = m->space;
-    const ons_sample_product_options options = {.backend = ons_backend_find(s->device->name),
-                                                .dtype = dtype,
-                                                .edge = edge,
-                                                .threads = s->threads,
-                                                .scratch_limit = INT64_MAX};
-    ONS_TRY(ons_sample_product_new(&options, &m->product));
+    const ons_sample_gemm_options options = {.backend = ons_backend_find(s->device->name),
+                                             .dtype = dtype,
+                                             .edge = edge,
+                                             .threads = s->threads,
+                                             .scratch_limit = INT64_MAX};
+    ONS_TRY(ons_sample_gemm_new(&options, &m->product));
     *flops = 0;
     m->fault = (ons_fault){0};
     if (has_room(m, dtype, edge)) {
         int64_t bytes = matrix_bytes(dtype, edge);
-        m->memory = (ons_sample_product_memory){.a = s->arrays[0],
-                                                .b = s->arrays[1],
-                                                .c = (char *)s->arrays[0] + bytes,
-                                                .scratch = s->arrays[2],
-                                                .fault = &m->fault};
+        m->memory = (ons_sample_gemm_memory){.a = s->arrays[0],
+                                             .b = s->arrays[1],
+                                             .c = (char *)s->arrays[0] + bytes,
+                                             .scratch = s->arrays[2],
+                                             .fault = &m->fault};
         fill(dtype, s->arrays[0], bytes);
         fill(dtype, s->arrays[1], bytes);
-        *flops = ons_sample_product_flops(m->product) / best_seconds(m);
+        *flops = ons_sample_gemm_flops(m->product) / best_seconds(m);
     }
-    ons_sample_product_free(m->product);
+    ons_sample_gemm_free(m->product);
     ONS_CHECK(m->fault.problem == NULL, ONS_DEFECT, "a product of %s matrices of %lld rows failed",
               ons_dtype_name(dtype), (long long)edge);
     return NULL;

@@ -10,7 +10,7 @@
  */
 #include <string.h>
 
-#include "kernels/backend.h"
+#include "kernels/kernels.h"
 #include "runtime/pipeline/reducer_state.h"
 
 enum { NO_BUCKET = UINT32_MAX };

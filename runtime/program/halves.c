@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "graph/operator.h"
-#include "kernels/first_element.h"
+#include "kernels/kernels.h"
 
 typedef struct finder {
     const ons_halves_options *o;

@@ -4,7 +4,7 @@
 #define ONSTAGE_RUNTIME_PROGRAM_LAUNCH_CHECK_H
 
 #include "graph/operator.h"
-#include "kernels/backend.h"
+#include "kernels/kernels.h"
 
 typedef struct ons_launch_promise {
     const ons_graph *graph;

@@ -10,7 +10,7 @@
 #include "graph/arena_layout.h"
 #include "graph/execution_order.h"
 #include "graph/registry.h"
-#include "kernels/backend.h"
+#include "kernels/kernels.h"
 #include "runtime/program/halves.h"
 #include "runtime/program/update_shard.h"
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/registry.h"
+#include "kernels/kernels.h"
 #include "tests/backend/gradient.h"
 #include "tests/backend/suite.h"
 

@@ -7,7 +7,7 @@
 
 #include "device/cuda.h"
 #include "device/device_kind.h"
-#include "kernels/common/cuda_product.h"
+#include "kernels/common/gemm/cuda_gemm.h"
 #include "tests/cuda_runtime/fake_cuda.h"
 
 enum { GPUS = 3 };

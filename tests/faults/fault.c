@@ -6,7 +6,7 @@
  *   ONSTAGE_FAULT_SYNCED=F  what fsync was called for, a line each, is written to F
  *
  * Calls of libraries count like those of the program itself, but for oneDNN's: it does not look whether it got memory,
- * so the program looks whether there is some before (kernels/common/dnnl.c). */
+ * so the program looks whether there is some before (kernels/common/onednn/onednn.c). */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/registry.h"
+#include "kernels/kernels.h"
 
 void must(ons_status *status) { cr_assert_null(status, "%s", ons_status_get_message(status)); }
 

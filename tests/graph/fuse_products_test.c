@@ -8,7 +8,7 @@
 
 #include "graph/evaluate.h"
 #include "graph/passes/autograd.h"
-#include "kernels/common/product_fusion.h"
+#include "kernels/kernels.h"
 #include "tests/graph/fixture.h"
 
 enum { WEIGHTS = 4, RESULTS = 1 + WEIGHTS };

@@ -6,7 +6,7 @@
 
 #include "graph/operands.h"
 #include "graph/sharing.h"
-#include "kernels/backend.h"
+#include "kernels/kernels.h"
 #include "tests/graph/fixture.h"
 
 typedef struct prepared {

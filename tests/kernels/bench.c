@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "graph/evaluate.h"
-#include "kernels/registry.h"
+#include "kernels/kernels.h"
 #include "tests/kernels/harness.h"
 
 enum { RUNS_MAX = 1000 };

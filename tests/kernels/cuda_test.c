@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/registry.h"
+#include "kernels/kernels.h"
 #include "tests/kernels/captured_cuda.h"
 #include "tests/kernels/fixture.h"
 #include "tests/kernels/harness.h"

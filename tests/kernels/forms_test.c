@@ -8,8 +8,8 @@
 #include "graph/passes/autograd.h"
 #include "graph/passes/bind.h"
 #include "graph/passes/fuse.h"
-#include "kernels/common/kernel.h"
-#include "kernels/registry.h"
+#include "kernels/common/operator/kernel.h"
+#include "kernels/kernels.h"
 #include "tests/kernels/operators.h"
 
 static void expect_success(ons_status *status) {

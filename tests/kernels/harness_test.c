@@ -3,8 +3,8 @@
 #include <math.h>
 
 #include "graph/small_types.h"
-#include "kernels/common/kernel.h"
-#include "kernels/registry.h"
+#include "kernels/common/operator/kernel.h"
+#include "kernels/kernels.h"
 #include "tests/kernels/harness.h"
 #include "tests/kernels/operators.h"
 

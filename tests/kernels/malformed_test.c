@@ -17,7 +17,7 @@
 #include "graph/passes/autograd.h"
 #include "graph/passes/bind.h"
 #include "graph/passes/fuse.h"
-#include "kernels/registry.h"
+#include "kernels/kernels.h"
 #include "onnx_import/import.h"
 #include "runtime/program/device_context.h"
 #include "tests/kernels/mutant.h"

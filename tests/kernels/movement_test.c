@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "graph/upgrade.h"
-#include "kernels/common/kernel.h"
+#include "kernels/common/operator/kernel.h"
 #include "tests/kernels/harness.h"
 #include "tests/kernels/operators.h"
 

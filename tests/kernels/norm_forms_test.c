@@ -9,8 +9,8 @@
 #include "graph/evaluate.h"
 #include "graph/passes/autograd.h"
 #include "graph/passes/fuse.h"
-#include "kernels/common/kernel.h"
-#include "kernels/registry.h"
+#include "kernels/common/operator/kernel.h"
+#include "kernels/kernels.h"
 #include "tests/kernels/operators.h"
 
 enum { PARAMETERS = 3 };

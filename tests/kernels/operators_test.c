@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 
-#include "kernels/registry.h"
+#include "kernels/kernels.h"
 #include "tests/kernels/harness.h"
 #include "tests/kernels/sparse/sparse.h"
 

@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "kernels/common/dropout.h"
+#include "kernels/dropout/kept_elements.h"
 
 static const ons_random_key key = {0x0123456789abcdefu, 0xfedcba9876543210u};
 

@@ -1,12 +1,12 @@
-/* kernels/common/vector_math.h against libm in double: the worst error in units of the last place over a sample of all
- * floats, and the values at the ends. */
+/* kernels/common/math/vector_math.h against libm in double: the worst error in units of the last place over a sample of
+ * all floats, and the values at the ends. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <string.h>
 
-#include "kernels/common/lanes.h"
-#include "kernels/common/trigonometry.h"
-#include "kernels/common/vector_math.h"
+#include "kernels/common/math/simd.h"
+#include "kernels/common/math/vector_math.h"
+#include "kernels/trigonometry/trigonometry.h"
 
 enum { SAMPLE_STRIDE = 4099, BLOCK = 1024 };
 
@@ -52,11 +52,11 @@ LOOP(run_normal, ons_normal(x, &(float){0}))
     static void NAME(const float *in, float *out, int count) {                                                         \
         for (int i = 0; i < count; i += ONS_LANES) {                                                                   \
             int here = count - i < ONS_LANES ? count - i : ONS_LANES;                                                  \
-            ons_lanes_store_first(out + i, FUNCTION(ons_lanes_load_first(in + i, here)), here);                        \
+            ons_simd_store_first(out + i, FUNCTION(ons_simd_load_first(in + i, here)), here);                          \
         }                                                                                                              \
     }
-LOOP_OF_LANES(run_lanes_tanh, ons_lanes_tanh)
-LOOP_OF_LANES(run_lanes_sigmoid, ons_lanes_sigmoid)
+LOOP_OF_LANES(run_lanes_tanh, ons_simd_tanh)
+LOOP_OF_LANES(run_lanes_sigmoid, ons_simd_sigmoid)
 
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 static double softplus(double x) { return fmax(x, 0) + log1p(exp(-fabs(x))); }

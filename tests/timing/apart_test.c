@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 
 #include "graph/registry.h"
-#include "kernels/registry.h"
+#include "kernels/kernels.h"
 #include "tests/timing/sleep_costs.h"
 
 Test(sleep, is_in_no_other_registry) {

@@ -2,8 +2,8 @@
 
 #include <time.h>
 
-#include "kernels/common/kernel.h"
-#include "kernels/common/rules.h"
+#include "kernels/common/operator/kernel.h"
+#include "kernels/common/operator/rules.h"
 
 /* ------------------------------------------------------------------------------------------------------- descriptors
  */

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Prints a C file: the table of kernels/common/formulas.h, from the .cu files that define a formula.
+# Prints a C file: the table of kernels/fused_elementwise/formulas.h, from the .cu files that define a formula.
 #     formulas.sh "SYMBOL SYMBOL ..." FILE...
 # The symbols are kernels/formulas.bzl's list, which says what is compiled without joining multiplications and additions; a formula that
 # it lacks is an error, and so is a symbol without a formula.
@@ -13,7 +13,7 @@ quote() {
 }
 
 echo '/* Made by tools/build/formulas.sh. */'
-echo '#include "kernels/common/formulas.h"'
+echo '#include "kernels/fused_elementwise/formulas.h"'
 entries=
 found=' '
 for file in "$@"; do
@@ -59,8 +59,8 @@ echo 'const uint32_t ons_formula_count = sizeof ons_formulas / sizeof ons_formul
 echo 'const ons_formula_header ons_formula_headers[ONS_FORMULA_HEADERS] = {'
 for file in "$@"; do
     case $file in
-    */cuda_formula.cuh) echo '    {"kernels/common/cuda_elementwise.cuh",' ;;
-    */cuda_cast.cuh) echo '    {"kernels/common/cuda_cast.cuh",' ;;
+    */cuda_formula.cuh) echo '    {"kernels/common/elementwise/cuda_elementwise.cuh",' ;;
+    */cuda_conversion.cuh) echo '    {"kernels/cast/cuda_conversion.cuh",' ;;
     */fused.cuh) echo '    {"kernels/fused_elementwise/fused.cuh",' ;;
     */fused_arguments.h) echo '    {"kernels/fused_elementwise/fused_arguments.h",' ;;
     *) continue ;;

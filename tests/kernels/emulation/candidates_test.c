@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <signal.h>
 
-#include "kernels/common/cuda_product.h"
+#include "kernels/common/gemm/cuda_gemm.h"
 #include "tests/kernels/emulation/fake_cublaslt.h"
 
 enum { SIZE = 2, WORKSPACE = 1 << 12 };

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "kernels/common/cuda_dnn_attention.h"
-#include "kernels/common/layouts.h"
-#include "kernels/registry.h"
+#include "kernels/attention/cudnn_attention.h"
+#include "kernels/common/layout/layouts.h"
+#include "kernels/kernels.h"
 #include "tests/kernels/fixture.h"
 
 /* cuDNN's own descriptions of GPUs. */
@@ -33,10 +33,10 @@ static void set_up(void) {
         cr_skip_test("no cuDNN");
     }
     cr_assert_not_null(dlopen("tests/kernels/emulation/libcuda.so.1", RTLD_NOW | RTLD_GLOBAL), "%s", dlerror());
-    ons_dnn_plan_for(h200);
+    ons_cudnn_plan_for(h200);
 }
 
-static void tear_down(void) { ons_dnn_plan_for(NULL); }
+static void tear_down(void) { ons_cudnn_plan_for(NULL); }
 
 TestSuite(cudnn_library, .init = set_up, .fini = tear_down);
 
@@ -129,9 +129,9 @@ static void expect_attention(const attention_case *c, ons_dtype dtype) {
     a.mask = (ons_attention_steps){.batch = c->positions, .size = 1};
     for (int kind = 0; kind < 3; ++kind) {
         ons_prepare p = {.arena = ons_arena_new(), .scratch_limit = INT64_MAX};
-        ons_dnn_attention plan = {0};
-        ons_status *status = kind == 2 ? ons_dnn_attention_gradient_prepare(&p, &a, dtype, &plan)
-                                       : ons_dnn_attention_prepare(&p, &a, dtype, kind == 1, &plan);
+        ons_cudnn_attention plan = {0};
+        ons_status *status = kind == 2 ? ons_cudnn_attention_gradient_prepare(&p, &a, dtype, &plan)
+                                       : ons_cudnn_attention_prepare(&p, &a, dtype, kind == 1, &plan);
         cr_expect_null(status);
         cr_expect_not_null(plan.plan, "%s has no plan (%d)", c->name, kind);
         int64_t samples = kind == 2 ? c->samples_wanted : c->forward_samples;
@@ -143,7 +143,7 @@ static void expect_attention(const attention_case *c, ons_dtype dtype) {
         if (kind < 2) cr_expect_leq(p.scratch_bytes, kept + 4096, "%s", c->name);
         cr_expect_geq(p.scratch_bytes, kept, "%s", c->name);
         cr_expect_leq(p.scratch_bytes, kept + ((int64_t)600 << 20), "%s", c->name);
-        if (plan.plan != NULL) ons_dnn_plan_free(plan.plan);
+        if (plan.plan != NULL) ons_cudnn_plan_free(plan.plan);
         ons_status_free(status);
         ons_arena_free(p.arena);
     }
@@ -173,8 +173,8 @@ static void expect_all_attention(void) {
 Test(cudnn_library, attention) { expect_all_attention(); }
 
 Test(cudnn_library, attention_on_sm_80) {
-    ons_dnn_plan_for(NULL);
-    ons_dnn_plan_for(a100);
+    ons_cudnn_plan_for(NULL);
+    ons_cudnn_plan_for(a100);
     expect_all_attention();
 }
 

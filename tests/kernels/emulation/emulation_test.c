@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/registry.h"
+#include "kernels/kernels.h"
 #include "tests/kernels/emulation/selection.h"
 #include "tests/kernels/harness.h"
 

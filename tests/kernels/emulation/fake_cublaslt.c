@@ -1,6 +1,6 @@
 /* cuBLASLt as its documentation describes it, in plain loops: matrices column by column with a leading dimension,
- * batches by strides, and the epilogues that product_cuda.c asks for. What would be refused for its type, size, leading
- * dimension or alignment is refused here. It stands where the library would be loaded, so that product_cuda.c is
+ * batches by strides, and the epilogues that cublaslt.c asks for. What would be refused for its type, size, leading
+ * dimension or alignment is refused here. It stands where the library would be loaded, so that cublaslt.c is
  * tested without a GPU. */
 #include <cublasLt.h>
 #include <stdbool.h>
@@ -10,7 +10,7 @@
 
 #include "device/cuda_library.h"
 #include "graph/small_types.h"
-#include "kernels/common/gelu.h"
+#include "kernels/gelu/gelu_formulas.h"
 #include "tests/kernels/emulation/fake_cublaslt.h"
 #include "tests/kernels/emulation/selection.h"
 

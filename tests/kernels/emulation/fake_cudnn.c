@@ -1,4 +1,4 @@
-/* Stands where libcudnn would be loaded, so that dnn_cuda.c is tested without a GPU. */
+/* Stands where libcudnn would be loaded, so that cudnn_plan.c is tested without a GPU. */
 #include "tests/kernels/emulation/fake_cudnn.h"
 
 #include <stdio.h>

@@ -9,8 +9,7 @@
 #include "graph/operands.h"
 #include "graph/passes/fuse_elementwise.h"
 #include "kernels/fused_elementwise/fused.h"
-#include "kernels/fused_elementwise/fusion.h"
-#include "kernels/registry.h"
+#include "kernels/kernels.h"
 #include "tests/kernels/emulation/host_compiler.h"
 #include "tests/kernels/harness.h"
 

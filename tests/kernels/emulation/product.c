@@ -1,9 +1,9 @@
-/* In cuBLASLt's place: the products of cuda_product.h by plain loops, in the type's own rounding at the end. */
+/* In cuBLASLt's place: the products of cuda_gemm.h by plain loops, in the type's own rounding at the end. */
 #include <stdlib.h>
 
 #include "graph/small_types.h"
-#include "kernels/common/cuda_product.h"
-#include "kernels/common/gelu.h"
+#include "kernels/common/gemm/cuda_gemm.h"
+#include "kernels/gelu/gelu_formulas.h"
 #include "tests/kernels/emulation/emulation.h"
 
 struct ons_cuda_plan {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "graph/evaluate.h"
-#include "kernels/registry.h"
+#include "kernels/kernels.h"
 #include "tests/kernels/emulation/emulation.h"
 #include "tests/kernels/harness.h"
 

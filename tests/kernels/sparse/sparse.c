@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "kernels/common/stand_in.h"
+#include "kernels/common/operator/stand_in.h"
 
 #define SPARSE_OPERATOR(SYMBOL) extern const ons_operator ons_op_##SYMBOL;
 #include "tests/kernels/sparse/sparse.inc"

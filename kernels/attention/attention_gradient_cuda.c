@@ -1,0 +1,25 @@
+/* AttentionGradient on CUDA: what the host works out. */
+#include "kernels/attention/attention_gradient.h"
+
+#include "kernels/attention/attention_operands.h"
+#include "kernels/attention/cuda_attention.h"
+
+extern ons_run_function ons_cuda_run_attention_gradient;
+
+static ons_status *attention_gradient_cuda_prepare(ons_prepare *p) {
+    ons_attention a;
+    ons_resolved(find_attention(p->operands, &a));
+    int64_t rows = a.batch * a.heads * a.queries;
+    bool joins = a.has_mask && mask_batch(&a) < a.batch;
+    p->scratch_bytes = ((rows + (joins ? rows * a.keys : 0)) * (int64_t)sizeof(float) + 63) / 64 * 64;
+    ons_cuda_attention_state *state;
+    ONS_TRY(ons_cuda_attention_prepare(p, &a, &state));
+    state->has_result = ons_has_input(p->operands, RESULT);
+    bool of_mask = a.has_mask && ons_has_output(p->operands, 3);
+    if (state->has_result && !of_mask)
+        ONS_TRY(ons_cudnn_attention_gradient_prepare(p, &a, p->operands->inputs[1].dtype, &state->dnn));
+    ons_cuda_attention_own(p, state);
+    return NULL;
+}
+
+ONS_KERNELS(cuda, attention_gradient, ONS_KERNEL(attention_gradient_cuda_prepare, ons_cuda_run_attention_gradient))

@@ -1,0 +1,108 @@
+#include "kernels/attention/attention_operands.h"
+
+#include <math.h>
+
+/* Sizes of an operand by what they mean: batch, heads, positions, size. */
+static void dims_of(const ons_shape *shape, ons_attention_order order, int64_t dims[4]) {
+    static const uint8_t places[3][4] = {{0, 1, 2, 3}, {0, 2, 1, 3}, {0, 1, 3, 2}};
+    for (int i = 0; i < 4; ++i) dims[i] = shape->dims[places[order][i]];
+}
+
+static ons_attention_steps steps_of(const int64_t dims[4], ons_attention_order order) {
+    int64_t heads = dims[1], positions = dims[2], size = dims[3], all = heads * positions * size;
+    switch (order) {
+    case ONS_POSITIONS_FIRST: return (ons_attention_steps){all, size, heads * size, 1};
+    case ONS_SIZE_FIRST: return (ons_attention_steps){all, positions * size, 1, positions};
+    default: return (ons_attention_steps){all, positions * size, size, 1};
+    }
+}
+
+ons_shape ons_attention_shape(const ons_attention *attention, int64_t positions, ons_attention_order order) {
+    int64_t b = attention->batch, h = attention->heads, d = attention->size;
+    const int64_t orders[3][4] = {{b, h, positions, d}, {b, positions, h, d}, {b, h, d, positions}};
+    return ons_shape_make(4, orders[order]);
+}
+
+static ons_status *read_mask(const ons_operands *o, const ons_type *mask, ons_attention *a) {
+    char text[ONS_TYPE_TEXT];
+    const int64_t full[4] = {a->batch, a->heads, a->queries, a->keys};
+    int64_t steps[4] = {0}, step = 1;
+    const ons_shape *shape = &mask->shape;
+    bool fits = shape->rank >= 1 && shape->rank <= 4 && mask->dtype == ONS_FLOAT32;
+    for (uint32_t i = 1; fits && i <= shape->rank; ++i) {
+        int64_t dim = shape->dims[shape->rank - i];
+        fits = dim == full[4 - i] || dim == 1;
+        steps[4 - i] = dim == 1 && i > 1 ? 0 : step;
+        step *= dim;
+    }
+    if (!fits || shape->dims[shape->rank - 1] != a->keys)
+        return ons_node_error(o, "mask %s does not fit %lld queries and %lld keys", ons_type_print(mask, text),
+                              (long long)a->queries, (long long)a->keys);
+    a->mask = (ons_attention_steps){steps[0], steps[1], steps[2], steps[3]};
+    return NULL;
+}
+
+ons_status *ons_attention_of(const ons_operands *o, const ons_type *query, const ons_type *key, const ons_type *value,
+                             const ons_type *mask, const ons_type *kept, ons_attention *attention) {
+    const ons_type *operands[3] = {query, key, value};
+    int64_t dims[3][4], orders[4];
+    for (int i = 0; i < 4; ++i) {
+        orders[i] = ons_attribute_int(o, ONS_ATTENTION_QUERY_ORDER + i);
+        if (orders[i] < 0 || orders[i] > (i == 1 ? ONS_SIZE_FIRST : ONS_POSITIONS_FIRST))
+            return ons_node_error(o, "operand %d has no order %lld", i, (long long)orders[i]);
+    }
+    for (int i = 0; i < 3; ++i) {
+        char text[ONS_TYPE_TEXT];
+        if (!ons_dtype_is_float(operands[i]->dtype) || operands[i]->shape.rank != 4)
+            return ons_node_error(o, "needs float operands of rank 4, not %s", ons_type_print(operands[i], text));
+        dims_of(&operands[i]->shape, (ons_attention_order)orders[i], dims[i]);
+    }
+    for (int i = 1; i < 3; ++i)
+        if (dims[i][0] != dims[0][0] || dims[i][1] != dims[0][1] || dims[i][2] != dims[1][2] ||
+            dims[i][3] != dims[0][3])
+            return ons_node_error(o, "shapes of queries, keys and values do not fit together");
+    *attention = (ons_attention){
+        .batch = dims[0][0],
+        .heads = dims[0][1],
+        .queries = dims[0][2],
+        .keys = dims[1][2],
+        .size = dims[0][3],
+        .query = steps_of(dims[0], (ons_attention_order)orders[0]),
+        .key = steps_of(dims[1], (ons_attention_order)orders[1]),
+        .value = steps_of(dims[2], (ons_attention_order)orders[2]),
+        .result = steps_of(dims[0], (ons_attention_order)orders[3]),
+        .causal = ons_attribute_int(o, ONS_ATTENTION_CAUSAL) != 0,
+        .guard = ons_attribute_int(o, ONS_ATTENTION_GUARD) != 0,
+        .has_mask = mask->dtype != ONS_NO_DTYPE,
+        .has_kept = kept->dtype != ONS_NO_DTYPE,
+        .keys_transposed = orders[1] == ONS_SIZE_FIRST,
+        .scale = (float)ons_attribute_float(o, ONS_ATTENTION_SCALE),
+    };
+    double ratio = ons_attribute_float(o, ONS_ATTENTION_RATIO);
+    ons_shape pairs =
+        ons_shape_make(4, (int64_t[]){attention->batch, attention->heads, attention->queries, attention->keys});
+    attention->kept_scale = ratio < 1 ? (float)(1 / (1 - ratio)) : 0;
+    if (!(ratio >= 0 && ratio <= 1) ||
+        (attention->has_kept && (kept->dtype != ONS_BOOL || !ons_shape_equal(&kept->shape, &pairs))))
+        return ons_node_error(o, "what is kept must be a boolean for every pair, and the ratio from 0 to 1");
+    if (!(attention->scale > 0)) return ons_node_error(o, "scale must be above 0, not %g", attention->scale);
+    return attention->has_mask ? read_mask(o, mask, attention) : NULL;
+}
+
+double ons_attention_pairs(const ons_attention *a) {
+    double pairs = 0;
+    for (int64_t i = 0; i < a->queries; ++i) pairs += (double)ons_attention_keys_seen(a, i + 1);
+    return pairs * (double)(a->batch * a->heads);
+}
+
+double ons_attention_score(const ons_attention *a, const double *query, const double *key, const double *mask,
+                           int64_t batch, int64_t head, int64_t i, int64_t j) {
+    if (a->causal && j > i) return -INFINITY;
+    query += ons_attention_offset(&a->query, batch, head) + i * a->query.position;
+    key += ons_attention_offset(&a->key, batch, head) + j * a->key.position;
+    double sum = 0;
+    for (int64_t d = 0; d < a->size; ++d) sum += query[d * a->query.size] * key[d * a->key.size];
+    sum *= a->scale;
+    if (a->has_mask) sum += mask[ons_attention_offset(&a->mask, batch, head) + i * a->mask.position + j * a->mask.size];
+    return sum;
+}

@@ -1,8 +1,0 @@
-/* BinaryCrossEntropyGradient: cases for tests and benchmarks. */
-#include "kernels/case.h"
-#include "kernels/common/pointwise_loss.h"
-
-const ons_case ons_cases_binary_cross_entropy_gradient[] = {
-    ONS_POINTWISE_LOSS_GRADIENT_CASES(5, 0, ONS_NO_SETTING),
-    {.name = NULL},
-};

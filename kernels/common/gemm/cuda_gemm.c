@@ -1,0 +1,128 @@
+#include "kernels/common/gemm/cuda_gemm.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/environment.h"
+#include "graph/arena_layout.h"
+#include "kernels/common/elementwise/cuda_elementwise.h"
+
+/* What NVIDIA recommends for Hopper; small products need none of it. */
+enum { WORKSPACE_BYTES = 32 * 1024 * 1024, SMALL_WORKSPACE_BYTES = 1024 * 1024 };
+static const double small_flops = 1e8;
+
+int64_t ons_cuda_alignment_of(int64_t bytes) {
+    int64_t lowest = bytes & -bytes;
+    return lowest == 0 || lowest > ONS_ARENA_ALIGNMENT ? ONS_ARENA_ALIGNMENT : lowest;
+}
+
+/* Matrices that are given one by one begin where others end. */
+static int64_t alignment(const ons_cuda_gemm_state *product, const ons_gemm_sizes *s, ons_dtype dtype) {
+    int64_t any = product->each > 1 ? s->m * s->n : 0; /* its lowest bit is that of all */
+    for (int64_t i = 0; product->offsets_a != NULL && i < product->each; ++i)
+        any |= product->offsets_a[i] | product->offsets_b[i];
+    return ons_cuda_alignment_of(any * (int64_t)ons_dtype_size(dtype));
+}
+
+static void destroy(void *state) { ons_cuda_plan_free(((ons_cuda_gemm_state *)state)->plan); }
+
+/* Describes the product in *product, without an epilogue. `nothing`: there is nothing to multiply. */
+static ons_status *describe(ons_prepare *p, const ons_gemm_form *form, ons_cuda_gemm_state *product, bool *nothing) {
+    const ons_operands *o = p->operands;
+    ONS_TRY(ons_cuda_require_plain(o));
+    ONS_TRY(ons_cuda_require_float(o, o->outputs[0].dtype));
+    ons_gemm plain;
+    ONS_TRY(ons_gemm_plan(p, &o->inputs[0].shape, &o->inputs[1].shape, form, &plain));
+    const ons_gemm_sizes *s = &plain.sizes;
+    bool each = plain.way == ONS_GEMM_EACH;
+    product->each = each ? s->batch : 1;
+    product->offsets_a = plain.offsets_a;
+    product->offsets_b = plain.offsets_b;
+    product->output_bytes = ons_type_dense_bytes(&o->outputs[0]);
+    int64_t workspace = ons_gemm_flops(s) < small_flops ? SMALL_WORKSPACE_BYTES : WORKSPACE_BYTES;
+    product->gemm = (ons_cuda_gemm_call){
+        .dtype = o->outputs[0].dtype,
+        .tf32 = p->tf32 && o->outputs[0].dtype == ONS_FLOAT32,
+        .batch = each ? 1 : s->batch,
+        .m = s->m,
+        .n = s->n,
+        .k = s->k,
+        .transpose_a = form->transpose_a,
+        .transpose_b = form->transpose_b,
+        .alpha = (float)form->alpha,
+        .alignment = alignment(product, s, o->outputs[0].dtype),
+        .workspace_bytes = workspace < p->scratch_limit ? workspace : p->scratch_limit / 256 * 256,
+    };
+    p->implementation = each ? "cublasLt, one for each matrix" : "cublasLt";
+    *nothing = s->batch == 0 || s->m == 0 || s->n == 0 || s->k == 0;
+    return NULL;
+}
+
+static ons_status *plan(ons_prepare *p, ons_cuda_epilogue epilogue, ons_cuda_gemm_state *product) {
+    product->gemm.epilogue = epilogue;
+    ONS_TRY(ons_cuda_plan_new(&product->gemm, &product->plan));
+    p->destroy = destroy;
+    p->scratch_bytes = ons_cuda_plan_workspace(product->plan);
+    return NULL;
+}
+
+ons_status *ons_cuda_gemm_plan(ons_prepare *p, const ons_gemm_form *form, ons_cuda_epilogue epilogue, bool adds,
+                               ons_cuda_gemm_state *product) {
+    bool nothing;
+    ONS_TRY(describe(p, form, product, &nothing));
+    product->gemm.adds = adds;
+    product->gemm.epilogue = epilogue;
+    return nothing ? NULL : plan(p, epilogue, product);
+}
+
+/* For comparisons: everything beside products by kernels of ours. */
+static bool is_switched_off(void) { return ons_environment_is_off(ONS_ENV_ONSTAGE_CUBLASLT_EPILOGUES); }
+
+ons_status *ons_cuda_gemm_plan_or(ons_prepare *p, const ons_gemm_form *form, ons_cuda_epilogue epilogue,
+                                  ons_cuda_epilogue otherwise, ons_cuda_gemm_state *product) {
+    bool nothing;
+    ONS_TRY(describe(p, form, product, &nothing));
+    product->gemm.epilogue = otherwise;
+    if (nothing) return NULL;
+    if (!is_switched_off() && product->each == 1) {
+        ons_status *status = plan(p, epilogue, product);
+        if (ons_status_get_code(status) != ONS_UNSUPPORTED) {
+            p->implementation = "cublasLt, all in its epilogue";
+            return status;
+        }
+        ons_status_free(status);
+    }
+    p->implementation = "cublasLt, then kernels";
+    return plan(p, otherwise, product);
+}
+
+ons_status *ons_cuda_gemm_prepare(ons_prepare *p, const ons_gemm_form *form, bool bias) {
+    ons_cuda_gemm_state *product;
+    ONS_NEW(product, p->arena, 1);
+    p->state = product;
+    return ons_cuda_gemm_plan(p, form, bias ? ONS_CUDA_BIAS : ONS_CUDA_PLAIN, false, product);
+}
+
+static const void *element(const void *memory, int64_t index, ons_dtype dtype) {
+    return (const char *)memory + index * (int64_t)ons_dtype_size(dtype);
+}
+
+void ons_cuda_gemm_run(const ons_cuda_gemm_state *product, const ons_launch *launch, void *c, const void *vector,
+                       const void *matrix) {
+    const ons_cuda_gemm_call *g = &product->gemm;
+    for (int64_t i = 0; product->plan != NULL && i < product->each; ++i) {
+        ons_cuda_gemm_memory memory = {
+            .a = launch->inputs[0],
+            .b = launch->inputs[1],
+            .c = (char *)c + i * g->m * g->n * (int64_t)ons_dtype_size(g->dtype),
+            .vector = (void *)(uintptr_t)vector,
+            .matrix = (void *)(uintptr_t)matrix,
+            .workspace = launch->scratch,
+        };
+        if (product->offsets_a != NULL) {
+            memory.a = element(memory.a, product->offsets_a[i], g->dtype);
+            memory.b = element(memory.b, product->offsets_b[i], g->dtype);
+        }
+        ons_cuda_plan_run(product->plan, launch->stream, &memory);
+    }
+}

@@ -1,0 +1,269 @@
+#include "kernels/common/gemm/gemm.h"
+
+#include <string.h>
+
+/* ------------------------------------------------------------------------------------------------------------ shapes
+ */
+
+/* A rank of 1 gets its missing dim: in front on the left, behind on the right. */
+static ons_shape promote(const ons_shape *shape, bool left) {
+    if (shape->rank != 1) return *shape;
+    ons_shape matrix = {.rank = 2, .dims = {1, 1}};
+    matrix.dims[left ? 1 : 0] = shape->dims[0];
+    return matrix;
+}
+
+static ons_shape batch_of(const ons_shape *matrix) { return ons_shape_make(matrix->rank - 2, matrix->dims); }
+
+static ons_shape folded(const ons_shape *shape) {
+    uint32_t last = shape->rank - 1;
+    return (ons_shape){.rank = 2, .dims = {ons_shape_span(shape, 0, last), shape->dims[last]}};
+}
+
+ons_status *ons_gemm_resolve(const ons_operands *o, const ons_shape *a, const ons_shape *b, const ons_gemm_form *form,
+                             ons_gemm_sizes *sizes, ons_shape *result) {
+    if (a->rank == 0 || b->rank == 0) return ons_node_error(o, "an operand of a matrix product is a scalar");
+    ons_shape left = promote(a, true), right = promote(b, false);
+    if (form->fold) {
+        left = folded(&left);
+        right = folded(&right);
+    }
+    const int64_t *la = left.dims + left.rank - 2, *rb = right.dims + right.rank - 2;
+    sizes->m = la[form->transpose_a];
+    sizes->k = la[!form->transpose_a];
+    sizes->n = rb[!form->transpose_b];
+    int64_t inner = rb[form->transpose_b];
+    if (sizes->k != inner)
+        return ons_node_error(o, "the inner dimensions of the product differ: %lld and %lld", (long long)sizes->k,
+                              (long long)inner);
+    ons_shape batch_a = batch_of(&left), batch_b = batch_of(&right);
+    if (!ons_shape_broadcast(&batch_a, &batch_b, &sizes->batch_shape))
+        return ons_node_error(o, "the leading dimensions of the product do not broadcast");
+    sizes->batch = ons_shape_elements(&sizes->batch_shape);
+    *result = sizes->batch_shape;
+    if (a->rank > 1 || form->fold) result->dims[result->rank++] = sizes->m;
+    if (b->rank > 1 || form->fold) result->dims[result->rank++] = sizes->n;
+    ONS_TRY_AT(ons_shape_check(result), "node '%s'", o->name);
+
+    int64_t count_a = ons_shape_elements(&batch_a), count_b = ons_shape_elements(&batch_b);
+    if (count_b == 1 && count_a == sizes->batch && !form->transpose_a) { /* one right-hand matrix for all rows */
+        sizes->m *= sizes->batch;
+        sizes->batch = 1;
+    }
+    sizes->broadcast = sizes->batch > 1 && (count_a != sizes->batch || count_b != sizes->batch);
+    return NULL;
+}
+
+double ons_gemm_flops(const ons_gemm_sizes *sizes) {
+    return 2.0 * (double)sizes->batch * (double)sizes->m * (double)sizes->n * (double)sizes->k;
+}
+
+/* The number of the operand's matrix that result matrix `i` needs. */
+static int64_t offset_of(const ons_shape *result, const ons_shape *operand, int64_t i) {
+    ons_shape batch = batch_of(operand);
+    int64_t offset = 0, scale = 1;
+    for (uint32_t back = 1; back <= batch.rank; ++back) {
+        int64_t size = batch.dims[batch.rank - back];
+        offset += size == 1 ? 0 : i % result->dims[result->rank - back] * scale;
+        scale *= size;
+        i /= result->dims[result->rank - back];
+    }
+    return offset;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- prepare
+ */
+
+/* op(X[i]) as oneDNN sees it: a transposed operand is the same memory with its strides exchanged. */
+static ons_onednn_memory describe(int64_t batch, int64_t rows, int64_t columns, bool transposed) {
+    int64_t row = transposed ? 1 : columns, column = transposed ? rows : 1;
+    ons_onednn_memory m = {.type = dnnl_f32, .format = ONS_ONEDNN_STRIDED};
+    if (batch > 1) {
+        m.dims[m.rank] = batch;
+        m.strides[m.rank++] = rows * columns;
+    }
+    m.dims[m.rank] = rows;
+    m.strides[m.rank++] = row;
+    m.dims[m.rank] = columns;
+    m.strides[m.rank++] = column;
+    return m;
+}
+
+/* One row for every matrix of the batch. */
+static ons_onednn_memory describe_bias(int64_t batch, int64_t columns) {
+    ons_onednn_memory m = {
+        .rank = batch > 1 ? 3 : 2, .dims = {1, 1, 1}, .type = dnnl_f32, .format = ONS_ONEDNN_ROW_MAJOR};
+    m.dims[m.rank - 1] = columns;
+    return m;
+}
+
+static ons_status *describe_primitive(ons_prepare *p, const ons_gemm *product, bool bias,
+                                      dnnl_primitive_desc_t *description) {
+    const ons_operands *o = p->operands;
+    const ons_gemm_sizes *s = &product->sizes;
+    ons_onednn_memory a = describe(s->batch, s->m, s->k, product->form.transpose_a),
+                      b = describe(s->batch, s->k, s->n, product->form.transpose_b),
+                      c = describe(s->batch, s->m, s->n, false), added = describe_bias(s->batch, s->n);
+    dnnl_engine_t engine = NULL;
+    ONS_TRY(ons_onednn_engine(&engine));
+    dnnl_primitive_attr_t attributes;
+    ONS_TRY(ons_onednn_attributes(o, &attributes));
+    dnnl_status_t status = ons_onednn_describe_matmul(&a, &b, bias ? &added : NULL, &c, (float)product->form.alpha,
+                                                      attributes, engine, description);
+    dnnl_primitive_attr_destroy(attributes);
+    return ons_onednn_check(o, status, "a matrix product");
+}
+
+static ons_status *prepare_primitive(ons_prepare *p, bool bias, ons_gemm *product) {
+    static const int arguments[] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST, DNNL_ARG_BIAS};
+    int before = ons_onednn_enter(product->threads);
+    dnnl_primitive_desc_t description;
+    ons_status *status = describe_primitive(p, product, bias, &description);
+    if (status == NULL) {
+        status = ons_onednn_make(p, description, arguments, bias ? 4 : 3, &product->primitive);
+        dnnl_primitive_desc_destroy(description);
+    }
+    ons_onednn_leave(before);
+    if (status == NULL) p->destroy = ons_onednn_destroy;
+    return status;
+}
+
+static ons_status *prepare_each(ons_prepare *p, const ons_shape *a, const ons_shape *b, ons_gemm *product) {
+    const ons_gemm_sizes *s = &product->sizes;
+    ons_shape left = promote(a, true), right = promote(b, false);
+    int64_t *offsets;
+    ONS_NEW(offsets, p->arena, (size_t)s->batch * 2);
+    for (int64_t i = 0; i < s->batch; ++i) {
+        offsets[i] = offset_of(&s->batch_shape, &left, i) * s->m * s->k;
+        offsets[s->batch + i] = offset_of(&s->batch_shape, &right, i) * s->k * s->n;
+    }
+    product->offsets_a = offsets;
+    product->offsets_b = offsets + s->batch;
+    return NULL;
+}
+
+/* Where the plain routine was measured to be ahead of the matmul primitive: large single matrices without a bias,
+ * except for long inner dimensions of weight gradients. */
+static bool sgemm_is_faster(const ons_gemm *product) {
+    const ons_gemm_sizes *s = &product->sizes;
+    if (s->batch > 1 || ons_gemm_flops(s) < 4e7) return false;
+    return product->form.transpose_a ? s->m <= 512 : product->form.transpose_b ? false : s->n >= 256;
+}
+
+ons_status *ons_gemm_plan(ons_prepare *p, const ons_shape *a, const ons_shape *b, const ons_gemm_form *form,
+                          ons_gemm *product) {
+    memset(product, 0, sizeof *product);
+    product->form = *form;
+    ons_shape result;
+    ONS_TRY(ons_gemm_resolve(p->operands, a, b, form, &product->sizes, &result));
+    const ons_gemm_sizes *s = &product->sizes;
+    bool empty = s->batch == 0 || s->m == 0 || s->n == 0 || s->k == 0;
+    product->way = empty ? ONS_GEMM_EMPTY : s->broadcast ? ONS_GEMM_EACH : ONS_GEMM_SGEMM;
+    return product->way == ONS_GEMM_EACH ? prepare_each(p, a, b, product) : NULL;
+}
+
+ons_status *ons_gemm_prepare(ons_prepare *p, const ons_shape *a, const ons_shape *b, const ons_gemm_form *form,
+                             bool bias, bool beta, ons_gemm *product) {
+    const ons_operands *o = p->operands;
+    memset(product, 0, sizeof *product);
+    product->form = *form;
+    product->threads = ons_team_size(p);
+    ons_shape result;
+    ons_resolved(ons_gemm_resolve(o, a, b, form, &product->sizes, &result));
+    const ons_gemm_sizes *s = &product->sizes;
+    if (s->batch == 0 || s->m == 0 || s->n == 0 || s->k == 0) {
+        product->way = ONS_GEMM_EMPTY;
+        return NULL;
+    }
+    if (s->broadcast || (beta && s->batch > 1)) {
+        product->way = ONS_GEMM_EACH;
+        p->implementation = "onednn:sgemm, one for each matrix";
+        return prepare_each(p, a, b, product);
+    }
+    if (beta || (!bias && sgemm_is_faster(product))) {
+        product->way = ONS_GEMM_SGEMM;
+        p->implementation = "onednn:sgemm";
+        return NULL;
+    }
+    product->way = ONS_GEMM_PRIMITIVE;
+    return prepare_primitive(p, bias, product);
+}
+
+/* --------------------------------------------------------------------------------------------------------------- run
+ */
+
+static dnnl_status_t sgemm(const ons_gemm *product, const float *a, const float *b, float beta, float *c) {
+    const ons_gemm_sizes *s = &product->sizes;
+    bool ta = product->form.transpose_a, tb = product->form.transpose_b;
+    return dnnl_sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', s->m, s->n, s->k, (float)product->form.alpha, a, ta ? s->m : s->k,
+                      b, tb ? s->k : s->n, beta, c, s->n);
+}
+
+/* Nothing to multiply: the result is empty, or a sum over nothing. */
+static void run_empty(const ons_gemm *product, const float *bias, float beta, float *c) {
+    const ons_gemm_sizes *s = &product->sizes;
+    for (int64_t i = 0, count = s->batch * s->m; i < count; ++i)
+        for (int64_t j = 0; j < s->n; ++j)
+            c[i * s->n + j] = bias != NULL ? bias[j] : beta != 0 ? beta * c[i * s->n + j] : 0;
+}
+
+static bool run_each(const ons_gemm *product, const float *a, const float *b, const float *bias, float beta, float *c) {
+    const ons_gemm_sizes *s = &product->sizes;
+    bool failed = false;
+#pragma omp parallel for schedule(static) num_threads(product->threads) if (s->batch > 1) reduction(|| : failed)
+    for (int64_t i = 0; i < s->batch; ++i) {
+        float *to = c + i * s->m * s->n;
+        failed =
+            sgemm(product, a + product->offsets_a[i], b + product->offsets_b[i], beta, to) != dnnl_success || failed;
+        for (int64_t row = 0; bias != NULL && row < s->m; ++row)
+            for (int64_t j = 0; j < s->n; ++j) to[row * s->n + j] += bias[j];
+    }
+    return !failed;
+}
+
+void ons_gemm_run(const ons_gemm *product, const float *a, const float *b, const float *bias, float beta, float *c,
+                  const ons_launch *launch) {
+    bool good = true;
+    int before = ons_onednn_enter(product->threads);
+    switch (product->way) {
+    case ONS_GEMM_EMPTY: run_empty(product, bias, beta, c); break;
+    case ONS_GEMM_PRIMITIVE:
+        ons_onednn_run(&product->primitive, (const void *const[]){a, b, c, bias}, launch->scratch, launch->fault);
+        break;
+    case ONS_GEMM_SGEMM: good = sgemm(product, a, b, beta, c) == dnnl_success; break;
+    case ONS_GEMM_EACH: good = run_each(product, a, b, bias, beta, c); break;
+    }
+    ons_onednn_leave(before);
+    if (!good && launch->fault != NULL && launch->fault->problem == NULL)
+        launch->fault->problem = "oneDNN failed to multiply matrices";
+}
+
+/* --------------------------------------------------------------------------------------------------------- reference
+ */
+
+#define PRODUCT_REFERENCE(SYMBOL, TYPE, SUM)                                                                           \
+    void SYMBOL(const ons_operands *o, const ons_shape *a_shape, const ons_shape *b_shape, const ons_gemm_form *form,  \
+                const TYPE *a, const TYPE *b, TYPE *c) {                                                               \
+        ons_gemm_sizes s;                                                                                              \
+        ons_shape result, left = promote(a_shape, true), right = promote(b_shape, false);                              \
+        ons_resolved(ons_gemm_resolve(o, a_shape, b_shape, form, &s, &result));                                        \
+        bool ta = form->transpose_a, tb = form->transpose_b;                                                           \
+        for (int64_t i = 0; i < s.batch; ++i) {                                                                        \
+            int64_t from_a = i * s.m * s.k, from_b = i * s.k * s.n;                                                    \
+            if (s.broadcast) {                                                                                         \
+                from_a = offset_of(&s.batch_shape, &left, i) * s.m * s.k;                                              \
+                from_b = offset_of(&s.batch_shape, &right, i) * s.k * s.n;                                             \
+            }                                                                                                          \
+            for (int64_t row = 0; row < s.m; ++row)                                                                    \
+                for (int64_t column = 0; column < s.n; ++column) {                                                     \
+                    SUM sum = 0;                                                                                       \
+                    for (int64_t l = 0; l < s.k; ++l)                                                                  \
+                        sum += (SUM)a[from_a + (ta ? l * s.m + row : row * s.k + l)] *                                 \
+                               (SUM)b[from_b + (tb ? column * s.k + l : l * s.n + column)];                            \
+                    c[(i * s.m + row) * s.n + column] = (TYPE)((SUM)form->alpha * sum);                                \
+                }                                                                                                      \
+        }                                                                                                              \
+    }
+
+PRODUCT_REFERENCE(ons_gemm_reference, double, double)
+PRODUCT_REFERENCE(ons_gemm_reference_integer, int64_t, uint64_t)

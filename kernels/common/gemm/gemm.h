@@ -1,0 +1,63 @@
+/* Matrix products, batched and transposed, for MatMul, Gemm and their gradients.
+ *
+ * Everything becomes C[i] = alpha × op(A[i]) op(B[i]) (+ bias) over a batch of matrices, with as few and as large
+ * matrices as the shapes allow: a product with one shared right-hand matrix is a single one with the batch folded into
+ * the rows.
+ */
+#ifndef ONSTAGE_KERNELS_COMMON_GEMM_GEMM_H
+#define ONSTAGE_KERNELS_COMMON_GEMM_GEMM_H
+
+#include "kernels/common/onednn/onednn.h"
+#include "kernels/common/operator/kernel.h"
+
+/* How the operands are to be read. */
+typedef struct ons_gemm_form {
+    bool transpose_a, transpose_b; /* the last two dims change places */
+    bool fold;                     /* all dims but the last are rows of one matrix, in both operands */
+    double alpha;
+} ons_gemm_form;
+
+typedef struct ons_gemm_sizes {
+    int64_t batch, m, n, k; /* op(A[i]) is m × k, op(B[i]) is k × n */
+    ons_shape batch_shape;  /* of the result, before folding */
+    bool broadcast;         /* A or B repeats over the batch in a way that folding cannot express */
+} ons_gemm_sizes;
+
+/* Sizes and the result's shape; fails where the operands do not fit. A rank of 1 is numpy's: a row on the left, a
+ * column on the right, absent from the result. */
+ons_status *ons_gemm_resolve(const ons_operands *o, const ons_shape *a, const ons_shape *b, const ons_gemm_form *form,
+                             ons_gemm_sizes *sizes, ons_shape *result);
+
+typedef struct ons_gemm {
+    ons_onednn primitive; /* first: ons_onednn_destroy is the destroy function */
+    enum { ONS_GEMM_EMPTY, ONS_GEMM_PRIMITIVE, ONS_GEMM_SGEMM, ONS_GEMM_EACH } way;
+    ons_gemm_sizes sizes;
+    ons_gemm_form form;
+    int threads;
+    const int64_t *offsets_a, *offsets_b; /* ONS_GEMM_EACH: of the matrices of every result, in elements */
+} ons_gemm;
+
+/* `bias`: a vector of n is added to every row. `beta`: the result is added to what C holds already (excludes bias). */
+ons_status *ons_gemm_prepare(ons_prepare *p, const ons_shape *a, const ons_shape *b, const ons_gemm_form *form,
+                             bool bias, bool beta, ons_gemm *product);
+
+/* Sizes and, where every matrix is multiplied by itself (ONS_GEMM_EACH), offsets; nothing of a library's. `way` is
+ * otherwise ONS_GEMM_EMPTY or ONS_GEMM_SGEMM. */
+ons_status *ons_gemm_plan(ons_prepare *p, const ons_shape *a, const ons_shape *b, const ons_gemm_form *form,
+                          ons_gemm *product);
+
+/* `bias` NULL unless prepared with one. */
+void ons_gemm_run(const ons_gemm *product, const float *a, const float *b, const float *bias, float beta, float *c,
+                  const ons_launch *launch);
+
+/* 2 m n k over the batch. */
+double ons_gemm_flops(const ons_gemm_sizes *sizes);
+
+/* In double, for references. */
+void ons_gemm_reference(const ons_operands *o, const ons_shape *a_shape, const ons_shape *b_shape,
+                        const ons_gemm_form *form, const double *a, const double *b, double *c);
+/* The same for integers, which wrap around in 64 bits. */
+void ons_gemm_reference_integer(const ons_operands *o, const ons_shape *a_shape, const ons_shape *b_shape,
+                                const ons_gemm_form *form, const int64_t *a, const int64_t *b, int64_t *c);
+
+#endif

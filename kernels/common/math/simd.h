@@ -1,0 +1,228 @@
+/* A register's width of floats at a time, for reductions along rows: a fixed number of lanes gives the same bits
+ * whatever the alignment, and the rest of a row takes one partly filled set of lanes instead of a loop over single
+ * elements.
+ *
+ * The width is that of the processor variant that the file is compiled for (kernels/kernels.h), and so are the bits: a
+ * row is summed in as many parts as there are lanes. GCC's vector type does the arithmetic; what it has no operators
+ * for (masked loads, maxima, scaling) are the processor's own instructions where it has them.
+ */
+#ifndef ONSTAGE_KERNELS_COMMON_MATH_SIMD_H
+#define ONSTAGE_KERNELS_COMMON_MATH_SIMD_H
+
+#include <stdint.h>
+#include <string.h>
+#ifdef __SSE2__
+#include <immintrin.h>
+#endif
+
+#include "kernels/common/math/vector_math.h"
+
+#if defined(__AVX512F__)
+#define ONS_REGISTER_BYTES 64
+#elif defined(__AVX2__)
+#define ONS_REGISTER_BYTES 32
+#else
+#define ONS_REGISTER_BYTES 16
+#endif
+
+enum { ONS_LANES = ONS_REGISTER_BYTES / sizeof(float) };
+typedef float ons_lanes __attribute__((vector_size(ONS_REGISTER_BYTES)));
+typedef int32_t ons_lane_bits __attribute__((vector_size(ONS_REGISTER_BYTES)));
+
+static inline ons_lanes ons_simd_all(float x) { return x - (ons_lanes){0}; }
+
+static inline ons_lanes ons_simd_load(const float *from) {
+    ons_lanes x;
+    memcpy(&x, from, sizeof x);
+    return x;
+}
+
+static inline void ons_simd_store(float *to, ons_lanes x) { memcpy(to, &x, sizeof x); }
+
+/* a where `mask` has ones, b where it has zeros. */
+static inline ons_lanes ons_simd_select(ons_lane_bits mask, ons_lanes a, ons_lanes b) {
+    return (ons_lanes)((mask & (ons_lane_bits)a) | (~mask & (ons_lane_bits)b));
+}
+
+/* Ones in the first `count` lanes. */
+static inline ons_lane_bits ons_simd_first(int64_t count) {
+    static const int32_t ones_then_zeros[2 * ONS_LANES] = {
+        -1,
+        -1,
+        -1,
+        -1,
+#if ONS_REGISTER_BYTES > 16
+        -1,
+        -1,
+        -1,
+        -1,
+#endif
+#if ONS_REGISTER_BYTES > 32
+        -1,
+        -1,
+        -1,
+        -1,
+        -1,
+        -1,
+        -1,
+        -1,
+#endif
+    };
+    ons_lane_bits mask;
+    memcpy(&mask, ones_then_zeros + ONS_LANES - count, sizeof mask);
+    return mask;
+}
+
+/* The first `count` (< ONS_LANES) from memory, the others `rest`. */
+static inline ons_lanes ons_simd_load_some(const float *from, int64_t count, float rest) {
+#if defined(__AVX512F__)
+    return _mm512_mask_loadu_ps(_mm512_set1_ps(rest), (__mmask16)((1u << count) - 1), from);
+#elif defined(__AVX2__)
+    ons_lane_bits mask = ons_simd_first(count);
+    return ons_simd_select(mask, _mm256_maskload_ps(from, (__m256i)mask), ons_simd_all(rest));
+#else
+    float x[ONS_LANES];
+    for (int i = 0; i < ONS_LANES; ++i) x[i] = i < count ? from[i] : rest;
+    return ons_simd_load(x);
+#endif
+}
+
+static inline void ons_simd_store_some(float *to, ons_lanes x, int64_t count) {
+#if defined(__AVX512F__)
+    _mm512_mask_storeu_ps(to, (__mmask16)((1u << count) - 1), x);
+#elif defined(__AVX2__)
+    _mm256_maskstore_ps(to, (__m256i)ons_simd_first(count), x);
+#else
+    memcpy(to, &x, (size_t)count * sizeof(float));
+#endif
+}
+
+/* The same with all lanes where `count` is ONS_LANES, in which case it should be a constant. */
+static inline __attribute__((always_inline)) ons_lanes ons_simd_load_first(const float *from, int64_t count) {
+    return count == ONS_LANES ? ons_simd_load(from) : ons_simd_load_some(from, count, 0);
+}
+
+static inline __attribute__((always_inline)) void ons_simd_store_first(float *to, ons_lanes x, int64_t count) {
+    if (count == ONS_LANES)
+        ons_simd_store(to, x);
+    else
+        ons_simd_store_some(to, x, count);
+}
+
+/* FUNCTION(argument, j, count) for all of `total` elements: `count` of them from `j` on. */
+#define ONS_EACH_LANES(total, FUNCTION, argument)                                                                      \
+    do {                                                                                                               \
+        int64_t done_ = 0, total_ = (total);                                                                           \
+        for (; done_ + ONS_LANES <= total_; done_ += ONS_LANES) FUNCTION((argument), done_, ONS_LANES);                \
+        if (done_ < total_) FUNCTION((argument), done_, total_ - done_);                                               \
+    } while (0)
+
+/* Where either is not a number: y. */
+static inline ons_lanes ons_simd_max(ons_lanes x, ons_lanes y) {
+#if defined(__AVX512F__)
+    return _mm512_max_ps(x, y);
+#elif defined(__AVX2__)
+    return _mm256_max_ps(x, y);
+#elif defined(__SSE2__)
+    return _mm_max_ps(x, y);
+#else
+    return ons_simd_select(x > y, x, y);
+#endif
+}
+
+/* Some number where a lane is not a number. */
+static inline float ons_simd_max_of(ons_lanes x) {
+#ifdef __AVX512F__
+    return _mm512_reduce_max_ps(x);
+#else
+    for (int width = ONS_LANES / 2; width > 0; width /= 2)
+        for (int i = 0; i < width; ++i) x[i] = x[i + width] > x[i] ? x[i + width] : x[i];
+    return x[0];
+#endif
+}
+
+static inline float ons_simd_sum_of(ons_lanes x) {
+#if defined(__AVX512F__)
+    return _mm512_reduce_add_ps(x);
+#elif defined(__AVX2__)
+    __m128 half = _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+    half = _mm_add_ps(half, _mm_movehl_ps(half, half));
+    return _mm_cvtss_f32(_mm_add_ss(half, _mm_shuffle_ps(half, half, 1)));
+#else
+    for (int width = ONS_LANES / 2; width > 0; width /= 2)
+        for (int i = 0; i < width; ++i) x[i] += x[i + width];
+    return x[0];
+#endif
+}
+
+/* ons_exp of every lane, for x ≤ 88: the same polynomial. 0 below -87.3; NaN stays NaN. */
+static inline ons_lanes ons_simd_exp(ons_lanes x) {
+#ifdef __AVX512F__
+    __mmask16 keep = _mm512_cmp_ps_mask(x, _mm512_set1_ps(-87.3f), _CMP_NLT_UQ);
+    ons_lanes n = _mm512_roundscale_ps(x * 0x1.715476p0f, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+#else
+    const ons_lanes rounder = ons_simd_all(0x1.8p23f); /* adding it leaves the nearest integer in the low bits */
+    ons_lane_bits gone = x < -87.3f;
+    ons_lanes shifted = x * 0x1.715476p0f + rounder, n = shifted - rounder;
+#endif
+    ons_lanes r = x - n * 0x1.62e4p-1f;
+    r = r - n * 0x1.7f7d1cp-20f;
+    ons_lanes p = 0x1.6ceceap-10f * r + 0x1.12406ap-7f;
+    p = p * r + 0x1.55552ap-5f;
+    p = p * r + 0x1.555488p-3f;
+    p = p * r + 0.5f;
+    p = p * (r * r) + r;
+    p = p + 1.0f;
+#ifdef __AVX512F__
+    return _mm512_maskz_scalef_ps(keep, p, n);
+#else
+    ons_lane_bits exponent = ((ons_lane_bits)shifted - (ons_lane_bits)rounder + 127) << 23;
+    return (ons_lanes)(~gone & (ons_lane_bits)(p * (ons_lanes)exponent));
+#endif
+}
+
+static inline ons_lanes ons_simd_absolute(ons_lanes x) { return (ons_lanes)((ons_lane_bits)x & 0x7fffffff); }
+
+/* ons_sigmoid and ons_tanh of every lane, but that a sigmoid below 10⁻³⁸ is 0. */
+static inline ons_lanes ons_simd_sigmoid(ons_lanes x) {
+    ons_lanes e = ons_simd_exp(-ons_simd_absolute(x));
+    return ons_simd_select(x < 0.0f, e, ons_simd_all(1)) / (1.0f + e);
+}
+
+static inline ons_lanes ons_simd_tanh(ons_lanes x) {
+    ons_lanes t = ons_simd_absolute(x), twice = 2.0f * t;
+    twice = ons_simd_select(twice > 88.0f, ons_simd_all(88), twice);
+    ons_lanes large = 1.0f - 2.0f / (ons_simd_exp(twice) + 1.0f);
+    ons_lanes u = x * x;
+    ons_lanes p = u * -0x1.767a14p-8f + 0x1.524c40p-6f;
+    p = p * u - 0x1.b842c4p-5f;
+    p = p * u + 0x1.11075ep-3f;
+    p = p * u - 0x1.555534p-2f;
+    ons_lanes y = ons_simd_absolute(ons_simd_select(t < 0.625f, x + x * (u * p), large));
+    return (ons_lanes)((ons_lane_bits)y | ((ons_lane_bits)x & INT32_MIN));
+}
+
+/* The same lanes as doubles. */
+typedef double ons_half_lanes __attribute__((vector_size(ONS_REGISTER_BYTES)));
+typedef struct ons_wide_lanes {
+    ons_half_lanes half[2];
+} ons_wide_lanes;
+
+static inline ons_wide_lanes ons_wide_lanes_of(ons_lanes x) {
+#if defined(__AVX512F__)
+    __m256 above = _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(x), 1));
+    return (ons_wide_lanes){{_mm512_cvtps_pd(_mm512_castps512_ps256(x)), _mm512_cvtps_pd(above)}};
+#elif defined(__AVX2__)
+    return (ons_wide_lanes){{_mm256_cvtps_pd(_mm256_castps256_ps128(x)), _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1))}};
+#elif defined(__SSE2__)
+    return (ons_wide_lanes){{_mm_cvtps_pd(x), _mm_cvtps_pd(_mm_movehl_ps(x, x))}};
+#else
+    typedef float half __attribute__((vector_size(ONS_REGISTER_BYTES / 2)));
+    half part[2];
+    memcpy(part, &x, sizeof part);
+    return (ons_wide_lanes){
+        {__builtin_convertvector(part[0], ons_half_lanes), __builtin_convertvector(part[1], ons_half_lanes)}};
+#endif
+}
+
+#endif

@@ -1,9 +1,0 @@
-/* CUDA's ons_backend.add_parts. */
-#ifndef ONSTAGE_KERNELS_COMMON_PART_SUMS_H
-#define ONSTAGE_KERNELS_COMMON_PART_SUMS_H
-
-#include "kernels/backend.h"
-
-ons_add_parts_function ons_cuda_add_parts;
-
-#endif

@@ -1,0 +1,127 @@
+/* Work along one axis on CUDA. A row is worked on by a group of threads, chosen by its length and how its elements lie:
+ *
+ *     warp     contiguous and at most 1024 long
+ *     block    contiguous and longer
+ *     thread   elements lie apart: neighbouring threads have neighbouring columns, so that they read side by side
+ *
+ * A kernel is a template over the group; sums within a row go lane by lane with a stride of the group's size and are then
+ * joined in a tree, always the same for the same sizes. Contiguous rows are read 16 bytes at a time.
+ */
+#ifndef ONSTAGE_KERNELS_COMMON_ROWS_CUDA_ROWS_CUH
+#define ONSTAGE_KERNELS_COMMON_ROWS_CUDA_ROWS_CUH
+
+#include "kernels/common/cuda/cuda.cuh"
+extern "C" {
+#include "kernels/common/rows/rows.h"
+}
+
+namespace ons {
+
+constexpr int ROW_THREADS = 256;
+constexpr int64_t WARP_ROW = 1024; /* longest row of a warp */
+
+struct warp_group {
+    static constexpr int SIZE = WARP;
+    __device__ static int lane() { return (int)threadIdx.x % WARP; }
+    __device__ static int64_t first() { return global_thread() / WARP; }
+    __device__ static int64_t stride() { return global_threads() / WARP; }
+    template <class T, class F> __device__ static T reduce(T x, T identity, F f) { return warp_reduce(x, f); }
+    __device__ static void barrier() { __syncwarp(); }
+    static int64_t blocks(int64_t rows) { return blocks_for(rows * WARP, ROW_THREADS); }
+};
+
+struct block_group {
+    static constexpr int SIZE = ROW_THREADS;
+    __device__ static int lane() { return (int)threadIdx.x; }
+    __device__ static int64_t first() { return blockIdx.x; }
+    __device__ static int64_t stride() { return gridDim.x; }
+    template <class T, class F> __device__ static T reduce(T x, T identity, F f) {
+        return block_reduce<ROW_THREADS>(x, identity, f);
+    }
+    __device__ static void barrier() { __syncthreads(); }
+    static int64_t blocks(int64_t rows) { return rows; }
+};
+
+struct thread_group {
+    static constexpr int SIZE = 1;
+    __device__ static int lane() { return 0; }
+    __device__ static int64_t first() { return global_thread(); }
+    __device__ static int64_t stride() { return global_threads(); }
+    template <class T, class F> __device__ static T reduce(T x, T identity, F f) { return x; }
+    __device__ static void barrier() {}
+    static int64_t blocks(int64_t rows) { return blocks_for(rows, ROW_THREADS); }
+};
+
+/* Element 0 of row `row`; neighbours in the row lie view.inner apart. */
+__device__ inline int64_t row_start(const ons_axis_view &view, int64_t row) {
+    return row / view.inner * view.length * view.inner + row % view.inner;
+}
+
+/* Launches KERNEL<group, …>, the group by the view. */
+#define ONS_CUDA_LAUNCH_ROWS(LAUNCH, VIEW, ROWS, KERNEL, TYPES, ...)                                                   \
+    do {                                                                                                               \
+        if ((VIEW).inner > 1)                                                                                          \
+            ons::launch(LAUNCH, KERNEL<ons::thread_group, TYPES>, ons::thread_group::blocks(ROWS), ons::ROW_THREADS,   \
+                        __VA_ARGS__);                                                                                  \
+        else if ((VIEW).length <= ons::WARP_ROW)                                                                       \
+            ons::launch(LAUNCH, KERNEL<ons::warp_group, TYPES>, ons::warp_group::blocks(ROWS), ons::ROW_THREADS,       \
+                        __VA_ARGS__);                                                                                  \
+        else                                                                                                           \
+            ons::launch(LAUNCH, KERNEL<ons::block_group, TYPES>, ons::block_group::blocks(ROWS), ons::ROW_THREADS,     \
+                        __VA_ARGS__);                                                                                  \
+    } while (0)
+
+constexpr int PACK_BYTES = 16;
+
+/* Calls f.take<COUNT>(k) for the elements of a contiguous row, COUNT from k on: as many as 16 bytes hold where they begin at such
+ * an address, one before and behind. Rows of odd lengths begin anywhere. */
+template <class Group, class T, class F> __device__ inline void each_pack(const T *row, int64_t length, F &f) {
+    constexpr int COUNT = PACK_BYTES / (int)sizeof(T);
+    int64_t head = (int64_t)((PACK_BYTES - (uintptr_t)row % PACK_BYTES) % PACK_BYTES / sizeof(T));
+    head = head < length ? head : length;
+    int64_t tail = head + (length - head) / COUNT * COUNT;
+    if (Group::lane() < head) f.template take<1>(Group::lane());
+    for (int64_t k = head + (int64_t)Group::lane() * COUNT; k < tail; k += (int64_t)Group::SIZE * COUNT) f.template take<COUNT>(k);
+    if (tail + Group::lane() < length) f.template take<1>(tail + Group::lane());
+}
+
+/* The largest so far, and Σ e^(x - largest). */
+template <class T> struct exponentials {
+    const T *row;
+    float most = -INFINITY, total = 0;
+    template <int COUNT> __device__ void take(int64_t k) {
+        float x[COUNT], before = most;
+        read<COUNT>(row, k, false, x);
+#pragma unroll
+        for (int i = 0; i < COUNT; ++i) most = larger()(x[i], most);
+        if (most == -INFINITY) return;
+        if (most != before) total *= expf(before - most);
+#pragma unroll
+        for (int i = 0; i < COUNT; ++i) total += expf(x[i] - most);
+    }
+};
+
+/* max(x) and Σ e^(x - max) of a row, for every thread of its group, in one pass. What a row of -inf alone is made of them is NaN, as
+ * in PyTorch. */
+template <class Group, class T>
+__device__ inline void max_and_sum(const T *x, int64_t length, int64_t step, float *max, float *sum) {
+    exponentials<T> mine = {x};
+    if constexpr (Group::SIZE > 1)
+        each_pack<Group>(x, length, mine);
+    else
+        for (int64_t k = 0; k < length; ++k) mine.template take<1>(k * step);
+    *max = Group::reduce(mine.most, (float)-INFINITY, larger());
+    if (mine.most != *max) mine.total *= expf(mine.most - *max);
+    *sum = Group::reduce(mine.most == -INFINITY ? 0.0f : mine.total, 0.0f, add());
+}
+
+/* The sum of `count` doubles by one block, in an order that depends on the count alone; every thread gets it. */
+__device__ inline double ordered_sum(const double *terms, int64_t count) {
+    double sum = 0;
+    for (int64_t i = threadIdx.x; i < count; i += ROW_THREADS) sum += terms[i];
+    return block_reduce<ROW_THREADS>(sum, 0.0, add());
+}
+
+} // namespace ons
+
+#endif

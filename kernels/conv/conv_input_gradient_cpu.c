@@ -1,0 +1,33 @@
+/* ConvInputGradient on the CPU. */
+#include "kernels/conv/conv_input_gradient.h"
+
+#include <string.h>
+
+#include "kernels/convolution/convolution.h"
+
+typedef struct state {
+    ons_onednn primitive; /* first: it is what destroy gets */
+    size_t bytes;         /* of the result */
+} state;
+
+static ons_status *conv_input_gradient_prepare(ons_prepare *p) {
+    ons_convolution c;
+    ons_resolved(resolve(p->operands, &c));
+    c.x.layout = p->operands->outputs[0].layout;
+    void *memory;
+    ONS_TRY(ons_prepare_state(p, sizeof(state), &memory));
+    state *s = memory;
+    s->bytes = (size_t)ons_layout_bytes(&c.x);
+    return ons_convolution_prepare(p, &c, &s->primitive);
+}
+
+static void conv_input_gradient_run(const ons_launch *launch) {
+    const state *s = launch->state;
+    if (s->primitive.primitive != NULL)
+        ons_onednn_run(&s->primitive, (const void *const[]){launch->inputs[0], launch->inputs[1], launch->outputs[0]},
+                       launch->scratch, launch->fault);
+    else
+        memset(launch->outputs[0], 0, s->bytes);
+}
+
+ONS_KERNELS(cpu, conv_input_gradient, ONS_KERNEL(conv_input_gradient_prepare, conv_input_gradient_run))

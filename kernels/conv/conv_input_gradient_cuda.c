@@ -1,0 +1,16 @@
+/* ConvInputGradient on CUDA: what the host works out. */
+#include "kernels/conv/conv_input_gradient.h"
+
+#include "kernels/convolution/convolution.h"
+#include "kernels/convolution/cuda_convolution.h"
+
+extern ons_run_function ons_cuda_run_conv_input_gradient;
+
+static ons_status *conv_input_gradient_prepare_cuda(ons_prepare *p) {
+    ons_convolution c;
+    ONS_TRY(resolve(p->operands, &c));
+    c.x.layout = p->operands->outputs[0].layout;
+    return ons_cuda_convolution_prepare(p, &c);
+}
+
+ONS_KERNELS(cuda, conv_input_gradient, ONS_KERNEL(conv_input_gradient_prepare_cuda, ons_cuda_run_conv_input_gradient))

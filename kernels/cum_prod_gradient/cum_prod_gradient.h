@@ -1,7 +1,0 @@
-/* CumProdGradient: what its files share. */
-#ifndef ONSTAGE_KERNELS_CUM_PROD_GRADIENT_CUM_PROD_GRADIENT_H
-#define ONSTAGE_KERNELS_CUM_PROD_GRADIENT_CUM_PROD_GRADIENT_H
-
-enum { X, AXIS, COTANGENT };
-
-#endif

@@ -1,4 +1,0 @@
-/* DetGradient on the CPU. */
-#include "kernels/common/stand_in.h"
-
-ONS_KERNELS(cpu, det_gradient, ONS_REFERENCE_KERNEL)

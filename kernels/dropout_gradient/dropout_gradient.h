@@ -1,7 +1,0 @@
-/* DropoutGradient: what its files share. */
-#ifndef ONSTAGE_KERNELS_DROPOUT_GRADIENT_DROPOUT_GRADIENT_H
-#define ONSTAGE_KERNELS_DROPOUT_GRADIENT_DROPOUT_GRADIENT_H
-
-enum { RATIO };
-
-#endif

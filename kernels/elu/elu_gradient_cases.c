@@ -1,0 +1,12 @@
+/* EluGradient: cases for tests and benchmarks. */
+#include "kernels/common/elementwise/cases.h"
+
+const ons_case ons_cases_elu_gradient[] = {
+    ONS_PAIR_CASES(-3, 3, 1e-6),
+    {.name = "alpha",
+     .inputs = {ONS_F32(9, 9), ONS_F32(9, 9)},
+     .settings = {ONS_SET_FLOAT("alpha", 0.3)},
+     .tolerance = 1e-6,
+     .flops = 81},
+    {.name = NULL},
+};

@@ -1,0 +1,49 @@
+/* The gradient of Gather: every row of the table is the sum of the cotangents of the places that looked it up.
+ *
+ * The places are sorted by row first (counting sort, stable), so that each row is written once, by one thread, and its
+ * cotangents are added in the order of their places: the same bits for any number of threads, no atomic additions.
+ * Threads share rows and places evenly, as a few rows may hold most places.
+ */
+#include "kernels/gather/gather_gradient.h"
+
+#include "kernels/common/indexing/indexing.h"
+
+static ons_status *gather_gradient_infer(ons_operands *o) {
+    const ons_attribute *given = &o->attributes[SHAPE];
+    uint32_t axis;
+    if (given->count > ONS_RANK_MAX) return ons_node_error(o, "rank %u", given->count);
+    ons_shape shape = ons_shape_make(given->count, given->ints);
+    ONS_TRY_AT(ons_shape_check(&shape), "node '%s'", o->name);
+    ONS_TRY(ons_node_axis(o, ons_attribute_int(o, AXIS), shape.rank, &axis));
+    ONS_TRY(ons_check_indices(o, INDICES, shape.dims[axis]));
+    int64_t around = ons_shape_span(&shape, 0, axis) * ons_shape_span(&shape, axis + 1, shape.rank);
+    if (ons_elements(&o->inputs[COTANGENT]) != around * ons_elements(&o->inputs[INDICES]))
+        return ons_node_error(o, "the cotangent does not have the shape of what was looked up");
+    o->outputs[0] = ons_type_make(o->inputs[COTANGENT].dtype, shape);
+    return NULL;
+}
+
+static ons_cost gather_gradient_cost(const ons_operands *o) {
+    return (ons_cost){(double)ons_elements(&o->inputs[COTANGENT]), ons_operand_bytes(o)};
+}
+
+static void gather_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
+                                      void *const *outputs) {
+    state s = make_state(o);
+    const double *cotangent = inputs[COTANGENT];
+    const int64_t *indices = inputs[INDICES];
+    double *out = outputs[0];
+    memset(out, 0, (size_t)ons_elements(&o->outputs[0]) * sizeof *out);
+    for (int64_t outer = 0; outer < s.outer; ++outer)
+        for (int64_t i = 0; i < s.count; ++i) {
+            int64_t row = ons_resolve_index(indices[i], s.length);
+            for (int64_t k = 0; row >= 0 && k < s.inner; ++k)
+                out[(outer * s.length + row) * s.inner + k] += cotangent[(outer * s.count + i) * s.inner + k];
+        }
+}
+
+ONS_DEFINE_OPERATOR(gather_gradient, "GatherGradient", ONS_INTERNAL, ONS_ARITY(2, 2, 1, 1),
+                    ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", 0), ONS_REQUIRED_ATTRIBUTE("shape", ONS_ATTRIBUTE_INTS)),
+                    ONS_INFER(gather_gradient_infer), ONS_COST(gather_gradient_cost),
+                    ONS_NOT_DIFFERENTIABLE("a gradient"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_NO_ALIASES,
+                    ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(gather_gradient_reference));

@@ -1,0 +1,25 @@
+/* How the C files of this folder see a node. */
+#ifndef ONSTAGE_KERNELS_GATHER_ND_GATHER_ND_GRADIENT_NODE_H
+#define ONSTAGE_KERNELS_GATHER_ND_GATHER_ND_GRADIENT_NODE_H
+
+#include "graph/graph.h"
+#include "graph/type.h"
+#include "kernels/common/operator/kernel.h"
+#include "kernels/gather_nd/gather_nd_gradient.h"
+
+enum { COTANGENT, INDICES };
+
+enum { BATCH_DIMS, SHAPE };
+
+static inline ons_status *find_lookup(const ons_operands *o, ons_shape *shape, ons_nd_indexing *lookup,
+                                      uint32_t *tail) {
+    const ons_attribute *given = &o->attributes[SHAPE];
+    if (given->count > ONS_RANK_MAX) return ons_node_error(o, "rank %u", given->count);
+    *shape = ons_shape_make(given->count, given->ints);
+    ONS_TRY_AT(ons_shape_check(shape), "node '%s'", o->name);
+    return ons_nd_indexing_of(o, shape, ons_attribute_int(o, BATCH_DIMS), lookup, tail);
+}
+
+ons_status *ons_gather_nd_gradient_prepare(ons_prepare *p);
+
+#endif

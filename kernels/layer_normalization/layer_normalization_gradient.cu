@@ -1,0 +1,13 @@
+#include "kernels/normalization/cuda_norm.cuh"
+
+namespace {
+
+template <class T> void run_layer_normalization_gradient(const ons_launch *l) {
+    ons::run_norm_gradient<T>(l, (const float *)l->inputs[3], (const float *)l->inputs[4], l->outputs[2]);
+}
+
+} // namespace
+
+extern "C" void ons_cuda_run_layer_normalization_gradient(const ons_launch *launch) {
+    ONS_CUDA_FLOAT_DISPATCH(((const ons_cuda_norm *)launch->state)->dtype, run_layer_normalization_gradient, launch);
+}

@@ -1,0 +1,54 @@
+#include "kernels/linear/cuda_epilogue.h"
+
+static int64_t aligned(int64_t bytes) { return (bytes + 255) / 256 * 256; }
+
+ons_status *ons_cuda_linear_gelu_prepare(ons_prepare *p, const ons_gemm_form *form, bool keeps) {
+    const ons_operands *o = p->operands;
+    ons_cuda_linear_gelu_node *s;
+    ONS_NEW(s, p->arena, 1);
+    p->state = s;
+    s->elements = ons_elements(&o->outputs[0]);
+    ons_cuda_epilogue epilogue = keeps ? ONS_CUDA_BIAS_GELU_KEEP : ONS_CUDA_BIAS_GELU;
+    ONS_TRY(ons_cuda_gemm_plan_or(p, form, epilogue, ONS_CUDA_BIAS, &s->product));
+    s->kept_at = aligned(p->scratch_bytes);
+    if (s->product.gemm.epilogue == ONS_CUDA_BIAS_GELU_KEEP && !ons_has_output(o, 1))
+        p->scratch_bytes = s->kept_at + aligned(ons_type_dense_bytes(&o->outputs[0]));
+    return NULL;
+}
+
+ons_status *ons_cuda_linear_gelu_gradient_prepare(ons_prepare *p, const ons_gemm_form *form) {
+    ons_cuda_linear_gelu_node *s;
+    ONS_NEW(s, p->arena, 1);
+    p->state = s;
+    s->elements = ons_elements(&p->operands->outputs[0]);
+    return ons_cuda_gemm_plan_or(p, form, ONS_CUDA_GELU_SLOPE, ONS_CUDA_PLAIN, &s->product);
+}
+
+/* The reduction as an operator of its own would have it; `bytes`: of its scratch. */
+static ons_status *plan_sums(const ons_prepare *p, uint32_t summed, const ons_cuda_reduction **sums, int64_t *bytes) {
+    ons_operands alone = *p->operands;
+    alone.inputs += summed;
+    alone.input_count = 1;
+    ons_prepare own = *p;
+    own.operands = &alone;
+    bool reduced[ONS_RANK_MAX];
+    for (uint32_t i = 0; i < ONS_RANK_MAX; ++i) reduced[i] = i + 1 < alone.inputs[0].shape.rank;
+    ONS_TRY(ons_cuda_reduction_over(&own, reduced));
+    *sums = own.state;
+    *bytes = own.scratch_bytes;
+    return NULL;
+}
+
+/* Sums come behind the product, so both have the scratch in turn. */
+ons_status *ons_cuda_linear_weight_gradient_prepare(ons_prepare *p, const ons_gemm_form *form, uint32_t summed) {
+    ons_cuda_linear_weight_node *s;
+    ONS_NEW(s, p->arena, 1);
+    p->state = s;
+    s->summed = summed;
+    int64_t bytes;
+    ONS_TRY(plan_sums(p, summed, &s->sums, &bytes));
+    ons_cuda_epilogue epilogue = summed == 0 ? ONS_CUDA_SUMS_OF_A : ONS_CUDA_SUMS_OF_B;
+    ONS_TRY(ons_cuda_gemm_plan_or(p, form, epilogue, ONS_CUDA_PLAIN, &s->product));
+    if (s->product.gemm.epilogue == ONS_CUDA_PLAIN && p->scratch_bytes < bytes) p->scratch_bytes = bytes;
+    return NULL;
+}

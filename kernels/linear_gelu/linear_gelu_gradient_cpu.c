@@ -1,0 +1,31 @@
+/* LinearGeluGradient on the CPU. */
+#include "kernels/gelu/gelu_formulas.h"
+#include "kernels/linear/fully_connected.h"
+
+typedef struct linear_gelu_gradient_state {
+    ons_gemm product; /* first: it is what destroy gets */
+    int64_t elements;
+} linear_gelu_gradient_state;
+
+static ons_status *linear_gelu_gradient_prepare(ons_prepare *p) {
+    const ons_operands *o = p->operands;
+    ONS_TRY(ons_require_float32(o));
+    ons_gemm_form form = ons_linear_form(o);
+    void *memory;
+    ONS_TRY(ons_prepare_state(p, sizeof(linear_gelu_gradient_state), &memory));
+    linear_gelu_gradient_state *state = memory;
+    state->elements = ons_elements(&o->outputs[0]);
+    return ons_gemm_prepare(p, &o->inputs[0].shape, &o->inputs[1].shape, &form, false, false, &state->product);
+}
+
+static void linear_gelu_gradient_run(const ons_launch *launch) {
+    const linear_gelu_gradient_state *state = launch->state;
+    const float *x = launch->inputs[2];
+    float *dx = launch->outputs[0];
+    ons_gemm_run(&state->product, launch->inputs[0], launch->inputs[1], NULL, 0, dx, launch);
+    int64_t n = state->elements;
+#pragma omp parallel for simd schedule(static) if (n > ONS_PARALLEL_GRAIN)
+    for (int64_t i = 0; i < n; ++i) dx[i] *= ons_gelu_slope_by_sigmoid(x[i]);
+}
+
+ONS_KERNELS(cpu, linear_gelu_gradient, ONS_KERNEL(linear_gelu_gradient_prepare, linear_gelu_gradient_run))

@@ -1,0 +1,13 @@
+/* LinearGeluGradient on CUDA: what the host works out. */
+#include "kernels/linear/cuda_epilogue.h"
+#include "kernels/linear/fully_connected.h"
+
+extern ons_run_function ons_cuda_run_linear_gelu_gradient;
+
+static ons_status *linear_gelu_gradient_cuda_prepare(ons_prepare *p) {
+    ons_gemm_form form = ons_linear_form(p->operands);
+    return ons_cuda_linear_gelu_gradient_prepare(p, &form);
+}
+
+ONS_KERNELS(cuda, linear_gelu_gradient,
+            ONS_KERNEL(linear_gelu_gradient_cuda_prepare, ons_cuda_run_linear_gelu_gradient))

@@ -1,0 +1,9 @@
+/* LogSoftmaxGradient on the CPU. */
+#include "kernels/softmax/softmax_axis.h"
+
+static void log_softmax_gradient_run(const ons_launch *launch) {
+    ons_each_row_gradient(launch->state, launch->inputs[0], launch->inputs[1], launch->outputs[0],
+                          ons_row_log_softmax_gradient, ons_columns_log_softmax_gradient);
+}
+
+ONS_KERNELS(cpu, log_softmax_gradient, ONS_KERNEL(ons_softmax_prepare, log_softmax_gradient_run))

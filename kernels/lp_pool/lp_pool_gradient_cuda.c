@@ -1,0 +1,19 @@
+/* LpPoolGradient on CUDA: what the host works out. */
+#include "kernels/lp_pool/lp_pool_gradient.h"
+
+#include "kernels/pooling/cuda_pooling.h"
+#include "kernels/pooling/pooling.h"
+
+extern ons_run_function ons_cuda_run_lp_pool_gradient;
+
+static ons_status *lp_pool_gradient_prepare_cuda(ons_prepare *p) {
+    ons_pooling pooling;
+    ons_cuda_pooling *s;
+    int order;
+    ONS_TRY(resolve(p->operands, &pooling, &order));
+    ONS_TRY(ons_cuda_pooling_prepare(p, &pooling, &s));
+    s->p = order;
+    return NULL;
+}
+
+ONS_KERNELS(cuda, lp_pool_gradient, ONS_KERNEL(lp_pool_gradient_prepare_cuda, ons_cuda_run_lp_pool_gradient))

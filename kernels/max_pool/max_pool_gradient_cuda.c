@@ -1,0 +1,14 @@
+/* MaxPoolGradient on CUDA: what the host works out. */
+#include "kernels/pooling/cuda_pooling.h"
+#include "kernels/pooling/pooling.h"
+
+extern ons_run_function ons_cuda_run_max_pool_gradient;
+
+static ons_status *max_pool_gradient_prepare_cuda(ons_prepare *p) {
+    ons_pooling pooling;
+    ons_cuda_pooling *s;
+    ONS_TRY(ons_pooling_resolve_gradient(p->operands, &p->operands->inputs[0], &pooling));
+    return ons_cuda_pooling_prepare(p, &pooling, &s);
+}
+
+ONS_KERNELS(cuda, max_pool_gradient, ONS_KERNEL(max_pool_gradient_prepare_cuda, ons_cuda_run_max_pool_gradient))

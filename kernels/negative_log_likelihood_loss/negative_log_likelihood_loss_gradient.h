@@ -1,0 +1,9 @@
+/* NegativeLogLikelihoodLossGradient: what its files share. */
+#ifndef ONSTAGE_KERNELS_NEGATIVE_LOG_LIKELIHOOD_LOSS_NEGATIVE_LOG_LIKELIHOOD_LOSS_GRADIENT_H
+#define ONSTAGE_KERNELS_NEGATIVE_LOG_LIKELIHOOD_LOSS_NEGATIVE_LOG_LIKELIHOOD_LOSS_GRADIENT_H
+
+#include "kernels/losses/model_loss.h"
+
+enum { COTANGENT = ONS_MODEL_LOSS_OTHERS };
+
+#endif

@@ -1,0 +1,59 @@
+/* The vector code of batch normalisation: two sums per channel, and an affine map per channel, in ONNX's order or with
+ * channels last.
+ *
+ * Sums are exact enough for long batches and the same bits on every run: runs of 64 rows in float lanes, these in
+ * double, first in the order of the rows and then of the parts (one for each thread that the plan grants).
+ *
+ * With channels last and few channels, several rows are seen as one wide row of `width` = repeat × channels columns, so
+ * that loops fill whole vectors; the `extra` elements behind the last wide row come last.
+ */
+#ifndef ONSTAGE_KERNELS_NORMALIZATION_BATCH_STATISTICS_H
+#define ONSTAGE_KERNELS_NORMALIZATION_BATCH_STATISTICS_H
+
+#include "kernels/common/layout/channels.h"
+
+typedef struct ons_batch_plan {
+    ons_channels size;
+    int parts;
+    int64_t repeat, width, rows, extra; /* with channels last */
+} ons_batch_plan;
+
+/* For a tensor of this type; adds to p->scratch_bytes and refuses what does not fit. */
+ons_status *ons_batch_plan_make(ons_prepare *p, const ons_type *type, ons_batch_plan *plan);
+
+/* Per channel, laid out in a launch's scratch. */
+typedef struct ons_batch_scratch {
+    double *sums[2];                      /* the results, one for each channel */
+    double *partial;                      /* 2 × parts × width */
+    float *scale, *shift, *rest, *factor; /* of width: repeated for wide rows */
+} ons_batch_scratch;
+ons_batch_scratch ons_batch_scratch_of(const ons_batch_plan *plan, void *scratch);
+
+/* Copies the first `channels` of a vector into its repetitions. */
+void ons_batch_repeat(const ons_batch_plan *plan, float *vector);
+
+/* sums[0] = Σ (x − shift), sums[1] = Σ (x − shift)². */
+void ons_batch_sum_squares(const ons_batch_plan *plan, const ons_batch_scratch *s, const float *x);
+
+/* sums[0] = Σ dy, sums[1] = Σ dy (x − shift). */
+void ons_batch_sum_products(const ons_batch_plan *plan, const ons_batch_scratch *s, const float *dy, const float *x);
+
+/* What replicas tell each other of their micro-batches: the number of values by channel, then two numbers for each
+ * channel. */
+typedef struct ons_batch_shares {
+    double *mine;  /* 1 + 2 × channels */
+    double *all;   /* of each replica */
+    uint32_t most; /* replicas; 1: there is nothing to tell */
+} ons_batch_shares;
+/* Adds to p->scratch_bytes what ons_batch_shares_of lays out behind a plan's scratch. */
+ons_status *ons_batch_shares_plan(ons_prepare *p, int64_t channels, int64_t replicas, uint32_t *most);
+ons_batch_shares ons_batch_shares_of(const ons_batch_plan *plan, uint32_t most, void *scratch);
+
+/* y = (x − shift) × scale + rest. */
+void ons_batch_normalize(const ons_batch_plan *plan, const ons_batch_scratch *s, const float *x, float *y);
+
+/* dx = dy × scale + (x − shift) × factor + rest; x NULL: dx = dy × scale. dx may be dy or x. */
+void ons_batch_differentiate(const ons_batch_plan *plan, const ons_batch_scratch *s, const float *dy, const float *x,
+                             float *dx);
+
+#endif

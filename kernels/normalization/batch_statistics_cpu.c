@@ -1,0 +1,206 @@
+#include "kernels/normalization/batch_statistics.h"
+
+#include <string.h>
+
+#include "kernels/common/math/simd.h"
+
+enum { WIDE = 64, RUN = 64, LINE = 64 };
+
+static int64_t rounded(int64_t bytes) { return (bytes + LINE - 1) / LINE * LINE; }
+
+static int64_t plan_bytes(int64_t channels, int parts, int64_t width) {
+    return 2 * rounded(channels * 8) + rounded(2 * parts * width * 8) + 4 * rounded(width * 4);
+}
+
+ons_status *ons_batch_plan_make(ons_prepare *p, const ons_type *type, ons_batch_plan *plan) {
+    ons_channels c = ons_channels_of(type);
+    int64_t elements = ons_elements(type), channels = c.channels;
+    plan->size = c;
+    plan->parts = elements > ONS_PARALLEL_GRAIN && p->threads > 1 ? p->threads : 1;
+    plan->repeat = c.last && channels > 0 && channels < WIDE ? WIDE / channels : 1;
+    plan->width = channels * plan->repeat;
+    plan->rows = plan->width > 0 ? elements / plan->width : 0;
+    plan->extra = elements - plan->rows * plan->width;
+    p->scratch_bytes += plan_bytes(channels, plan->parts, plan->width);
+    if (p->scratch_bytes > p->scratch_limit)
+        return ons_node_error(p->operands, "needs %lld bytes of scratch, more than the %lld that the plan grants",
+                              (long long)p->scratch_bytes, (long long)p->scratch_limit);
+    return NULL;
+}
+
+ons_batch_scratch ons_batch_scratch_of(const ons_batch_plan *plan, void *scratch) {
+    ons_batch_scratch s;
+    char *at = scratch;
+    for (int i = 0; i < 2; ++i, at += rounded(plan->size.channels * 8)) s.sums[i] = (double *)(void *)at;
+    s.partial = (double *)(void *)at;
+    at += rounded(2 * plan->parts * plan->width * 8);
+    float **vectors[] = {&s.scale, &s.shift, &s.rest, &s.factor};
+    for (int i = 0; i < 4; ++i, at += rounded(plan->width * 4)) *vectors[i] = (float *)(void *)at;
+    return s;
+}
+
+ons_status *ons_batch_shares_plan(ons_prepare *p, int64_t channels, int64_t replicas, uint32_t *most) {
+    ONS_CHECK(replicas >= 1 && replicas < UINT16_MAX, ONS_INVALID_ARGUMENT,
+              "node '%s': statistics of %lld replicas are not possible", p->operands->name, (long long)replicas);
+    *most = (uint32_t)replicas;
+    if (replicas > 1) p->scratch_bytes += rounded((replicas + 1) * (1 + 2 * channels) * 8);
+    return NULL;
+}
+
+ons_batch_shares ons_batch_shares_of(const ons_batch_plan *plan, uint32_t most, void *scratch) {
+    char *at = (char *)scratch + plan_bytes(plan->size.channels, plan->parts, plan->width);
+    double *mine = (double *)(void *)at;
+    return (ons_batch_shares){mine, mine + 1 + 2 * plan->size.channels, most};
+}
+
+void ons_batch_repeat(const ons_batch_plan *plan, float *vector) {
+    for (int64_t i = 1; i < plan->repeat; ++i)
+        memcpy(vector + i * plan->size.channels, vector, (size_t)plan->size.channels * sizeof *vector);
+}
+
+/* -------------------------------------------------------------------------------------------------------------- sums
+ */
+
+/* Σ a and Σ a (x − shift), where a is dy, or x − shift itself where there is no dy: `sets` times 16 columns over `rows`
+ * rows, `stride` apart; `count` < 16 columns of a single set. Inlined with constants, the sums stay in registers. */
+static inline __attribute__((always_inline)) void sum_columns(const float *dy, const float *x, const float *shift,
+                                                              int64_t rows, int64_t stride, int sets, int count,
+                                                              double *first, double *second) {
+    ons_lanes one[WIDE / ONS_LANES] = {0}, two[WIDE / ONS_LANES] = {0}, center[WIDE / ONS_LANES];
+#define TAKE(FROM) (count == ONS_LANES ? ons_simd_load(FROM) : ons_simd_load_some((FROM), count, 0))
+    for (int i = 0; i < sets; ++i) center[i] = TAKE(shift + i * ONS_LANES);
+    for (int64_t row = 0; row < rows; ++row)
+#pragma GCC unroll 4
+        for (int i = 0; i < sets; ++i) {
+            ons_lanes q = TAKE(x + row * stride + i * ONS_LANES) - center[i];
+            ons_lanes p = dy != NULL ? TAKE(dy + row * stride + i * ONS_LANES) : q;
+            one[i] += p;
+            two[i] += p * q;
+        }
+#undef TAKE
+    for (int i = 0; i < sets; ++i)
+        for (int k = 0; k < count; ++k) {
+            first[i * ONS_LANES + k] += one[i][k];
+            second[i * ONS_LANES + k] += two[i][k];
+        }
+}
+
+static inline __attribute__((always_inline)) void sum_rows(const float *dy, const float *x, const float *shift,
+                                                           int64_t rows, int64_t stride, int64_t width, double *first,
+                                                           double *second) {
+    int64_t at = 0;
+#define SUM(SETS, COUNT)                                                                                               \
+    sum_columns(dy != NULL ? dy + at : NULL, x + at, shift + at, rows, stride, (SETS), (COUNT), first + at, second + at)
+    for (; at + WIDE <= width; at += WIDE) SUM(WIDE / ONS_LANES, ONS_LANES);
+    for (; at + ONS_LANES <= width; at += ONS_LANES) SUM(1, ONS_LANES);
+    if (at < width) SUM(1, (int)(width - at));
+#undef SUM
+}
+
+static inline __attribute__((always_inline)) void sum_part(const ons_batch_plan *plan, const ons_batch_scratch *s,
+                                                           const float *dy, const float *x, int part) {
+    int64_t width = plan->width;
+    double *first = s->partial + 2 * part * width, *second = first + width;
+    memset(first, 0, 2 * (size_t)width * sizeof *first);
+    int64_t end = plan->rows * (part + 1) / plan->parts;
+    for (int64_t row = plan->rows * part / plan->parts; row < end; row += RUN) {
+        int64_t rows = row + RUN < end ? RUN : end - row;
+        sum_rows(dy != NULL ? dy + row * width : NULL, x + row * width, s->shift, rows, width, width, first, second);
+    }
+    if (part == plan->parts - 1 && plan->extra > 0)
+        sum_rows(dy != NULL ? dy + end * width : NULL, x + end * width, s->shift, 1, width, plan->extra, first, second);
+}
+
+static void add_parts(const ons_batch_plan *plan, const ons_batch_scratch *s) {
+    int64_t channels = plan->size.channels;
+    for (int which = 0; which < 2; ++which)
+        for (int64_t c = 0; c < channels; ++c) {
+            double sum = 0;
+            for (int part = 0; part < plan->parts; ++part)
+                for (int64_t i = c; i < plan->width; i += channels)
+                    sum += s->partial[(2 * part + which) * plan->width + i];
+            s->sums[which][c] = sum;
+        }
+}
+
+/* One channel in ONNX's order: a stretch of positions in every sample. */
+static inline __attribute__((always_inline)) void sum_channel(const ons_batch_plan *plan, const ons_batch_scratch *s,
+                                                              const float *dy, const float *x, int64_t channel) {
+    const ons_channels *size = &plan->size;
+    float shift = s->shift[channel];
+    double first = 0, second = 0;
+    for (int64_t n = 0; n < size->batch && size->positions > 0; ++n) {
+        int64_t base = (n * size->channels + channel) * size->positions;
+        for (int64_t start = 0; start < size->positions; start += RUN * ONS_LANES) {
+            int64_t end = start + RUN * ONS_LANES < size->positions ? start + RUN * ONS_LANES : size->positions;
+            float one = 0, two = 0;
+#pragma omp simd reduction(+ : one, two)
+            for (int64_t i = start; i < end; ++i) {
+                float q = x[base + i] - shift;
+                float p = dy != NULL ? dy[base + i] : q;
+                one += p;
+                two += p * q;
+            }
+            first += one;
+            second += two;
+        }
+    }
+    s->sums[0][channel] = first;
+    s->sums[1][channel] = second;
+}
+
+#define SUMS(NAME, DY, ...)                                                                                            \
+    void NAME(const ons_batch_plan *plan, const ons_batch_scratch *s, __VA_ARGS__) {                                   \
+        if (!plan->size.last) {                                                                                        \
+            _Pragma("omp parallel for schedule(static) if (plan->parts > 1)") for (int64_t c = 0;                      \
+                                                                                   c < plan->size.channels; ++c)       \
+                sum_channel(plan, s, DY, x, c);                                                                        \
+            return;                                                                                                    \
+        }                                                                                                              \
+        _Pragma("omp parallel for schedule(static) if (plan->parts > 1)") for (int part = 0; part < plan->parts;       \
+                                                                               ++part) sum_part(plan, s, DY, x, part); \
+        add_parts(plan, s);                                                                                            \
+    }
+SUMS(ons_batch_sum_squares, NULL, const float *x)
+SUMS(ons_batch_sum_products, dy, const float *dy, const float *x)
+
+/* --------------------------------------------------------------------------------------------------------------- maps
+ */
+
+/* Splits a tensor into rows in which the channel is either fixed or runs with the column, and calls MAP for each with
+ * ROW (first element), LENGTH, and CHANNEL (of the row; 0 where it runs with the column). */
+#define FOR_ROWS(ROW, LENGTH, CHANNEL, MAP_LAST, MAP_PLAIN)                                                            \
+    do {                                                                                                               \
+        const ons_channels *size_ = &plan->size;                                                                       \
+        int64_t rows_ = size_->positions == 0 ? 0                                                                      \
+                        : size_->last         ? plan->rows + (plan->extra > 0)                                         \
+                                              : size_->batch * size_->channels;                                                \
+        _Pragma("omp parallel for schedule(static) if (plan->parts > 1)") for (int64_t row_ = 0; row_ < rows_;         \
+                                                                               ++row_) {                               \
+            if (size_->last) {                                                                                         \
+                int64_t ROW = row_ * plan->width, LENGTH = row_ < plan->rows ? plan->width : plan->extra;              \
+                _Pragma("omp simd") for (int64_t i = 0; i < LENGTH; ++i) MAP_LAST;                                     \
+            } else {                                                                                                   \
+                int64_t ROW = row_ * size_->positions, LENGTH = size_->positions, CHANNEL = row_ % size_->channels;    \
+                _Pragma("omp simd") for (int64_t i = 0; i < LENGTH; ++i) MAP_PLAIN;                                    \
+            }                                                                                                          \
+        }                                                                                                              \
+    } while (0)
+
+void ons_batch_normalize(const ons_batch_plan *plan, const ons_batch_scratch *s, const float *restrict x,
+                         float *restrict y) {
+    const float *restrict scale = s->scale, *restrict shift = s->shift, *restrict rest = s->rest;
+    FOR_ROWS(row, length, c, y[row + i] = (x[row + i] - shift[i]) * scale[i] + rest[i],
+             y[row + i] = (x[row + i] - shift[c]) * scale[c] + rest[c]);
+}
+
+void ons_batch_differentiate(const ons_batch_plan *plan, const ons_batch_scratch *s, const float *dy, const float *x,
+                             float *dx) {
+    const float *restrict scale = s->scale, *restrict shift = s->shift, *restrict rest = s->rest,
+                          *restrict factor = s->factor;
+    if (x == NULL)
+        FOR_ROWS(row, length, c, dx[row + i] = dy[row + i] * scale[i], dx[row + i] = dy[row + i] * scale[c]);
+    else
+        FOR_ROWS(row, length, c, dx[row + i] = dy[row + i] * scale[i] + (x[row + i] - shift[i]) * factor[i] + rest[i],
+                 dx[row + i] = dy[row + i] * scale[c] + (x[row + i] - shift[c]) * factor[c] + rest[c]);
+}

@@ -1,0 +1,40 @@
+/* Batch normalisation with the statistics of the batch: shared by ONNX's operator in its training form and by the
+ * operator that training puts in its place. */
+#ifndef ONSTAGE_KERNELS_NORMALIZATION_BATCH_TRAINING_H
+#define ONSTAGE_KERNELS_NORMALIZATION_BATCH_TRAINING_H
+
+#include "kernels/normalization/batch_statistics.h"
+
+typedef struct ons_batch_training {
+    ons_batch_plan plan;
+    double epsilon, momentum;
+    bool training;     /* of ONNX's operator: its form */
+    bool unbiased;     /* the running variance is that of n − 1 */
+    uint32_t replicas; /* whose micro-batches have their statistics together; 1: this one's alone */
+} ons_batch_training;
+
+/* Everything by channel; NULL where nobody reads it. */
+typedef struct ons_batch_results {
+    float *mean, *variance; /* the running ones, renewed */
+    float *saved_mean, *saved_inverse;
+} ons_batch_results;
+
+/* The operands' shapes: x of rank ≥ 2, the other inputs vectors of its channels. Sets every output: y, then vectors. */
+ons_status *ons_batch_infer(ons_operands *o);
+
+ons_status *ons_batch_training_prepare(ons_prepare *p, double epsilon, double momentum, bool unbiased,
+                                       int64_t replicas);
+void ons_batch_training_run(const ons_launch *launch, const ons_batch_results *results);
+
+/* The same in double: inputs x, scale, bias, running mean, running variance as words. */
+void ons_batch_training_reference(const ons_operands *o, double epsilon, double momentum, bool unbiased,
+                                  const void *const *inputs, double *y, double *mean, double *variance,
+                                  double *saved_mean, double *saved_inverse);
+
+/* n / (n − 1), as PyTorch corrects the variance that it keeps; a single value has nothing to correct. */
+static inline double ons_batch_training_correct(double n, bool unbiased) { return unbiased && n > 1 ? n / (n - 1) : 1; }
+static inline double ons_batch_training_correction_of(const ons_channels *c, bool unbiased) {
+    return ons_batch_training_correct((double)c->batch * (double)c->positions, unbiased);
+}
+
+#endif

@@ -1,0 +1,275 @@
+/* Batch normalisation on CUDA: two sums for each channel, by parts that are added in their order, then an affine map. Sums are in double
+ * around a value of the channel's own. */
+#ifndef ONSTAGE_KERNELS_NORMALIZATION_CUDA_BATCH_CUH
+#define ONSTAGE_KERNELS_NORMALIZATION_CUDA_BATCH_CUH
+
+#include "kernels/common/cuda/cuda_each.cuh"
+#include "kernels/common/rows/cuda_rows.cuh"
+extern "C" {
+#include "kernels/normalization/cuda_batch.h"
+}
+
+namespace ons {
+
+/* Per channel: y = (x - shift) × scale + rest, dx = dy × scale + (x - shift) × factor + rest. */
+struct channel_maps {
+    double *partial;
+    float *shift, *scale, *rest, *factor;
+};
+
+inline channel_maps channel_maps_of(const ons_launch *l, const ons_cuda_batch *s) {
+    double *partial = (double *)l->scratch;
+    float *shift = (float *)(partial + 2 * s->parts * s->channels);
+    return {partial, shift, shift + s->channels, shift + 2 * s->channels, shift + 3 * s->channels};
+}
+
+__device__ inline int64_t channel_element(const ons_cuda_batch &s, int64_t channel, uint32_t i) {
+    uint32_t positions = (uint32_t)s.positions, sample = i / positions;
+    return (sample * s.channels + channel) * s.positions + (i - sample * positions);
+}
+
+/* A block for each channel and part. Σ (x - shift) and Σ (x - shift)², shift being the channel's first element; with dy: Σ dy and
+ * Σ dy (x - mean). */
+template <class T, class P>
+__global__ void sum_channels(ons_cuda_batch s, const T *x, const T *dy, const P *means, double *partial) {
+    uint32_t count = (uint32_t)(s.batch * s.positions);
+    for (int64_t item = blockIdx.x; item < s.channels * s.parts; item += gridDim.x) {
+        int64_t channel = item % s.channels, part = item / s.channels;
+        uint32_t begin = (uint32_t)((uint64_t)count * part / s.parts), end = (uint32_t)((uint64_t)count * (part + 1) / s.parts);
+        float shift = dy != nullptr ? widen(means[channel]) : count > 0 ? widen(x[channel * s.positions]) : 0;
+        double first = 0, second = 0;
+        for (uint32_t i = begin + threadIdx.x; i < end; i += ROW_THREADS) {
+            int64_t at = channel_element(s, channel, i);
+            float distance = widen(x[at]) - shift, slope = dy != nullptr ? widen(dy[at]) : distance;
+            first += slope;
+            second += (double)slope * distance;
+        }
+        first = block_reduce<ROW_THREADS>(first, 0.0, add());
+        second = block_reduce<ROW_THREADS>(second, 0.0, add());
+        if (threadIdx.x == 0) {
+            partial[2 * part * s.channels + channel] = first;
+            partial[(2 * part + 1) * s.channels + channel] = second;
+        }
+    }
+}
+
+/* Whether half of 1 / inverse² or more is epsilon: what is left without it says little of a variance that is small beside it. */
+__device__ inline bool hides_variance(const ons_cuda_batch &s, float inverse) { return 2 * s.epsilon * inverse * inverse > 1; }
+
+constexpr int LAST_RUN = 16; /* summed in float before it goes into a double */
+
+/* The same with channels last: threads side by side have PACK channels each, s.tile of them, and rows of threads take every
+ * ROW_THREADS / s.tile-th position. `shift` is the first position's, or the mean. With inverse deviations a block is left out
+ * where none of its channels has one that hides the variance. */
+template <int PACK, class T, class P>
+__global__ void sum_channels_last(ons_cuda_batch s, const T *x, const T *dy, const P *means, const float *inverses, double *partial) {
+    __shared__ double lanes[2][ROW_THREADS][PACK];
+    uint32_t count = (uint32_t)(s.batch * s.positions);
+    int64_t width = s.channels / PACK, across = (width + s.tile - 1) / s.tile;
+    uint32_t rows = (uint32_t)(ROW_THREADS / s.tile), row = threadIdx.x / (uint32_t)s.tile;
+    for (int64_t item = blockIdx.x; item < across * s.parts; item += gridDim.x) {
+        int64_t column = item % across * s.tile + threadIdx.x % s.tile, part = item / across;
+        uint32_t begin = (uint32_t)((uint64_t)count * part / s.parts), end = (uint32_t)((uint64_t)count * (part + 1) / s.parts);
+        double first[PACK] = {}, second[PACK] = {};
+        if (inverses != nullptr) {
+            bool hidden = false;
+            for (int k = 0; column < width && k < PACK; ++k) hidden = hidden || hides_variance(s, inverses[column * PACK + k]);
+            if (!__syncthreads_or(hidden)) continue;
+        }
+        if (column < width && count > 0) {
+            float shift[PACK];
+#pragma unroll
+            for (int k = 0; k < PACK; ++k) shift[k] = dy != nullptr ? widen(means[column * PACK + k]) : widen(x[column * PACK + k]);
+            for (uint32_t i = begin + row; i < end;) {
+                float near[PACK] = {}, square[PACK] = {};
+#pragma unroll 4
+                for (int run = 0; run < LAST_RUN; ++run, i += rows) {
+                    if (i >= end) break;
+                    int64_t at = (int64_t)i * width + column;
+                    pack<T, PACK> values = reinterpret_cast<const pack<T, PACK> *>(x)[at], slopes = values;
+                    if (dy != nullptr) slopes = reinterpret_cast<const pack<T, PACK> *>(dy)[at];
+#pragma unroll
+                    for (int k = 0; k < PACK; ++k) {
+                        float distance = widen(values.at[k]) - shift[k], slope = dy != nullptr ? widen(slopes.at[k]) : distance;
+                        near[k] += slope;
+                        square[k] += slope * distance;
+                    }
+                }
+#pragma unroll
+                for (int k = 0; k < PACK; ++k) {
+                    first[k] += near[k];
+                    second[k] += square[k];
+                }
+            }
+        }
+#pragma unroll
+        for (int k = 0; k < PACK; ++k) {
+            lanes[0][threadIdx.x][k] = first[k];
+            lanes[1][threadIdx.x][k] = second[k];
+        }
+        __syncthreads();
+        if (row == 0 && column < width)
+#pragma unroll
+            for (int k = 0; k < PACK; ++k) {
+                for (uint32_t other = 1; other < rows; ++other) {
+                    first[k] += lanes[0][other * s.tile + threadIdx.x][k];
+                    second[k] += lanes[1][other * s.tile + threadIdx.x][k];
+                }
+                partial[2 * part * s.channels + column * PACK + k] = first[k];
+                partial[(2 * part + 1) * s.channels + column * PACK + k] = second[k];
+            }
+        __syncthreads();
+    }
+}
+
+__device__ inline double channel_sum(const ons_cuda_batch &s, const double *partial, int which, int64_t channel) {
+    double sum = 0;
+#pragma unroll 8
+    for (int part = 0; part < s.parts; ++part) sum += partial[(2 * part + which) * s.channels + channel];
+    return sum;
+}
+
+/* From sums around any value of the channel's. */
+__device__ inline double channel_variance(const ons_cuda_batch &s, const double *partial, int64_t channel) {
+    double n = (double)s.batch * (double)s.positions, offset = channel_sum(s, partial, 0, channel) / n;
+    return fmax(channel_sum(s, partial, 1, channel) / n - offset * offset, 0.0);
+}
+
+/* Everything by channel; nullptr where nobody reads it. P: the parameters' type, T or float. */
+template <class P> struct channel_results {
+    P *mean, *variance; /* the running ones, renewed */
+    P *saved_mean, *saved_inverse;
+};
+
+template <class T, class P> struct finish_training {
+    ons_cuda_batch s;
+    channel_maps maps;
+    const T *x;
+    const P *scale, *bias, *mean_before, *variance_before;
+    channel_results<P> results;
+    __device__ void operator()(int64_t c) const {
+        double n = (double)s.batch * (double)s.positions, offset = channel_sum(s, maps.partial, 0, c) / n;
+        double mean = (double)widen(x[s.last ? c : c * s.positions]) + offset, keep = s.momentum;
+        double variance = channel_variance(s, maps.partial, c);
+        double inverse = 1 / sqrt(variance + s.epsilon);
+        maps.shift[c] = (float)mean;
+        maps.scale[c] = (float)(widen(scale[c]) * inverse);
+        maps.rest[c] = widen(bias[c]);
+        if (results.saved_mean != nullptr) results.saved_mean[c] = narrow<P>((float)mean);
+        if (results.saved_inverse != nullptr) results.saved_inverse[c] = narrow<P>((float)inverse);
+        if (results.mean != nullptr)
+            results.mean[c] = narrow<P>((float)(keep * widen(mean_before[c]) + (1 - keep) * mean));
+        if (results.variance != nullptr)
+            results.variance[c] = narrow<P>((float)(keep * widen(variance_before[c]) + (1 - keep) * variance * s.correction));
+    }
+};
+
+template <class P> struct finish_inference {
+    ons_cuda_batch s;
+    channel_maps maps;
+    const P *scale, *bias, *mean, *variance;
+    __device__ void operator()(int64_t c) const {
+        maps.shift[c] = widen(mean[c]);
+        maps.scale[c] = (float)(widen(scale[c]) / sqrt(widen(variance[c]) + s.epsilon));
+        maps.rest[c] = widen(bias[c]);
+    }
+};
+
+/* One value for COUNT neighbours of a channel, or those of COUNT channels side by side. */
+template <int COUNT, bool LAST> __device__ inline pack<float, COUNT> channel_values(const float *values, int64_t first) {
+    pack<float, COUNT> result;
+    if (LAST) return *reinterpret_cast<const pack<float, COUNT> *>(values + first);
+    float value = values[first];
+#pragma unroll
+    for (int k = 0; k < COUNT; ++k) result.at[k] = value;
+    return result;
+}
+
+/* COUNT neighbouring elements, of one channel or, with channels last, of as many. y may be x. */
+template <int COUNT, bool LAST, class T> struct map_channels {
+    ons_cuda_batch s;
+    channel_maps maps;
+    const T *x, *dy; /* dy nullptr: forwards */
+    T *to;
+    __device__ void operator()(int64_t i) const {
+        int64_t first = (LAST ? i * COUNT : i * COUNT / s.positions) % s.channels;
+        pack<float, COUNT> shift = channel_values<COUNT, LAST>(maps.shift, first), factor = {};
+        pack<float, COUNT> scale = channel_values<COUNT, LAST>(maps.scale, first);
+        pack<float, COUNT> rest = channel_values<COUNT, LAST>(maps.rest, first);
+        if (dy != nullptr) factor = channel_values<COUNT, LAST>(maps.factor, first);
+        pack<T, COUNT> values = reinterpret_cast<const pack<T, COUNT> *>(x)[i], slopes = {};
+        if (dy != nullptr) slopes = reinterpret_cast<const pack<T, COUNT> *>(dy)[i];
+#pragma unroll
+        for (int k = 0; k < COUNT; ++k) {
+            float distance = widen(values.at[k]) - shift.at[k];
+            float result = dy == nullptr ? distance * scale.at[k] + rest.at[k]
+                                         : widen(slopes.at[k]) * scale.at[k] + distance * factor.at[k] + rest.at[k];
+            values.at[k] = narrow<T>(result);
+        }
+        reinterpret_cast<pack<T, COUNT> *>(to)[i] = values;
+    }
+};
+
+template <bool LAST, class T>
+void apply_channel_maps_to(const ons_launch *l, const ons_cuda_batch *s, const channel_maps &maps, const T *x, const T *dy, T *to) {
+    int64_t elements = s->batch * s->channels * s->positions;
+    size_t wide = 4 * sizeof(T);
+    bool fours = (LAST ? s->channels : s->positions) % 4 == 0;
+    if (fours && is_aligned(x, wide) && is_aligned(to, wide) && is_aligned(dy, wide))
+        each(l, elements / 4, map_channels<4, LAST, T>{*s, maps, x, dy, to});
+    else
+        each(l, elements, map_channels<1, LAST, T>{*s, maps, x, dy, to});
+}
+
+template <class T>
+void apply_channel_maps(const ons_launch *l, const ons_cuda_batch *s, const channel_maps &maps, const T *x, const T *dy, T *to) {
+    if (to == nullptr) return;
+    if (s->last)
+        apply_channel_maps_to<true>(l, s, maps, x, dy, to);
+    else
+        apply_channel_maps_to<false>(l, s, maps, x, dy, to);
+}
+
+template <class T, class P>
+void sum_by_channel(const ons_launch *l, const ons_cuda_batch *s, const channel_maps &maps, const T *x, const T *dy, const P *means,
+                    const float *inverses = nullptr) {
+    if (!s->last) {
+        launch(l, sum_channels<T, P>, s->channels * s->parts, ROW_THREADS, *s, x, dy, means, maps.partial);
+        return;
+    }
+    int64_t blocks = (s->channels / s->pack + s->tile - 1) / s->tile * s->parts;
+    bool wide = s->pack == 4 && is_aligned(x, 4 * sizeof(T)) && is_aligned(dy, 4 * sizeof(T));
+    if (wide)
+        launch(l, sum_channels_last<4, T, P>, blocks, ROW_THREADS, *s, x, dy, means, inverses, maps.partial);
+    else
+        launch(l, sum_channels_last<1, T, P>, s->pack == 4 ? 4 * blocks : blocks, ROW_THREADS, *s, x, dy, means, inverses, maps.partial);
+}
+
+/* Input `index` as elements of type E. */
+template <class E> const E *input_of(const ons_launch *l, int index) { return (const E *)l->inputs[index]; }
+
+template <class T, class P>
+void run_batch_training(const ons_launch *l, const ons_cuda_batch *s, const channel_results<P> &results) {
+    const T *x = input_of<T>(l, 0);
+    if (s->batch * s->positions == 0) return; /* an empty batch changes nothing */
+    channel_maps maps = channel_maps_of(l, s);
+    sum_by_channel<T, P>(l, s, maps, x, nullptr, nullptr);
+    each(l, s->channels, finish_training<T, P>{*s, maps, x, input_of<P>(l, 1), input_of<P>(l, 2), input_of<P>(l, 3),
+                                               input_of<P>(l, 4), results});
+    apply_channel_maps<T>(l, s, maps, x, nullptr, (T *)l->outputs[0]);
+}
+
+/* Runs Run<T, P>::run for the types of a node. */
+template <template <class, class> class Run> void dispatch_batch(const ons_launch *l, const ons_cuda_batch *s) {
+    bool full = s->parameters == ONS_FLOAT32;
+    if (s->dtype == ONS_FLOAT32)
+        Run<float, float>::run(l, s);
+    else if (s->dtype == ONS_FLOAT16)
+        full ? Run<__half, float>::run(l, s) : Run<__half, __half>::run(l, s);
+    else
+        full ? Run<__nv_bfloat16, float>::run(l, s) : Run<__nv_bfloat16, __nv_bfloat16>::run(l, s);
+}
+
+} // namespace ons
+
+#endif

@@ -1,0 +1,48 @@
+/* Batch and group normalisation on CUDA: what their kernels were prepared with. */
+#ifndef ONSTAGE_KERNELS_NORMALIZATION_CUDA_BATCH_H
+#define ONSTAGE_KERNELS_NORMALIZATION_CUDA_BATCH_H
+
+#include "kernels/common/cudnn/cudnn_graph.h"
+#include "kernels/normalization/batch_training.h"
+#include "kernels/normalization/group_norm.h"
+
+/* Scratch: two doubles for each part and channel, then four floats for each channel. With channels last a block sums a
+ * part of the positions of up to 32 × `pack` channels: `tile` threads side by side have `pack` channels each. */
+typedef struct ons_cuda_batch {
+    ons_dtype dtype;
+    ons_dtype parameters; /* of scale, bias and statistics: the same, or float32 */
+    int64_t batch, channels, positions;
+    bool last; /* channels lie side by side */
+    int tile, pack;
+    int parts; /* of the sums over a channel */
+    double epsilon, momentum, correction;
+    bool training;        /* of the forward operator: by the batch's statistics */
+    bool constant;        /* of the gradient: the statistics are running ones */
+    ons_cudnn_plan *plan; /* cuDNN's; NULL: our kernels run */
+} ons_cuda_batch;
+
+/* For x (and dy before it, at the gradient) of one type and layout, and parameters behind it of that type or of
+ * float32; sets sizes, parts and scratch. */
+ons_status *ons_cuda_batch_prepare(ons_prepare *p, const ons_type *x, ons_cuda_batch **state);
+/* The same with what ons_batch_training_prepare takes. */
+ons_status *ons_cuda_batch_training_prepare(ons_prepare *p, double epsilon, double momentum, bool unbiased,
+                                            ons_cuda_batch **state);
+
+/* By cuDNN where it has a plan: half types, channels last, float32 parameters. `outputs`: y, then the batch's mean and
+ * inverse deviation, which must be there; or dx, dscale, dbias, of which the first must. Running statistics are renewed
+ * by a kernel of ours, in double and with our correction. */
+ons_status *ons_cuda_batch_plan_training(ons_prepare *p, ons_cuda_batch *state);
+ons_status *ons_cuda_batch_plan_gradient(ons_prepare *p, ons_cuda_batch *state);
+/* Of plans that are there. */
+void ons_cuda_batch_run_training(const ons_cuda_batch *state, const ons_launch *launch);
+void ons_cuda_batch_run_gradient(const ons_cuda_batch *state, const ons_launch *launch);
+
+typedef struct ons_cuda_group {
+    ons_dtype dtype;
+    ons_group_norm norm;
+    float epsilon;
+} ons_cuda_group;
+
+ons_status *ons_cuda_group_prepare(ons_prepare *p, const ons_type *x, const ons_group_norm *norm, double epsilon);
+
+#endif

@@ -1,0 +1,281 @@
+/* LayerNormalization and RMSNormalization on CUDA, which differ in the mean, and their gradients. */
+#ifndef ONSTAGE_KERNELS_NORMALIZATION_CUDA_NORM_CUH
+#define ONSTAGE_KERNELS_NORMALIZATION_CUDA_NORM_CUH
+
+#include "kernels/common/rows/cuda_rows.cuh"
+extern "C" {
+#include "kernels/normalization/cuda_norm.h"
+}
+
+namespace ons {
+
+/* ------------------------------------------------------------------------------------------- rows that fit into registers
+ * Every thread of a group keeps up to KEPT numbers, packs of 16 bytes of T that lie a group apart. */
+
+constexpr int KEPT = 32;
+template <class T> constexpr int PACK = PACK_BYTES / (int)sizeof(T);
+
+template <class T> inline bool fits_registers(int64_t columns) {
+    return columns % PACK<T> == 0 && columns <= (columns <= WARP_ROW ? WARP : ROW_THREADS) * KEPT;
+}
+
+/* Where a thread's pack i begins. */
+template <class Group, int COUNT> __device__ inline int64_t column_of(int i) {
+    return ((int64_t)i * Group::SIZE + Group::lane()) * COUNT;
+}
+
+/* Zeros behind the row's end. */
+template <class Group, class T, int PACKS, int COUNT>
+__device__ inline void read_row(const T *row, int64_t columns, float (&to)[PACKS][COUNT]) {
+#pragma unroll
+    for (int i = 0; i < PACKS; ++i) {
+        int64_t k = column_of<Group, COUNT>(i);
+        if (k < columns) {
+            read<COUNT>(row, k, false, to[i]);
+        } else {
+#pragma unroll
+            for (int j = 0; j < COUNT; ++j) to[i][j] = 0;
+        }
+    }
+}
+
+/* Launches KERNEL<group, …>, or KERNEL_kept<group, …> for rows that fit into registers. */
+#define ONS_CUDA_LAUNCH_NORM(LAUNCH, NORM, KERNEL, T, S, ...)                                                          \
+    do {                                                                                                               \
+        if (!ons::fits_registers<T>((NORM).columns))                                                                   \
+            ons::launch(LAUNCH, KERNEL<ons::block_group, T, S>, ons::block_group::blocks((NORM).rows),                 \
+                        ons::ROW_THREADS, __VA_ARGS__);                                                                \
+        else if ((NORM).columns <= ons::WARP_ROW)                                                                      \
+            ons::launch(LAUNCH, KERNEL##_kept<ons::warp_group, T, S>, ons::warp_group::blocks((NORM).rows),            \
+                        ons::ROW_THREADS, __VA_ARGS__);                                                                \
+        else                                                                                                           \
+            ons::launch(LAUNCH, KERNEL##_kept<ons::block_group, T, S>, ons::block_group::blocks((NORM).rows),          \
+                        ons::ROW_THREADS, __VA_ARGS__);                                                                \
+    } while (0)
+
+/* ------------------------------------------------------------------------------------------------------------- forward */
+
+/* y may be x. Not `centered`: the mean is taken for 0. The variance is that of the differences from the mean, in a pass of its own. */
+template <class Group, class T, class S>
+__global__ void normalize(ons_layer_norm norm, float epsilon, bool centered, const T *x, const S *scale, const S *bias, T *y,
+                          float *means, float *inverses) {
+    int64_t n = norm.columns;
+    for (int64_t row = Group::first(); row < norm.rows; row += Group::stride()) {
+        const T *from = x + row * n;
+        float sum = 0, squares = 0;
+        for (int64_t k = Group::lane(); centered && k < n; k += Group::SIZE) sum += widen(from[k]);
+        float mean = Group::reduce(sum, 0.0f, add()) / (float)n;
+        for (int64_t k = Group::lane(); k < n; k += Group::SIZE) {
+            float d = widen(from[k]) - mean;
+            squares += d * d;
+        }
+        float inverse = 1 / sqrtf(Group::reduce(squares, 0.0f, add()) / (float)n + epsilon);
+        for (int64_t k = Group::lane(); k < n; k += Group::SIZE) {
+            float value = (widen(from[k]) - mean) * inverse * widen(scale[k]);
+            y[row * n + k] = narrow<T>(bias == nullptr ? value : value + widen(bias[k]));
+        }
+        if (Group::lane() == 0 && means != nullptr) means[row] = mean;
+        if (Group::lane() == 0 && inverses != nullptr) inverses[row] = inverse;
+    }
+}
+
+template <class Group, class T, class S>
+__global__ void normalize_kept(ons_layer_norm norm, float epsilon, bool centered, const T *x, const S *scale, const S *bias, T *y,
+                               float *means, float *inverses) {
+    constexpr int COUNT = PACK<T>, PACKS = KEPT / COUNT;
+    int64_t n = norm.columns;
+    for (int64_t row = Group::first(); row < norm.rows; row += Group::stride()) {
+        float kept[PACKS][COUNT], sum = 0, squares = 0;
+        read_row<Group>(x + row * n, n, kept);
+#pragma unroll
+        for (int i = 0; i < KEPT; ++i) sum += kept[i / COUNT][i % COUNT];
+        float mean = centered ? Group::reduce(sum, 0.0f, add()) / (float)n : 0;
+#pragma unroll
+        for (int i = 0; i < KEPT; ++i) {
+            float d = kept[i / COUNT][i % COUNT] - mean;
+            if (column_of<Group, COUNT>(i / COUNT) < n) squares += d * d;
+        }
+        float inverse = 1 / sqrtf(Group::reduce(squares, 0.0f, add()) / (float)n + epsilon);
+#pragma unroll
+        for (int i = 0; i < PACKS; ++i) {
+            int64_t k = column_of<Group, COUNT>(i);
+            if (k >= n) continue;
+            float scales[COUNT], biases[COUNT] = {};
+            read<COUNT>(scale, k, false, scales);
+            if (bias != nullptr) read<COUNT>(bias, k, false, biases);
+#pragma unroll
+            for (int j = 0; j < COUNT; ++j) kept[i][j] = (kept[i][j] - mean) * inverse * scales[j] + biases[j];
+            write<COUNT>(y, row * n + k, kept[i]);
+        }
+        if (Group::lane() == 0 && means != nullptr) means[row] = mean;
+        if (Group::lane() == 0 && inverses != nullptr) inverses[row] = inverse;
+    }
+}
+
+template <class T, class S> void run_norm_of(const ons_launch *l, bool centered, const void *bias, float *means, float *inverses) {
+    const ons_cuda_norm *s = (const ons_cuda_norm *)l->state;
+    ONS_CUDA_LAUNCH_NORM(l, s->norm, normalize, T, S, s->norm, s->epsilon, centered, (const T *)l->inputs[0],
+                         (const S *)l->inputs[1], (const S *)bias, (T *)l->outputs[0], means, inverses);
+}
+
+template <class T> void run_norm(const ons_launch *l, bool centered, const void *bias, float *means, float *inverses) {
+    if (((const ons_cuda_norm *)l->state)->affine == ONS_FLOAT32)
+        run_norm_of<T, float>(l, centered, bias, means, inverses);
+    else
+        run_norm_of<T, T>(l, centered, bias, means, inverses);
+}
+
+inline void run_rms_norm(const ons_launch *l) {
+    float *inverses = (float *)l->outputs[1];
+    switch (((const ons_cuda_norm *)l->state)->dtype) {
+    case ONS_FLOAT16: run_norm<__half>(l, false, nullptr, nullptr, inverses); break;
+    case ONS_BFLOAT16: run_norm<__nv_bfloat16>(l, false, nullptr, nullptr, inverses); break;
+    default: run_norm<float>(l, false, nullptr, nullptr, inverses); break;
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------------ backward */
+
+/* dx = r (a - mean(a) - n mean(a n)), n = (x - mean) r, a = dy scale; dx may be dy or x. Without means nothing comes through one. */
+template <class Group, class T, class S>
+__global__ void norm_input_gradient(ons_layer_norm norm, const T *dy, const T *x, const S *scale, const float *means,
+                                    const float *inverses, T *dx) {
+    int64_t n = norm.columns;
+    for (int64_t row = Group::first(); row < norm.rows; row += Group::stride()) {
+        const T *dy_row = dy + row * n, *x_row = x + row * n;
+        float mean = means == nullptr ? 0 : means[row], r = inverses[row], first = 0, second = 0;
+        for (int64_t k = Group::lane(); k < n; k += Group::SIZE) {
+            float a = widen(dy_row[k]) * widen(scale[k]);
+            first += a;
+            second += a * ((widen(x_row[k]) - mean) * r);
+        }
+        first = means == nullptr ? 0 : Group::reduce(first, 0.0f, add()) / (float)n;
+        second = Group::reduce(second, 0.0f, add()) / (float)n;
+        for (int64_t k = Group::lane(); k < n; k += Group::SIZE) {
+            float a = widen(dy_row[k]) * widen(scale[k]);
+            dx[row * n + k] = narrow<T>(r * (a - first - (widen(x_row[k]) - mean) * r * second));
+        }
+    }
+}
+
+template <class Group, class T, class S>
+__global__ void norm_input_gradient_kept(ons_layer_norm norm, const T *dy, const T *x, const S *scale, const float *means,
+                                         const float *inverses, T *dx) {
+    constexpr int COUNT = PACK<T>, PACKS = KEPT / COUNT;
+    int64_t n = norm.columns;
+    for (int64_t row = Group::first(); row < norm.rows; row += Group::stride()) {
+        float a[PACKS][COUNT], normal[PACKS][COUNT];
+        float mean = means == nullptr ? 0 : means[row], r = inverses[row], first = 0, second = 0;
+        read_row<Group>(dy + row * n, n, a);
+        read_row<Group>(x + row * n, n, normal);
+#pragma unroll
+        for (int i = 0; i < PACKS; ++i) {
+            int64_t k = column_of<Group, COUNT>(i);
+            if (k >= n) continue;
+            float scales[COUNT];
+            read<COUNT>(scale, k, false, scales);
+#pragma unroll
+            for (int j = 0; j < COUNT; ++j) {
+                a[i][j] *= scales[j];
+                normal[i][j] = (normal[i][j] - mean) * r;
+                first += a[i][j];
+                second += a[i][j] * normal[i][j];
+            }
+        }
+        first = means == nullptr ? 0 : Group::reduce(first, 0.0f, add()) / (float)n;
+        second = Group::reduce(second, 0.0f, add()) / (float)n;
+#pragma unroll
+        for (int i = 0; i < PACKS; ++i) {
+            int64_t k = column_of<Group, COUNT>(i);
+            if (k >= n) continue;
+#pragma unroll
+            for (int j = 0; j < COUNT; ++j) a[i][j] = r * (a[i][j] - first - normal[i][j] * second);
+            write<COUNT>(dx, row * n + k, a[i]);
+        }
+    }
+}
+
+constexpr int NORM_COLUMNS = 32, NORM_LANES = 8;
+
+/* By all threads of a block: the sums of a column's lanes, in order. True for the first lane's threads, which get them. */
+__device__ inline bool add_norm_lanes(float *scale_sum, float *bias_sum) {
+    __shared__ float of_scale[NORM_LANES][NORM_COLUMNS], of_bias[NORM_LANES][NORM_COLUMNS];
+    int lane = (int)threadIdx.x / NORM_COLUMNS, column = (int)threadIdx.x % NORM_COLUMNS;
+    of_scale[lane][column] = *scale_sum;
+    of_bias[lane][column] = *bias_sum;
+    __syncthreads();
+    for (int i = 1; lane == 0 && i < NORM_LANES; ++i) {
+        *scale_sum += of_scale[i][column];
+        *bias_sum += of_bias[i][column];
+    }
+    __syncthreads(); /* they may be written again */
+    return lane == 0;
+}
+
+/* Sums over the rows of one part for 32 columns: eight lanes take every eighth row, and are added in order. */
+template <class T>
+__global__ void norm_part_sums(ons_layer_norm norm, int parts, const T *dy, const T *x, const float *means,
+                          const float *inverses, float *partial) {
+    int64_t across = (norm.columns + NORM_COLUMNS - 1) / NORM_COLUMNS;
+    for (int64_t item = blockIdx.x; item < across * parts; item += gridDim.x) {
+        int64_t part = item / across, column = item % across * NORM_COLUMNS + threadIdx.x % NORM_COLUMNS;
+        int64_t begin = norm.rows * part / parts, end = norm.rows * (part + 1) / parts;
+        int lane = (int)threadIdx.x / NORM_COLUMNS;
+        float scale_sum = 0, bias_sum = 0;
+        for (int64_t row = begin + lane; column < norm.columns && row < end; row += NORM_LANES) {
+            float d = widen(dy[row * norm.columns + column]);
+            scale_sum += d * ((widen(x[row * norm.columns + column]) - (means == nullptr ? 0 : means[row])) * inverses[row]);
+            bias_sum += d;
+        }
+        if (add_norm_lanes(&scale_sum, &bias_sum) && column < norm.columns) {
+            partial[(2 * part) * norm.columns + column] = scale_sum;
+            partial[(2 * part + 1) * norm.columns + column] = bias_sum;
+        }
+    }
+}
+
+/* Sums of the parts for 32 columns: each lane takes every eighth part, and lanes are added in order. */
+template <class S>
+__global__ void join_norm_parts(int64_t columns, int parts, const float *partial, S *dscale, S *dbias) {
+    int64_t across = (columns + NORM_COLUMNS - 1) / NORM_COLUMNS;
+    int lane = (int)threadIdx.x / NORM_COLUMNS;
+    for (int64_t item = blockIdx.x; item < across; item += gridDim.x) {
+        int64_t column = item * NORM_COLUMNS + threadIdx.x % NORM_COLUMNS;
+        float scale_sum = 0, bias_sum = 0;
+        for (int part = lane; column < columns && part < parts; part += NORM_LANES) {
+            scale_sum += partial[(2 * part) * columns + column];
+            bias_sum += partial[(2 * part + 1) * columns + column];
+        }
+        bool sums = add_norm_lanes(&scale_sum, &bias_sum) && column < columns;
+        if (sums && dscale != nullptr) dscale[column] = narrow<S>(scale_sum);
+        if (sums && dbias != nullptr) dbias[column] = narrow<S>(bias_sum);
+    }
+}
+
+template <class T, class S>
+void run_norm_gradient_of(const ons_launch *l, const float *means, const float *inverses, void *dbias) {
+    const ons_cuda_norm *s = (const ons_cuda_norm *)l->state;
+    const T *dy = (const T *)l->inputs[0], *x = (const T *)l->inputs[1];
+    int64_t n = s->norm.columns;
+    /* The sums first: dx may take the place of what they read. */
+    if (l->outputs[1] != nullptr || dbias != nullptr) {
+        launch(l, norm_part_sums<T>, (n + NORM_COLUMNS - 1) / NORM_COLUMNS * s->parts, NORM_COLUMNS * NORM_LANES, s->norm, s->parts,
+               dy, x, means, inverses, (float *)l->scratch);
+        launch(l, join_norm_parts<S>, blocks_for(n, NORM_COLUMNS), NORM_COLUMNS * NORM_LANES, n, s->parts, (const float *)l->scratch,
+               (S *)l->outputs[1], (S *)dbias);
+    }
+    if (l->outputs[0] != nullptr)
+        ONS_CUDA_LAUNCH_NORM(l, s->norm, norm_input_gradient, T, S, s->norm, dy, x, (const S *)l->inputs[2], means, inverses,
+                             (T *)l->outputs[0]);
+}
+
+template <class T> void run_norm_gradient(const ons_launch *l, const float *means, const float *inverses, void *dbias) {
+    if (((const ons_cuda_norm *)l->state)->affine == ONS_FLOAT32)
+        run_norm_gradient_of<T, float>(l, means, inverses, dbias);
+    else
+        run_norm_gradient_of<T, T>(l, means, inverses, dbias);
+}
+
+} // namespace ons
+
+#endif

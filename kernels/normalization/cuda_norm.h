@@ -1,0 +1,24 @@
+/* LayerNormalization and RMSNormalization on CUDA: what their kernels were prepared with. */
+#ifndef ONSTAGE_KERNELS_NORMALIZATION_CUDA_NORM_H
+#define ONSTAGE_KERNELS_NORMALIZATION_CUDA_NORM_H
+
+#include "kernels/normalization/layer_norm.h"
+
+typedef struct ons_cuda_norm {
+    ons_layer_norm norm;
+    ons_dtype dtype;
+    ons_dtype affine; /* of scale and bias: float32, or the same */
+    float epsilon;
+    bool has_bias;
+    int parts; /* of the sums over rows; scratch holds two floats a column for each */
+} ons_cuda_norm;
+
+enum { ONS_CUDA_PARTS_MAX = 64 };
+
+/* Notes the types of operand x and of the scale, and refuses what there is no kernel for. */
+ons_status *ons_cuda_norm_types(const ons_operands *o, uint32_t x, uint32_t scale, ons_cuda_norm *norm);
+
+/* For gradients: books scratch for the sums over rows. */
+void ons_cuda_norm_parts(ons_prepare *p, ons_cuda_norm *norm);
+
+#endif

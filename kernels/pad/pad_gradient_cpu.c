@@ -1,0 +1,25 @@
+/* PadGradient on the CPU. */
+#include "kernels/pad/pad_gradient.h"
+
+#include "kernels/pad/padding.h"
+#include "kernels/resampling/separable.h"
+
+static ons_status *pad_gradient_prepare(ons_prepare *p) {
+    ons_padding padding;
+    ons_axis_map maps[ONS_RANK_MAX], transposed[ONS_RANK_MAX];
+    void *plan;
+    ONS_TRY(ons_require_float32(p->operands));
+    ons_resolved(padding_of(p->operands, &padding));
+    padding = ons_padding_in_memory(&padding, p->operands->inputs[0].layout);
+    ONS_TRY(ons_padding_maps(&padding, p->arena, maps));
+    for (uint32_t i = 0; i < padding.input.rank; ++i)
+        ONS_TRY(ons_axis_map_transpose(p->arena, &maps[i], &transposed[i]));
+    ONS_TRY(ons_prepare_state(p, sizeof(ons_separable), &plan));
+    return ons_separable_plan(p, padding.input.rank, transposed, 0, plan);
+}
+
+static void pad_gradient_run(const ons_launch *launch) {
+    ons_separable_run(launch->state, launch->inputs[0], launch->outputs[0], launch->scratch);
+}
+
+ONS_KERNELS(cpu, pad_gradient, ONS_KERNEL(pad_gradient_prepare, pad_gradient_run))

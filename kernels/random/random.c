@@ -1,0 +1,69 @@
+#include "kernels/random/random.h"
+
+#include <math.h>
+
+static uint32_t word_at(const ons_random_key *key, int64_t element) {
+    ons_philox draw = ons_philox_draw(key->key, key->stream, (uint64_t)element / ONS_RANDOM_DRAW);
+    return draw.words[element % ONS_RANDOM_DRAW];
+}
+
+double ons_random_unit_at(const ons_random_key *key, int64_t element) {
+    return (double)ons_random_unit(word_at(key, element));
+}
+
+int64_t ons_random_first_element(const ons_operands *o) {
+    for (uint32_t i = 0; o->op->attributes[i].name != NULL; ++i)
+        if (strcmp(o->op->attributes[i].name, ONS_FIRST_ELEMENT) == 0)
+            return ons_has_attribute(o, i) ? o->attributes[i].i : 0;
+    return 0;
+}
+
+static ons_status *set_output(ons_operands *o, ons_dtype otherwise, ons_shape shape) {
+    ons_dtype dtype =
+        ons_has_attribute(o, ONS_RANDOM_DTYPE) ? (ons_dtype)ons_attribute_int(o, ONS_RANDOM_DTYPE) : otherwise;
+    if (!ons_dtype_is_float(dtype))
+        return ons_node_error(o, "numbers of element type %lld cannot be drawn; a float type is needed",
+                              (long long)dtype);
+    o->outputs[0] = ons_type_make(dtype, shape);
+    return NULL;
+}
+
+ons_status *ons_random_infer(ons_operands *o) {
+    const ons_attribute *dims = &o->attributes[ONS_RANDOM_SHAPE];
+    if (dims->count > ONS_RANK_MAX) return ons_node_error(o, "a shape of rank %u", dims->count);
+    for (uint32_t i = 0; i < dims->count; ++i)
+        if (dims->ints[i] < 0) return ons_node_error(o, "dimension %u is %lld", i, (long long)dims->ints[i]);
+    return set_output(o, ONS_FLOAT32, ons_shape_make(dims->count, dims->ints));
+}
+
+ons_status *ons_random_like_infer(ons_operands *o) { return set_output(o, o->inputs[0].dtype, o->inputs[0].shape); }
+
+/* About so many operations make a number. */
+ons_cost ons_random_cost(const ons_operands *o) {
+    return (ons_cost){20 * (double)ons_elements(&o->outputs[0]), (double)ons_type_dense_bytes(&o->outputs[0])};
+}
+
+void ons_random_uniform_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
+                                  void *const *outputs) {
+    (void)inputs;
+    ons_random_key key = ons_random_key_of(step, step->node_key, &o->attributes[ONS_RANDOM_SEED]);
+    double low = ons_attribute_float(o, ONS_RANDOM_FIRST), high = ons_attribute_float(o, ONS_RANDOM_SECOND);
+    int64_t first = ons_random_first_element(o);
+    for (int64_t i = 0, n = ons_elements(&o->outputs[0]); i < n; ++i)
+        ((double *)outputs[0])[i] = low + (high - low) * ons_random_unit_at(&key, first + i);
+}
+
+/* Box and Muller: two uniform numbers make two normal ones. */
+void ons_random_normal_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
+                                 void *const *outputs) {
+    (void)inputs;
+    ons_random_key key = ons_random_key_of(step, step->node_key, &o->attributes[ONS_RANDOM_SEED]);
+    double mean = ons_attribute_float(o, ONS_RANDOM_FIRST), scale = ons_attribute_float(o, ONS_RANDOM_SECOND);
+    int64_t first = ons_random_first_element(o);
+    for (int64_t i = 0, n = ons_elements(&o->outputs[0]); i < n; ++i) {
+        int64_t element = first + i;
+        double radius = sqrt(-2 * log(ons_random_unit_at(&key, element & ~INT64_C(1)) + 0x1p-24));
+        double angle = 2 * M_PI * ons_random_unit_at(&key, element | 1);
+        ((double *)outputs[0])[i] = mean + scale * radius * ((element & 1) == 0 ? cos(angle) : sin(angle));
+    }
+}

@@ -1,0 +1,84 @@
+/* Random numbers: a function of seed, step, micro-batch, node and element alone (Philox, base/philox.h). */
+#ifndef ONSTAGE_KERNELS_RANDOM_RANDOM_H
+#define ONSTAGE_KERNELS_RANDOM_RANDOM_H
+
+#include <string.h>
+
+#include "base/at_least.h"
+#include "base/philox.h"
+#include "kernels/common/operator/kernel.h"
+#include "kernels/kernels.h"
+
+/* In an operator's list. */
+#define ONS_FIRST_ELEMENT_ATTRIBUTE ONS_OPTIONAL_ATTRIBUTE(ONS_FIRST_ELEMENT, ONS_ATTRIBUTE_INT)
+
+/* What the numbers of one node in one step are drawn with. */
+typedef struct ons_random_key {
+    uint64_t key;
+    uint64_t stream;
+} ons_random_key;
+
+/* `seed`: the node's own attribute; where it is there, it takes the place of the run's seed and of the node, so that
+ * two nodes with the same one draw the same numbers. */
+ONS_HOST_DEVICE static inline ons_random_key ons_random_key_of(const ons_step *step, uint64_t node_key,
+                                                               const ons_attribute *seed) {
+    uint64_t run = step->seed;
+    if (seed != NULL && seed->kind != ONS_ATTRIBUTE_ABSENT) {
+        node_key = 0x73656564; /* any constant */
+        if (seed->kind == ONS_ATTRIBUTE_FLOAT)
+            memcpy(&run, &seed->f, sizeof run);
+        else
+            run = (uint64_t)seed->i;
+    }
+    /* Seed and node take 64 bits each, the counter has 128 with the element: what is left over is mixed by a draw. */
+    ons_philox mixed = ons_philox_draw(run, node_key, 0x64726f706f757400u);
+    ons_random_key key = {(uint64_t)mixed.words[0] | (uint64_t)mixed.words[1] << 32,
+                          step->step << 24 ^ step->micro_batch};
+    return key;
+}
+
+/* words[i] for element begin + i; always ONS_RANDOM_BLOCK of them. */
+enum { ONS_RANDOM_DRAW = 4, ONS_RANDOM_BLOCK = 256 };
+void ons_random_words(const ons_random_key *key, int64_t begin, uint32_t words[ONS_AT_LEAST(ONS_RANDOM_BLOCK)]);
+
+/* What the node says of ONS_FIRST_ELEMENT; 0 where it says nothing, or its operator has no such attribute. */
+int64_t ons_random_first_element(const ons_operands *o);
+
+/* A word as a number in [0, 1), of 24 bits. */
+ONS_HOST_DEVICE static inline float ons_random_unit(uint32_t word) { return (float)(word >> 8) * 0x1p-24f; }
+
+/* One element's number in [0, 1), for references. */
+double ons_random_unit_at(const ons_random_key *key, int64_t element);
+
+/* ---- operators that fill a tensor: offset + factor × a number that is uniform in [0, 1) or normal. Their attributes
+ * are, in this order: dtype, seed, and the two that `ons_random_resolve` of the operator's own reads. */
+enum { ONS_RANDOM_DTYPE, ONS_RANDOM_SEED, ONS_RANDOM_FIRST, ONS_RANDOM_SECOND, ONS_RANDOM_SHAPE };
+#define ONS_RANDOM_NORMAL_ATTRIBUTES                                                                                   \
+    ONS_OPTIONAL_ATTRIBUTE("dtype", ONS_ATTRIBUTE_INT), ONS_OPTIONAL_ATTRIBUTE("seed", ONS_ATTRIBUTE_FLOAT),           \
+        ONS_FLOAT_ATTRIBUTE("mean", 0), ONS_FLOAT_ATTRIBUTE("scale", 1)
+#define ONS_RANDOM_UNIFORM_ATTRIBUTES                                                                                  \
+    ONS_OPTIONAL_ATTRIBUTE("dtype", ONS_ATTRIBUTE_INT), ONS_OPTIONAL_ATTRIBUTE("seed", ONS_ATTRIBUTE_FLOAT),           \
+        ONS_FLOAT_ATTRIBUTE("low", 0), ONS_FLOAT_ATTRIBUTE("high", 1)
+
+/* Output 0 by the attribute dtype (else `otherwise`), a float, with the shape of the attribute or of input 0. */
+ons_status *ons_random_infer(ons_operands *o);
+ons_status *ons_random_like_infer(ons_operands *o);
+
+ons_cost ons_random_cost(const ons_operands *o);
+
+void ons_random_normal_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
+                                 void *const *outputs);
+void ons_random_uniform_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
+                                  void *const *outputs);
+typedef struct ons_random_state {
+    int64_t elements;
+    uint64_t node_key;
+    ons_attribute seed;
+    float first, second;
+    int64_t first_element;
+} ons_random_state;
+ons_status *ons_random_prepare(ons_prepare *p); /* the state is an ons_random_state */
+void ons_random_normal_run(const ons_launch *launch);
+void ons_random_uniform_run(const ons_launch *launch);
+
+#endif

@@ -1,0 +1,183 @@
+/* Rows of LSTM, GRU and RNN on the way back. */
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "kernels/common/math/simd.h"
+#include "kernels/recurrent/recurrent_cell.h"
+
+/* ------------------------------------------------------------------------------------------------------------ any cell
+ */
+
+/* Derivatives of a gate's activation: the record's, or made from its results into `own`. */
+static const float *slopes_of(const ons_activation *activation, const ons_recurrent_back_row *w, int gate, float *own) {
+    if (w->slopes != NULL) return w->slopes + gate * w->hidden;
+    ons_activation_row_slopes(activation, w->gates + gate * w->hidden, own, w->count);
+    return own;
+}
+
+void ons_recurrent_back_skip_row(const ons_recurrent *r, const ons_recurrent_back_row *w) {
+    size_t bytes = (size_t)w->count * sizeof(float);
+    for (int64_t gate = 0; gate < r->gates; ++gate) memset(w->before + gate * w->hidden, 0, bytes);
+    if (r->cell != ONS_CELL_GRU) return;
+    memset(w->first, 0, bytes);
+    memset(w->first + w->hidden, 0, bytes);
+    memset(w->last, 0, bytes);
+}
+
+static void rnn_row(const ons_recurrent *r, const ons_activation *activations, const ons_recurrent_back_row *w) {
+    float own[ONS_RECURRENT_BLOCK];
+    const float *slopes = slopes_of(&activations[0], w, 0, own);
+    for (int64_t j = 0; j < w->count; ++j) {
+        w->before[j] = w->dh[j] * slopes[j];
+        w->dh[j] = 0;
+    }
+}
+
+static void lstm_output(const ons_recurrent *r, const ons_activation *activations, const ons_recurrent_back_row *w,
+                        float *restrict dc) {
+    float value[ONS_RECURRENT_BLOCK], slope[ONS_RECURRENT_BLOCK], own[ONS_RECURRENT_BLOCK];
+    const float *output = w->gates + ONS_LSTM_O * w->hidden;
+    float *restrict d_output = w->before + ONS_LSTM_O * w->hidden, *restrict dh = w->dh;
+    memcpy(value, w->c_after, (size_t)w->count * sizeof(float));
+    if (ons_activation_result_tells(&activations[2])) {
+        ons_activation_row(&activations[2], INFINITY, value, NULL, w->count);
+        ons_activation_row_slopes(&activations[2], value, slope, w->count);
+    } else {
+        ons_activation_row(&activations[2], INFINITY, value, slope, w->count);
+    }
+    const float *slopes = slopes_of(&activations[0], w, ONS_LSTM_O, own);
+    for (int64_t j = 0; j < w->count; ++j) {
+        d_output[j] = dh[j] * value[j] * slopes[j];
+        dc[j] = w->dc[j] + dh[j] * output[j] * slope[j];
+        dh[j] = 0;
+    }
+    for (int64_t j = 0; w->peepholes != NULL && j < w->count; ++j) dc[j] += d_output[j] * w->peepholes[w->hidden + j];
+}
+
+static void lstm_row(const ons_recurrent *r, const ons_activation *activations, const ons_recurrent_back_row *w) {
+    int64_t hidden = w->hidden, count = w->count;
+    const float *input = w->gates, *forget = input + 2 * hidden, *fresh = input + 3 * hidden;
+    const float *c_before = w->c_before, *p = w->peepholes;
+    float *d_input = w->before, *d_forget = d_input + 2 * hidden, *d_fresh = d_input + 3 * hidden;
+    float dc[ONS_RECURRENT_BLOCK];
+    float own_i[ONS_RECURRENT_BLOCK], own_f[ONS_RECURRENT_BLOCK], own_c[ONS_RECURRENT_BLOCK];
+    lstm_output(r, activations, w, dc);
+    const float *slope_i = slopes_of(&activations[0], w, ONS_LSTM_I, own_i);
+    const float *slope_f = slopes_of(&activations[0], w, ONS_LSTM_F, own_f);
+    const float *slope_c = slopes_of(&activations[1], w, ONS_LSTM_C, own_c);
+    if (r->coupled) {
+        for (int64_t j = 0; j < count; ++j) d_input[j] = dc[j] * (fresh[j] - c_before[j]) * slope_i[j];
+        memset(d_forget, 0, (size_t)count * sizeof(float));
+    } else {
+        for (int64_t j = 0; j < count; ++j) d_input[j] = dc[j] * fresh[j] * slope_i[j];
+        for (int64_t j = 0; j < count; ++j) d_forget[j] = dc[j] * c_before[j] * slope_f[j];
+    }
+    for (int64_t j = 0; j < count; ++j) d_fresh[j] = dc[j] * input[j] * slope_c[j];
+    for (int64_t j = 0; j < count; ++j) w->dc[j] = dc[j] * forget[j];
+    for (int64_t j = 0; p != NULL && j < count; ++j) w->dc[j] += d_input[j] * p[j] + d_forget[j] * p[2 * hidden + j];
+}
+
+/* The gates z and h; r too where the reset comes after the product. */
+static void gru_row(const ons_recurrent *r, const ons_activation *activations, const ons_recurrent_back_row *w) {
+    float own_z[ONS_RECURRENT_BLOCK], own_r[ONS_RECURRENT_BLOCK], own_h[ONS_RECURRENT_BLOCK];
+    int64_t hidden = w->hidden, count = w->count;
+    const float *z = w->gates, *reset = z + hidden, *fresh = z + 2 * hidden, *h = w->h_before;
+    const float *slope_z = slopes_of(&activations[0], w, ONS_GRU_Z, own_z);
+    const float *slope_r = slopes_of(&activations[0], w, ONS_GRU_R, own_r);
+    const float *slope_h = slopes_of(&activations[1], w, ONS_GRU_H, own_h);
+    float *restrict d_fresh = w->before + 2 * hidden, *restrict d_z = w->before, *restrict dh = w->dh;
+    for (int64_t j = 0; j < count; ++j) {
+        d_fresh[j] = dh[j] * (1.0f - z[j]) * slope_h[j];
+        d_z[j] = dh[j] * (h[j] - fresh[j]) * slope_z[j];
+        dh[j] *= z[j];
+    }
+    assert(w->first != NULL && w->last != NULL); /* every row of a GRU has them */
+    memcpy(w->first, d_z, (size_t)count * sizeof(float));
+    memcpy(w->last, d_fresh, (size_t)count * sizeof(float));
+    if (!r->reset_after) return;
+    for (int64_t j = 0; j < count; ++j) {
+        w->last[j] = d_fresh[j] * reset[j];
+        w->before[hidden + j] = w->first[hidden + j] = d_fresh[j] * w->candidates[j] * slope_r[j];
+    }
+}
+
+/* The reset gate where it comes before the product, whose gradient is now in dq. */
+void ons_recurrent_gru_reset_row(const ons_recurrent *r, const ons_activation *activations,
+                                 const ons_recurrent_back_row *w) {
+    float own[ONS_RECURRENT_BLOCK];
+    int64_t hidden = w->hidden;
+    const float *slope_r = slopes_of(&activations[0], w, ONS_GRU_R, own), *reset = w->gates + hidden;
+    for (int64_t j = 0; j < w->count; ++j) {
+        w->before[hidden + j] = w->first[hidden + j] = w->dq[j] * w->h_before[j] * slope_r[j];
+        w->dh[j] += w->dq[j] * reset[j];
+    }
+}
+
+/* -------------------------------------------------------------------------------------------------------- usual cells
+ */
+
+/* y (1 - y), the slope of a sigmoid, and 1 - y², that of tanh, from their results. */
+static inline ons_lanes sigmoid_slope(ons_lanes y) { return y * (1.0f - y); }
+static inline ons_lanes tanh_slope(ons_lanes y) { return 1.0f - y * y; }
+
+/* The units from `j` on, as many as there are lanes or, at the end of a row, fewer. */
+static inline __attribute__((always_inline)) void usual_lstm_units(const ons_recurrent_back_row *w, int64_t j,
+                                                                   int64_t count) {
+    const float *gates = w->gates + j;
+    float *before = w->before + j;
+    int64_t hidden = w->hidden;
+    ons_lanes input = ons_simd_load_first(gates + ONS_LSTM_I * hidden, count);
+    ons_lanes output = ons_simd_load_first(gates + ONS_LSTM_O * hidden, count);
+    ons_lanes forget = ons_simd_load_first(gates + ONS_LSTM_F * hidden, count);
+    ons_lanes fresh = ons_simd_load_first(gates + ONS_LSTM_C * hidden, count);
+    ons_lanes value = ons_simd_tanh(ons_simd_load_first(w->c_after + j, count));
+    ons_lanes dh = ons_simd_load_first(w->dh + j, count);
+    ons_lanes dc = ons_simd_load_first(w->dc + j, count) + dh * output * tanh_slope(value);
+    ons_lanes c_before = ons_simd_load_first(w->c_before + j, count);
+    ons_simd_store_first(before + ONS_LSTM_I * hidden, dc * fresh * sigmoid_slope(input), count);
+    ons_simd_store_first(before + ONS_LSTM_O * hidden, dh * value * sigmoid_slope(output), count);
+    ons_simd_store_first(before + ONS_LSTM_F * hidden, dc * c_before * sigmoid_slope(forget), count);
+    ons_simd_store_first(before + ONS_LSTM_C * hidden, dc * input * tanh_slope(fresh), count);
+    ons_simd_store_first(w->dc + j, dc * forget, count);
+    ons_simd_store_first(w->dh + j, (ons_lanes){0}, count);
+}
+
+static void usual_lstm_row(const ons_recurrent *r, const ons_activation *activations, const ons_recurrent_back_row *w) {
+    ONS_EACH_LANES(w->count, usual_lstm_units, w);
+}
+
+static inline __attribute__((always_inline)) void usual_gru_units(const ons_recurrent_back_row *w, int64_t j,
+                                                                  int64_t count) {
+    const float *gates = w->gates + j;
+    float *before = w->before + j, *first = w->first + j;
+    int64_t hidden = w->hidden;
+    ons_lanes update = ons_simd_load_first(gates + ONS_GRU_Z * hidden, count);
+    ons_lanes reset = ons_simd_load_first(gates + ONS_GRU_R * hidden, count);
+    ons_lanes fresh = ons_simd_load_first(gates + ONS_GRU_H * hidden, count);
+    ons_lanes dh = ons_simd_load_first(w->dh + j, count);
+    ons_lanes d_fresh = dh * (1.0f - update) * tanh_slope(fresh);
+    ons_lanes d_update = dh * (ons_simd_load_first(w->h_before + j, count) - fresh) * sigmoid_slope(update);
+    ons_lanes d_reset = d_fresh * ons_simd_load_first(w->candidates + j, count) * sigmoid_slope(reset);
+    ons_simd_store_first(before + ONS_GRU_Z * hidden, d_update, count);
+    ons_simd_store_first(before + ONS_GRU_R * hidden, d_reset, count);
+    ons_simd_store_first(before + ONS_GRU_H * hidden, d_fresh, count);
+    ons_simd_store_first(first + ONS_GRU_Z * hidden, d_update, count);
+    ons_simd_store_first(first + ONS_GRU_R * hidden, d_reset, count);
+    ons_simd_store_first(w->last + j, d_fresh * reset, count);
+    ons_simd_store_first(w->dh + j, dh * update, count);
+}
+
+static void usual_gru_row(const ons_recurrent *r, const ons_activation *activations, const ons_recurrent_back_row *w) {
+    ONS_EACH_LANES(w->count, usual_gru_units, w);
+}
+
+ons_recurrent_back_row_function *ons_recurrent_back_row_function_of(const ons_recurrent *r, int64_t d,
+                                                                    bool has_peepholes) {
+    bool usual = ons_recurrent_is_usual(r, d, has_peepholes);
+    switch (r->cell) {
+    case ONS_CELL_LSTM: return usual ? usual_lstm_row : lstm_row;
+    case ONS_CELL_GRU: return usual ? usual_gru_row : gru_row;
+    default: return rnn_row;
+    }
+}

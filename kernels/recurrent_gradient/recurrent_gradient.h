@@ -1,9 +1,0 @@
-/* RecurrentGradient: what its files share. */
-#ifndef ONSTAGE_KERNELS_RECURRENT_GRADIENT_RECURRENT_GRADIENT_H
-#define ONSTAGE_KERNELS_RECURRENT_GRADIENT_RECURRENT_GRADIENT_H
-
-#include "kernels/common/recurrent.h"
-
-static inline ons_cell cell_of(const ons_operands *o) { return (ons_cell)ons_attribute_int(o, ONS_RECURRENT_CELL); }
-
-#endif

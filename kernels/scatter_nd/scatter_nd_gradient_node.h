@@ -1,0 +1,16 @@
+/* How the C files of this folder see a node. */
+#ifndef ONSTAGE_KERNELS_SCATTER_ND_SCATTER_ND_GRADIENT_NODE_H
+#define ONSTAGE_KERNELS_SCATTER_ND_SCATTER_ND_GRADIENT_NODE_H
+
+#include "kernels/gather_scatter/scatter_shares.h"
+#include "kernels/scatter_nd/scatter_nd_gradient.h"
+
+enum { REDUCTION };
+
+static inline ons_status *find_lookup(const ons_operands *o, ons_nd_indexing *lookup, uint32_t *tail) {
+    return ons_nd_indexing_of(o, &o->inputs[ONS_SHARES_COTANGENT].shape, 0, lookup, tail);
+}
+
+ons_status *ons_scatter_nd_gradient_prepare(ons_prepare *p);
+
+#endif

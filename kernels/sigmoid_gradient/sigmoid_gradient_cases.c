@@ -1,7 +1,0 @@
-/* SigmoidGradient: cases for tests and benchmarks. */
-#include "kernels/common/cases.h"
-
-const ons_case ons_cases_sigmoid_gradient[] = {
-    ONS_PAIR_CASES(0, 1, 1e-6),
-    {.name = NULL},
-};

@@ -1,6 +1,0 @@
-/* SliceGradient on CUDA: what the host works out. */
-#include "kernels/slice_gradient/slice_gradient.h"
-
-extern ons_run_function ons_cuda_run_slice_gradient;
-
-ONS_KERNELS(cuda, slice_gradient, ONS_KERNEL(ons_slice_gradient_prepare, ons_cuda_run_slice_gradient))

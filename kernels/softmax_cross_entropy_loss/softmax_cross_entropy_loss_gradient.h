@@ -1,0 +1,9 @@
+/* SoftmaxCrossEntropyLossGradient: what its files share. */
+#ifndef ONSTAGE_KERNELS_SOFTMAX_CROSS_ENTROPY_LOSS_SOFTMAX_CROSS_ENTROPY_LOSS_GRADIENT_H
+#define ONSTAGE_KERNELS_SOFTMAX_CROSS_ENTROPY_LOSS_SOFTMAX_CROSS_ENTROPY_LOSS_GRADIENT_H
+
+#include "kernels/losses/model_loss.h"
+
+enum { LOG_SUM = ONS_MODEL_LOSS_OTHERS, COTANGENT };
+
+#endif

@@ -1,7 +1,0 @@
-/* TanhGradient: cases for tests and benchmarks. */
-#include "kernels/common/cases.h"
-
-const ons_case ons_cases_tanh_gradient[] = {
-    ONS_PAIR_CASES(-1, 1, 1e-6),
-    {.name = NULL},
-};
