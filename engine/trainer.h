@@ -118,8 +118,8 @@ ons_status *ons_trainer_restore_best(ons_trainer *trainer, const ons_checkpoint 
 
 /* trainer_exchange.c: stages in other processes. After a failure of any of them all that meet fail, with the same
  * message. */
-/* Gives the device of the lowest stage that has a persistent value of the whole training graph; the number of devices:
- * none has. */
+/* Gives the rank of the lowest stage that has a persistent value of the whole training graph, of its first copy in the
+ * first replica; ONS_NONE: none has. */
 uint32_t ons_trainer_owner(const ons_trainer *trainer, ons_value_id value);
 /* Whether this process speaks for a persistent value: it has that stage, of the first replica. */
 bool ons_trainer_owns(const ons_trainer *trainer, ons_value_id value);

@@ -154,6 +154,7 @@ static bool is_alike(const graphs_of_run *a, const graphs_of_run *b) {
 /* Of several processes each has its own command line. */
 static ons_status *check_alike(ons_trainer *t) {
     const ons_config *c = t->config;
+    bool alone = t->batching.replicas == 1 && ons_local_stages_groups(t->local_stages)->most_copies == 1;
     const graphs_of_run own = {
         .digest = t->digest,
         .steps = t->steps,
@@ -167,7 +168,7 @@ static ons_status *check_alike(ons_trainer *t) {
         .best = c->best,
         .logs_norms = ons_config_logs_norms(c),
         .validated = t->validation.dataset == NULL ? 0 : (int64_t)ons_dataset_count(t->validation.dataset),
-        .threads = t->batching.replicas > 1 ? t->threads : 0,
+        .threads = alone ? 0 : t->threads,
     };
     graphs_of_run *all;
     if (!t->remote) return NULL;
@@ -176,7 +177,7 @@ static ons_status *check_alike(ons_trainer *t) {
     for (uint32_t i = 1; i < t->transports[0]->ranks; ++i) {
         ONS_CHECK(all[i].threads == all[0].threads, ONS_INVALID_ARGUMENT,
                   "rank %u computes with %" PRId64 " threads, and rank 0 with %" PRId64
-                  ": replicas need the same number to have the same bits; give --threads",
+                  ": replicas and copies need the same number to have the same bits; give --threads",
                   i, all[i].threads, all[0].threads);
         ONS_CHECK(is_alike(&all[i], &all[0]), ONS_INVALID_ARGUMENT,
                   "rank %u was started with other options, another model or other data than rank 0", i);

@@ -71,8 +71,8 @@ static bool is_sliced(const ons_trainer *t, const kept_value *kept) {
 /* Where a stage has what a checkpoint keeps. */
 static ons_state_place place_of(const ons_trainer *t, const kept_value *kept, const ons_local_stage *stage) {
     bool sliced = is_sliced(t, kept);
-    return (ons_state_place){kept->name, value_of(t, kept)->type, sliced ? stage->replica : 0,
-                             sliced ? ons_config_update_owners(t->config) : 1};
+    return (ons_state_place){kept->name, value_of(t, kept)->type, sliced ? stage->ring.own : 0,
+                             sliced ? stage->ring.count : 1};
 }
 
 /* A slice of each replica in this process. */
@@ -82,7 +82,8 @@ static ons_status *list_slices(const ons_trainer *t, const kept_value *kept, ons
         const ons_local_stage *stage = ons_local_stages_get(t->local_stages, i);
         const ons_state_place place = place_of(t, kept, stage);
         ons_named_tensor tensor = {0};
-        if (stage->stage != ons_trainer_owner(t, kept->value)) continue;
+        uint32_t owner = ons_trainer_owner(t, kept->value);
+        if (owner == ONS_NONE || ons_local_stages_groups(t->local_stages)->of_device[owner] != stage->stage) continue;
         ONS_TRY(ons_state_slice_name(&place, names, &tensor.name));
         const void *address =
             ons_device_context_find(stage->device_context, value_of(t, kept)->name, &tensor.tensor.type);

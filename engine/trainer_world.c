@@ -283,15 +283,16 @@ static ons_status *follow_plan(ons_trainer *t) {
     return status;
 }
 
-/* The arenas of a plan that was made just now, as they are laid out: of replicas in this process the first one's, which
- * are no smaller than the others'. */
+/* The arenas of a plan that was made just now, as they are laid out: of replicas and copies in this process the first
+ * one's, which are no smaller than the others'. */
 static ons_status *note_arenas(ons_trainer *t) {
     uint32_t count = ons_local_stages_count(t->local_stages), devices = t->lowering.plan.schedule.devices;
     for (uint32_t i = 0; i < count && i < devices; ++i) {
         const ons_local_stage *local_stage = ons_local_stages_get(t->local_stages, i);
         ons_device_context_memory memory;
         ONS_TRY(ons_device_context_predict(local_stage->device_context, &memory));
-        ons_plan_note_arena(&t->lowering.plan, local_stage->stage, memory.total);
+        if (local_stage->ring.in_turn && local_stage->ring.own > 0) continue;
+        ons_plan_note_arena(&t->lowering.plan, local_stage->device, memory.total);
     }
     return NULL;
 }

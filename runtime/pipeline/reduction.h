@@ -19,6 +19,7 @@
 /* Something that is summed, by the name of the persistent value in whose place it lies. */
 typedef struct ons_sum {
     const char *name;
+    const char *node; /* that adds it up, the first program's */
     ons_dtype dtype;
     int64_t elements; /* as it lies in memory */
     bool is_mean;     /* a running mean: the sum of all, each decayed by the micro-batches behind it */

@@ -145,7 +145,7 @@ static ons_status *fetch(grouped *g, uint64_t step, size_t *samples) {
                              g->config->shuffle};
     *samples = g->usable - position < batch ? g->usable - position : batch;
     ons_order_rows(&order, (step - 1) / steps, position, *samples, g->share.feed.rows[0]);
-    return ons_feed_fill(&g->share.feed, 0, 0, *samples);
+    return ons_feed_fill(&g->share.feed, 0, 0, *samples, 0);
 }
 
 static ons_status *count_targets(const grouped *g, size_t rows, double *counted) {
