@@ -44,3 +44,100 @@ static void try_copies(pipeline_setting s, uint32_t first, uint32_t end) {
 Test(copies, multilayer_perceptron) {
     try_copies((pipeline_setting){.model = "mlp", .micro_batches = 6, .steps = 4}, 0, KINDS);
 }
+
+Test(copies, convolutions) {
+    try_copies((pipeline_setting){.model = "lenet", .micro_batches = 6, .steps = 2}, 0, KINDS);
+}
+
+/* Some micro-batches have a sample more; steps go beyond the end of an epoch, whose last one is shorter. */
+Test(copies, batches_that_do_not_come_out_even) {
+    try_copies((pipeline_setting){.model = "mlp", .micro_batches = 6, .more = 4, .steps = 6}, 0, KINDS);
+    try_copies((pipeline_setting){.model = "mlp", .micro_batches = 6, .batch = 50, .steps = 9}, 0, KINDS);
+    try_copies((pipeline_setting){.model = "lenet", .micro_batches = 6, .more = 2, .steps = 3}, 2, 4);
+}
+
+/* The last step of an epoch has fewer micro-batches than a stage has copies. */
+Test(copies, some_without_a_sample) {
+    for (uint32_t batch = 90; batch < 108; batch += 3)
+        try_copies((pipeline_setting){.model = "mlp", .micro_batches = 6, .batch = batch, .steps = 5}, 3, KINDS);
+}
+
+Test(copies, running_statistics) {
+    try_copies((pipeline_setting){.model = "cnn_dynamic", .micro_batches = 6, .steps = 3}, 0, KINDS);
+    try_copies((pipeline_setting){.model = "cnn_dynamic", .micro_batches = 6, .batch = 50, .steps = 14}, 2, 4);
+    try_copies((pipeline_setting){.model = "resnet18", .micro_batches = 2, .steps = 2}, 0, 3);
+}
+
+/* Stages with different numbers of copies share a weight; each draws numbers by the step's micro-batch. */
+Test(copies, tied_weights_and_dropout) {
+    static const char *const options[] = {"dropout", "0.2", "clip-norm", "0.5", NULL};
+    try_copies((pipeline_setting){.model = "gpt_tied", .options = options, .micro_batches = 6, .steps = 3}, 0, KINDS);
+}
+
+/* The scale of the loss is found alike by all. */
+Test(copies, half_precision) {
+    static const char *const options[] = {"dropout", "off", "precision", "fp16", "loss-scale", "1e9", NULL};
+    try_copies((pipeline_setting){.model = "gpt_tied", .options = options, .micro_batches = 6, .steps = 4}, 0, KINDS);
+}
+
+Test(copies, swaps_and_recomputation) {
+    pipeline_setting s = {.model = "lenet", .micro_batches = 6, .steps = 2};
+    for (s.relief = PIPELINE_SWAPS; s.relief < PIPELINE_RELIEFS; ++s.relief) try_copies(s, 0, 4);
+    s.model = "cnn_dynamic";
+    s.relief = PIPELINE_RECOMPUTES;
+    try_copies(s, 1, 3);
+}
+
+Test(copies, late_messages_change_nothing) {
+    pipeline_setting s = {.model = "lenet", .micro_batches = 6, .steps = 3, .late = true};
+    for (int i = 0; i < 2; ++i) try_copies(s, 2, KINDS);
+    s.model = "mlp";
+    s.batch = 50;
+    s.steps = 9;
+    try_copies(s, 0, KINDS);
+}
+
+static const struct pipeline_value *find_value(const pipeline_record *record, const char *name) {
+    uint32_t i = 0;
+    while (i < record->value_count && strcmp(record->values[i].name, name) != 0) ++i;
+    cr_assert_lt(i, record->value_count, "'%s' is missing", name);
+    return &record->values[i];
+}
+
+/* The largest difference of what was trained, where numbers are about 1. */
+static double distance(const pipeline_record *a, const pipeline_record *b) {
+    double largest = 0;
+    for (uint32_t i = 0; i < a->value_count; ++i) {
+        if (strstr(a->values[i].name, "accumulator") != NULL || strcmp(a->values[i].name, "loss/sum") == 0) continue;
+        const float *left = a->values[i].data, *right = find_value(b, a->values[i].name)->data;
+        for (size_t k = 0; k < a->values[i].bytes / sizeof *left; ++k)
+            largest = fmax(largest, fabs((double)left[k] - (double)right[k]));
+    }
+    for (uint32_t i = 0; i < a->steps; ++i) largest = fmax(largest, fabs(a->losses[i] - b->losses[i]));
+    return largest;
+}
+
+/* One stage, one after the other: the same but for roundings, running statistics too. */
+static void try_plain(const char *model, double most) {
+    static const char *const options[] = {"optimizer", "sgd", NULL};
+    pipeline_setting s = {.model = model, .options = options, .micro_batches = 6, .batch = 50, .steps = 20};
+    pipeline_record plain, cut;
+    s.stages = s.devices = 1;
+    s.copies = NULL;
+    cr_assert_null(pipeline_run(&s, &plain));
+    for (uint32_t i = 0; i < KINDS; ++i) {
+        s.copies = all_copies[i];
+        s.stages = s.copies[2] > 0 ? 3 : 2;
+        must(pipeline_run(&s, &cut), &s);
+        cr_expect_lt(distance(&plain, &cut), most, "%s, %u, %u, %u: %g", model, s.copies[0], s.copies[1], s.copies[2],
+                     distance(&plain, &cut));
+        pipeline_record_free(&cut);
+    }
+    pipeline_record_free(&plain);
+}
+
+Test(copies, plain_training) {
+    try_plain("mlp", 1e-5);
+    try_plain("lenet", 1e-5);
+    try_plain("cnn_dynamic", 1e-5);
+}
