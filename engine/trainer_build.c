@@ -123,6 +123,28 @@ static ons_status *compute_ungrouped_digest(ons_trainer *t) {
     return NULL;
 }
 
+/* How many copies of their stages add up what is kept, value by value; the same digest where none are. */
+static uint64_t hash_copies(const ons_trainer *t, uint64_t digest) {
+    const ons_graph *graph = t->training.graphs[ONS_WHOLE].graph;
+    const ons_device_groups *groups = ons_local_stages_groups(t->local_stages);
+    for (ons_value_id id = 0; groups->most_copies > 1 && id < graph->values.count; ++id) {
+        uint32_t owner = ons_graph_value(graph, id)->producer == ONS_NONE ? ons_trainer_owner(t, id) : ONS_NONE;
+        uint32_t copies = owner == ONS_NONE ? 1 : groups->items[groups->of_device[owner]].copies;
+        digest = ons_hash_bytes(digest, &copies, sizeof copies);
+    }
+    return digest;
+}
+
+static ons_status *describe_copies(ons_trainer *t) {
+    const ons_device_groups *groups = ons_local_stages_groups(t->local_stages);
+    for (uint32_t i = 0; groups->most_copies > 1 && i < groups->count; ++i) {
+        t->copies = i == 0 ? ons_arena_format(t->arena, "%u", groups->items[i].copies)
+                           : ons_arena_format(t->arena, "%s, %u", t->copies, groups->items[i].copies);
+        if (t->copies == NULL) return ons_status_out_of_memory();
+    }
+    return NULL;
+}
+
 /* Of what decides the run's numbers beside the kernels: the training graph, and how samples are drawn. */
 static ons_status *compute_digests(ons_trainer *t) {
     char run[160];
@@ -130,7 +152,8 @@ static ons_status *compute_digests(ons_trainer *t) {
              t->batching.micro_batches, t->config->seed, t->config->shuffle, ons_dataset_count(t->training.dataset));
     if (t->batching.replicas > 1)
         snprintf(run + strlen(run), sizeof run - strlen(run), " %" PRId64, t->batching.replicas);
-    t->digest = ons_hash_bytes(t->training.graphs[ONS_WHOLE].digest, run, strlen(run));
+    t->digest = hash_copies(t, ons_hash_bytes(t->training.graphs[ONS_WHOLE].digest, run, strlen(run)));
+    ONS_TRY(describe_copies(t));
     return compute_ungrouped_digest(t);
 }
 

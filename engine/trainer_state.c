@@ -178,7 +178,8 @@ static ons_status *list_options(const ons_trainer *t, ons_json *more) {
 
 static void print_digest(uint64_t digest, char text[32]) { snprintf(text, 32, "%016" PRIx64, digest); }
 
-/* {"grouping": {"replicas": …, "micro_batches": …, "digest": …}}: over what the step's sums were taken, and all else.
+/* {"grouping": {"replicas": …, "micro_batches": …, "copies": …, "digest": …}}: over what the step's sums were taken,
+ * and all else. `copies`, of each stage, are left out where no stage has any.
  */
 static ons_status *write_grouping(const ons_trainer *t, ons_json *more) {
     char digest[32];
@@ -188,6 +189,7 @@ static ons_status *write_grouping(const ons_trainer *t, ons_json *more) {
     ONS_TRY(ons_json_set(more, "grouping", grouping)); /* which then holds it, also while it is filled */
     ONS_TRY(ons_json_set_double(grouping, "replicas", (double)t->batching.replicas));
     ONS_TRY(ons_json_set_double(grouping, "micro_batches", (double)t->batching.micro_batches));
+    if (t->copies != NULL) ONS_TRY(ons_json_set_text(grouping, "copies", t->copies));
     return ons_json_set_text(grouping, "digest", digest);
 }
 
@@ -273,12 +275,20 @@ static bool decides_more_than_grouping(const ons_option *option) {
     return decides;
 }
 
-/* Whether the checkpoint is of this run, but for another number of replicas: from here on sums are grouped by this one.
- * That is said once. *differences: what else differs. */
+/* "1 replica of 6 micro-batches in stages of 3, 1, 2 copies" */
+static const char *print_grouping(const ons_trainer *t, int64_t replicas, int64_t micro_batches, const char *copies) {
+    const char *text = ons_arena_format(t->arena, "%" PRId64 " replica%s of %" PRId64 " micro-batch%s", replicas,
+                                        replicas == 1 ? "" : "s", micro_batches, micro_batches == 1 ? "" : "es");
+    return copies[0] == '\0' || text == NULL ? text
+                                             : ons_arena_format(t->arena, "%s in stages of %s copies", text, copies);
+}
+
+/* Whether the checkpoint is of this run, but for other numbers of replicas or copies: from here on sums are grouped by
+ * these. That is said once. *differences: what else differs. */
 static ons_status *find_regrouped(ons_trainer *t, const ons_checkpoint *c, const char **differences, bool *regrouped) {
     const ons_json *grouping = c->info.more == NULL ? NULL : ons_json_find(c->info.more, "grouping");
     int64_t replicas, micro_batches;
-    const char *there;
+    const char *there, *copies_there = "", *copies = t->copies == NULL ? "" : t->copies;
     char here[32];
     *regrouped = false;
     ONS_TRY(list_differences(t, c, decides_numbers, differences));
@@ -286,17 +296,22 @@ static ons_status *find_regrouped(ons_trainer *t, const ons_checkpoint *c, const
     ONS_TRY(ons_json_get_int(grouping, "replicas", &replicas));
     ONS_TRY(ons_json_get_int(grouping, "micro_batches", &micro_batches));
     ONS_TRY(ons_json_get_text(grouping, "digest", &there));
-    if (replicas == t->batching.replicas) return NULL;
+    if (ons_json_find(grouping, "copies") != NULL) ONS_TRY(ons_json_get_text(grouping, "copies", &copies_there));
+    bool copied = copies[0] != '\0' || copies_there[0] != '\0'; /* even as many may be of other stages */
+    if (replicas == t->batching.replicas && !copied) return NULL;
     ONS_TRY(list_differences(t, c, decides_more_than_grouping, differences));
     print_digest(t->ungrouped_digest, here);
     *regrouped = (*differences)[0] == '\0' && strcmp(here, there) == 0;
     if (!*regrouped) return NULL;
+    const char *before = print_grouping(t, replicas, micro_batches, copies_there);
+    const char *now =
+        ons_arena_format(t->arena, "%" PRId64 " of %" PRId64, t->batching.replicas, t->batching.micro_batches);
+    if (copied) now = print_grouping(t, t->batching.replicas, t->batching.micro_batches, copies);
+    if (before == NULL || now == NULL) return ons_status_out_of_memory();
     t->regrouped = ons_arena_format(t->arena,
-                                    "--resume: the checkpoint was computed by %" PRId64 " replica%s of %" PRId64
-                                    " micro-batch%s; from here on the numbers have the roundings of %" PRId64 " of "
-                                    "%" PRId64,
-                                    replicas, replicas == 1 ? "" : "s", micro_batches, micro_batches == 1 ? "" : "es",
-                                    t->batching.replicas, t->batching.micro_batches);
+                                    "--resume: the checkpoint was computed by %s; from here on the numbers have the "
+                                    "roundings of %s",
+                                    before, now);
     return t->regrouped == NULL ? ons_status_out_of_memory() : NULL;
 }
 
