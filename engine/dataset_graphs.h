@@ -78,11 +78,6 @@ typedef struct ons_share_options {
     ons_update_shard shard;       /* of their updates */
 } ons_share_options;
 
-/* Gives what a replica's share of training updates. */
-static inline ons_update_shard ons_config_update_shard(const ons_config *config, uint32_t replica) {
-    return (ons_update_shard){replica, ons_config_update_owners(config)};
-}
-
 /* Adds the programs of a whole step to the device context; only .stage of their units is set. Data is not looked at. */
 ons_status *ons_share_prepare(const ons_share_options *options, ons_share *share);
 /* Adds the programs to the device context, which is not started yet. */

@@ -58,10 +58,6 @@ static size_t samples_of(const ons_local_stages *c, const ons_local_stage *r) {
     return (size_t)(r->ring.in_turn ? c->o.batching.rows * micro_batches_of(c, r) : all);
 }
 
-static ons_update_shard shard_of(const ons_local_stages *c, const ons_local_stage *r) {
-    return c->o.config->shard_optimizer ? (ons_update_shard){r->ring.own, r->ring.count} : (ons_update_shard){0, 1};
-}
-
 static ons_status *build_share(const ons_local_stages *c, ons_local_stage *r, const ons_dataset_graphs *dataset_graphs,
                                bool training, ons_share *share) {
     const ons_local_stages_options *o = &c->o;
@@ -77,7 +73,7 @@ static ons_status *build_share(const ons_local_stages *c, ons_local_stage *r, co
         .schedule = o->schedule,
         .versions = training ? ons_schedule_versions(o->schedule, r->device) : 1,
         .micro_batches = training ? micro_batches_of(c, r) : 1,
-        .shard = training ? shard_of(c, r) : (ons_update_shard){0},
+        .shard = training ? ons_config_update_shard(o->config, &r->ring) : (ons_update_shard){0},
     };
     return ons_share_build(&options, share);
 }
@@ -156,8 +152,7 @@ static ons_status *place_stage(const ons_local_stages *c, uint32_t index) {
     r->stage = c->groups.of_device[r->device];
     r->replica = number / devices;
     const ons_device_group *group = &c->groups.items[r->stage];
-    r->ring = group->copies > 1 ? (ons_ring){r->device - group->first, group->copies, true}
-                                : (ons_ring){r->replica, (uint32_t)c->o.batching.replicas, false};
+    r->ring = ons_ring_of(group, r->device - group->first, r->replica, (uint32_t)c->o.batching.replicas);
     if (c->o.transports == NULL) return NULL;
     r->world = r->transport = c->o.transports[index];
     if (c->o.batching.replicas == 1) return NULL;

@@ -61,6 +61,16 @@ typedef struct ons_local_stages_options {
     const atomic_bool *stop_requested; /* of this process, looked at after each step; NULL: nobody asks */
 } ons_local_stages_options;
 
+/* Gives the ring of a group's copy: its copies, or the replicas of the whole pipeline. */
+static inline ons_ring ons_ring_of(const ons_device_group *group, uint32_t copy, uint32_t replica, uint32_t replicas) {
+    return group->copies > 1 ? (ons_ring){copy, group->copies, true} : (ons_ring){replica, replicas, false};
+}
+
+/* Gives which slice of a stage's updates a rank of the ring makes. */
+static inline ons_update_shard ons_config_update_shard(const ons_config *config, const ons_ring *ring) {
+    return config->shard_optimizer ? (ons_update_shard){ring->own, ring->count} : (ons_update_shard){0, 1};
+}
+
 /* Local stages are those that this process runs: all of a run (threads), or one (mpi). */
 typedef struct ons_local_stages ons_local_stages;
 

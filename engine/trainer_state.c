@@ -75,7 +75,7 @@ static ons_state_place place_of(const ons_trainer *t, const kept_value *kept, co
                              sliced ? stage->ring.count : 1};
 }
 
-/* A slice of each replica in this process. */
+/* A slice of each replica, or copy of the stage, in this process. */
 static ons_status *list_slices(const ons_trainer *t, const kept_value *kept, ons_arena *names, ons_host_copy *copies,
                                named_tensors *list) {
     for (uint32_t i = 0; i < ons_local_stages_count(t->local_stages); ++i) {
@@ -335,8 +335,29 @@ static ons_status *check_fits(ons_trainer *t, const ons_checkpoint *c) {
     return NULL;
 }
 
+/* "3, 1, 2" */
+static ons_status *list_copies(const ons_json *grouping, ons_state_owners *owners) {
+    const char *text = "";
+    if (grouping != NULL && ons_json_find(grouping, "copies") != NULL)
+        ONS_TRY(ons_json_get_text(grouping, "copies", &text));
+    while (*text != '\0' && owners->count < ONS_OWNERS_MOST) {
+        char *end;
+        unsigned long copies = strtoul(text, &end, 10);
+        ONS_CHECK(
+            end != text && copies > 0 && copies <= UINT32_MAX, ONS_INVALID_DATA,
+            "the checkpoint says that its stages have '%s' copies; resume from another one, or start a new run in "
+            "another folder",
+            text);
+        bool known = false;
+        for (uint32_t i = 0; i < owners->count; ++i) known = known || owners->counts[i] == copies;
+        if (!known) owners->counts[owners->count++] = (uint32_t)copies;
+        text = end + strspn(end, ", ");
+    }
+    return NULL;
+}
+
 /* As many as its states have slices, where they are not whole. */
-static ons_status *find_owners(const ons_checkpoint *c, uint32_t *owners) {
+static ons_status *find_owners(const ons_checkpoint *c, ons_state_owners *owners) {
     const ons_json *grouping = c->info.more == NULL ? NULL : ons_json_find(c->info.more, "grouping");
     int64_t replicas = 1;
     if (grouping != NULL) ONS_TRY(ons_json_get_int(grouping, "replicas", &replicas));
@@ -344,12 +365,13 @@ static ons_status *find_owners(const ons_checkpoint *c, uint32_t *owners) {
               "the checkpoint says that %" PRId64 " replicas wrote it; resume from another one, or start a new run in "
               "another folder",
               replicas);
-    *owners = (uint32_t)replicas;
-    return NULL;
+    *owners = (ons_state_owners){.counts = {(uint32_t)replicas}, .count = 1};
+    return list_copies(grouping, owners);
 }
 
 /* To every stage in this process that holds it. */
-static ons_status *load_value(ons_trainer *t, const ons_checkpoint *c, uint32_t owners, const kept_value *kept) {
+static ons_status *load_value(ons_trainer *t, const ons_checkpoint *c, const ons_state_owners *owners,
+                              const kept_value *kept) {
     for (uint32_t i = 0; i < ons_local_stages_count(t->local_stages); ++i) {
         const ons_local_stage *stage = ons_local_stages_get(t->local_stages, i);
         void *address = ons_device_context_find(stage->device_context, value_of(t, kept)->name, NULL);
@@ -363,12 +385,12 @@ static ons_status *load_value(ons_trainer *t, const ons_checkpoint *c, uint32_t 
 
 static ons_status *restore(ons_trainer *t, const ons_checkpoint *c) {
     ONS_TRY(check_fits(t, c));
-    uint32_t owners;
+    ons_state_owners owners;
     ONS_TRY(ons_status_at(find_owners(c, &owners), "--resume: %s", t->config->checkpoint));
     kept_values values = {0};
     ons_arena *names = ons_arena_new();
     ons_status *status = names == NULL ? ons_status_out_of_memory() : list_values(t, names, &values);
-    for (size_t i = 0; status == NULL && i < values.count; ++i) status = load_value(t, c, owners, &values.items[i]);
+    for (size_t i = 0; status == NULL && i < values.count; ++i) status = load_value(t, c, &owners, &values.items[i]);
     ons_vector_free(&values);
     ons_arena_free(names);
     t->step = (int64_t)c->info.step;

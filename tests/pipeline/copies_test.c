@@ -80,6 +80,28 @@ Test(copies, half_precision) {
     try_copies((pipeline_setting){.model = "gpt_tied", .options = options, .micro_batches = 6, .steps = 4}, 0, KINDS);
 }
 
+/* Each copy has the states of its slices alone; where norms are asked for, sums are whole everywhere. */
+static void try_divided_updates(pipeline_setting s, const char *optimizer) {
+    const char *const options[] = {"shard-optimizer", "true", "optimizer", optimizer, NULL};
+    s.options = options;
+    for (int quiet = 0; quiet < 2; ++quiet) {
+        s.quiet = quiet == 1;
+        try_copies(s, 0, KINDS);
+    }
+}
+
+Test(copies, divided_updates) {
+    try_divided_updates((pipeline_setting){.model = "mlp", .micro_batches = 6, .batch = 93, .steps = 5}, "adamw");
+    try_divided_updates((pipeline_setting){.model = "cnn_dynamic", .micro_batches = 6, .steps = 3}, "rmsprop");
+    try_divided_updates((pipeline_setting){.model = "gpt_tied", .micro_batches = 6, .steps = 3}, "adam");
+}
+
+Test(copies, divided_updates_in_half_precision) {
+    static const char *const options[] = {"shard-optimizer", "true", "dropout", "off", "precision", "fp16",
+                                          "loss-scale",      "1e9",  NULL};
+    try_copies((pipeline_setting){.model = "gpt_tied", .options = options, .micro_batches = 6, .steps = 4}, 0, KINDS);
+}
+
 Test(copies, swaps_and_recomputation) {
     pipeline_setting s = {.model = "lenet", .micro_batches = 6, .steps = 2};
     for (s.relief = PIPELINE_SWAPS; s.relief < PIPELINE_RELIEFS; ++s.relief) try_copies(s, 0, 4);

@@ -109,8 +109,8 @@ static ons_status *list_actions(trial *t, ons_schedule *schedule) {
     t->pipeline.replicas = (uint32_t)t->batching.replicas;
     ons_schedule whole;
     if (t->s->copies != NULL)
-        return copies_schedule(t->s->copies, t->s->stages, t->pipeline.micro_batches, t->s->kind != &ons_generator_one_f_one_b,
-                               t->arena, schedule);
+        return copies_schedule(t->s->copies, t->s->stages, t->pipeline.micro_batches,
+                               t->s->kind != &ons_generator_one_f_one_b, t->arena, schedule);
     ONS_TRY(ons_schedule_make(&t->pipeline, t->arena, &whole));
     *schedule = whole;
     if (t->s->sliced > 0) ONS_TRY(ons_schedule_slice(&whole, t->s->sliced, t->arena, schedule));
@@ -353,8 +353,8 @@ static ons_slice slice_of(const trial *t, const ons_value *value, uint32_t index
     bool is_loss = strcmp(value->name, "loss/sum") == 0;
     if (!divided || is_loss || (is_sum(value) && !t->s->quiet))
         return (ons_slice){0, ons_shape_elements(&value->type.shape)};
-    return ons_slice_of(ons_shape_elements(&value->type.shape), index / t->schedule.devices,
-                        (uint32_t)t->batching.replicas);
+    const ons_ring *ring = &ons_local_stages_get(t->local_stages, index)->ring;
+    return ons_slice_of(ons_shape_elements(&value->type.shape), ring->own, ring->count);
 }
 
 /* Every stage's copy of a value must be the same. */
