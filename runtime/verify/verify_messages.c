@@ -133,6 +133,7 @@ static way *find_way(const simulation *p, uint32_t from, uint32_t to, uint32_t c
 
 /* Which program a part of a micro-batch runs: ons_lineup_find. */
 static uint32_t half_of(const ons_manifest_header *head, ons_part_kind kind, uint32_t micro_batch) {
+    if (head->programs == 1) return 0; /* also of no micro-batch */
     if (kind == ONS_PART_END && !head->asynchronous) micro_batch = head->micro_batches - 1;
     return micro_batch >= head->first_count;
 }

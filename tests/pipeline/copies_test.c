@@ -3,7 +3,10 @@
  * are the same. */
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/status.h"
 #include "tests/pipeline/pipeline_run.h"
@@ -71,13 +74,15 @@ Test(copies, running_statistics) {
 /* Stages with different numbers of copies share a weight; each draws numbers by the step's micro-batch. */
 Test(copies, tied_weights_and_dropout) {
     static const char *const options[] = {"dropout", "0.2", "clip-norm", "0.5", NULL};
-    try_copies((pipeline_setting){.model = "gpt_tied", .options = options, .micro_batches = 6, .steps = 3}, 0, KINDS);
+    try_copies((pipeline_setting){.model = "gpt_tied", .options = options, .batch = 15, .micro_batches = 6, .steps = 3},
+               0, KINDS);
 }
 
 /* The scale of the loss is found alike by all. */
 Test(copies, half_precision) {
     static const char *const options[] = {"dropout", "off", "precision", "fp16", "loss-scale", "1e9", NULL};
-    try_copies((pipeline_setting){.model = "gpt_tied", .options = options, .micro_batches = 6, .steps = 4}, 0, KINDS);
+    try_copies((pipeline_setting){.model = "gpt_tied", .options = options, .batch = 12, .micro_batches = 6, .steps = 3},
+               0, KINDS);
 }
 
 /* Each copy has the states of its slices alone; where norms are asked for, sums are whole everywhere. */
@@ -92,14 +97,15 @@ static void try_divided_updates(pipeline_setting s, const char *optimizer) {
 
 Test(copies, divided_updates) {
     try_divided_updates((pipeline_setting){.model = "mlp", .micro_batches = 6, .batch = 93, .steps = 5}, "adamw");
-    try_divided_updates((pipeline_setting){.model = "cnn_dynamic", .micro_batches = 6, .steps = 3}, "rmsprop");
-    try_divided_updates((pipeline_setting){.model = "gpt_tied", .micro_batches = 6, .steps = 3}, "adam");
+    try_divided_updates((pipeline_setting){.model = "cnn_dynamic", .micro_batches = 6, .steps = 2}, "rmsprop");
+    try_divided_updates((pipeline_setting){.model = "gpt_tied", .batch = 12, .micro_batches = 6, .steps = 2}, "adam");
 }
 
 Test(copies, divided_updates_in_half_precision) {
     static const char *const options[] = {"shard-optimizer", "true", "dropout", "off", "precision", "fp16",
                                           "loss-scale",      "1e9",  NULL};
-    try_copies((pipeline_setting){.model = "gpt_tied", .options = options, .micro_batches = 6, .steps = 4}, 0, KINDS);
+    try_copies((pipeline_setting){.model = "gpt_tied", .options = options, .batch = 12, .micro_batches = 6, .steps = 3},
+               0, KINDS);
 }
 
 Test(copies, swaps_and_recomputation) {
@@ -117,6 +123,26 @@ Test(copies, late_messages_change_nothing) {
     s.batch = 50;
     s.steps = 9;
     try_copies(s, 0, KINDS);
+}
+
+/* Copies, batches and lists by chance. Most copies have none of a last step's micro-batches. */
+Test(copies, by_chance) {
+    const char *given = getenv("SEED");
+    uint64_t seed = given != NULL ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
+    srandom((unsigned)seed);
+    fprintf(stderr, "SEED=%llu\n", (unsigned long long)seed);
+    for (int i = 0; i < 12; ++i) {
+        static const uint32_t divisors[] = {1, 2, 3, 4, 6, 12};
+        uint32_t copies[STAGES_MOST] = {0};
+        pipeline_setting s = {.model = "mlp", .micro_batches = 12, .steps = 6, .copies = copies, .late = true};
+        s.stages = 2 + (uint32_t)random() % 2;
+        for (uint32_t k = 0; k < s.stages; ++k) copies[k] = divisors[random() % (k == 1 ? 6 : 4)];
+        s.batch = 12 + (uint32_t)random() % 60;
+        s.seed = (uint64_t)random();
+        s.kind = random() % 2 == 0 ? &ons_generator_one_f_one_b : &ons_generator_gpipe;
+        s.scattered = random() % 3 == 0;
+        compare(s);
+    }
 }
 
 static const struct pipeline_value *find_value(const pipeline_record *record, const char *name) {
