@@ -148,7 +148,8 @@ ons_status *ons_manifest_write(const ons_verify_options *o, uint32_t stage, cons
 static bool is_sound(const ons_manifest *manifest) {
     const ons_manifest_header *h = manifest->head;
     if (h->name_bytes > 0 && manifest->names[h->name_bytes - 1] != '\0') return false;
-    if (h->share.copies == 0 || h->share.copy >= h->share.copies || h->programs == 0 || h->programs > 2) return false;
+    if (h->share.copies == 0 || h->share.copies > h->stages || h->share.copy >= h->share.copies) return false;
+    if (h->programs == 0 || h->programs > 2) return false;
     for (uint32_t i = 0; i < h->send_count + h->receive_count; ++i) {
         const ons_manifest_transfer *t = &manifest->sends[i];
         if (t->peer >= h->stages || t->peer == h->share.group || t->kind >= ONS_PART_KINDS ||
