@@ -1,4 +1,5 @@
-/* What replicas of a stage have to add up before an update, and how that is divided among them.
+/* What replicas of a stage have to add up before an update, and how that is divided among them. Its copies, which take
+ * micro-batches in turn, are replicas here.
  *
  * Every replica has the same program over other samples. What its micro-batches add up over a step (gradients, the
  * loss) is summed over the replicas before the part of the end reads it; running means of the forward part are joined
