@@ -42,7 +42,7 @@ static ons_status *describe(const ons_trainer *t, const ons_local_stage *local_s
     ONS_TRY(ons_device_context_predict(local_stage->device_context, &memory));
     double updates = ons_pipeline_is_asynchronous(&plan->pipeline) ? (double)plan->pipeline.micro_batches : 1;
     *report = (ons_stage_report){
-        .stage = local_stage->device,
+        .stage = local_stage->stage,
         .planned_bytes = planned->memory_bytes,
         .arena_bytes = memory.total,
         .taken_bytes = ons_device_context_used(local_stage->device_context),

@@ -1,8 +1,7 @@
 #include "tests/pipeline/copies.h"
 
 static void add(ons_action_list *list, ons_action_kind kind, uint32_t stage, uint32_t copy, uint32_t micro_batch) {
-    list->items[list->count++] =
-        (ons_action){.kind = kind, .stage = stage, .copy = copy, .micro_batch = micro_batch};
+    list->items[list->count++] = (ons_action){.kind = kind, .stage = stage, .copy = copy, .micro_batch = micro_batch};
 }
 
 /* `ahead`: forward parts in front of the first backward part. */
