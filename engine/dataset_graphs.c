@@ -221,7 +221,7 @@ static ons_status *build_program(const ons_share_options *o, ons_batch_variant v
         .idle = idle,
         .idle_count = whole->squares_idle ? whole->update.trained_count : 0,
         .schedule = o->schedule,
-        .device = o->stage,
+        .device = o->device,
         .micro_batches = o->micro_batches,
         .versions = o->versions,
         .joined = v != ONS_REST && is_uneven(o->dataset_graphs),

@@ -71,17 +71,13 @@ typedef struct ons_share_options {
     size_t batch;      /* samples that the feed holds */
     size_t step_batch; /* samples of a step, whoever computes them; 0: no more */
     bool repeats;
-    uint32_t stage;               /* number of the device */
+    uint32_t stage;               /* number of the device in the cuts */
+    uint32_t device;              /* of the schedule */
     const ons_schedule *schedule; /* of a whole step */
     uint32_t micro_batches;       /* of a step, at most */
     uint32_t versions;            /* of this device's weights */
     ons_update_shard shard;       /* of their updates */
 } ons_share_options;
-
-/* Gives what a replica's share of training updates. */
-static inline ons_update_shard ons_config_update_shard(const ons_config *config, uint32_t replica) {
-    return (ons_update_shard){replica, ons_config_update_owners(config)};
-}
 
 /* Adds the programs of a whole step to the device context; only .stage of their units is set. Data is not looked at. */
 ons_status *ons_share_prepare(const ons_share_options *options, ons_share *share);

@@ -1,5 +1,6 @@
 #include "engine/local_stages.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@ struct ons_local_stages {
     ons_links *links;     /* between the stages, where their devices share a GPU; NULL: the transport serves */
     ons_stream **drivers; /* of each stage; NULL: the caller drives the only one */
     ons_event **done;
+    ons_device_groups groups;
     step_record *records; /* of all stages */
     ons_evaluation_result *evaluations;
     /* Of several replicas: sums of each batch of a validation, of this process and of each rank. */
@@ -40,8 +42,21 @@ static uint32_t world_size(const ons_local_stages *c) {
 
 static bool is_all_here(const ons_local_stages *c) { return c->o.count == world_size(c); }
 
+/* Some devices have summed over others what the host reads of them. */
+static bool has_rings(const ons_local_stages *c) { return c->o.batching.replicas > 1 || c->groups.most_copies > 1; }
+
 /* ------------------------------------------------------------------------------------------------------------ building
  */
+
+/* Micro-batches of a step, of one rank at most. */
+static uint32_t micro_batches_of(const ons_local_stages *c, const ons_local_stage *r) {
+    return (uint32_t)c->o.batching.micro_batches / (r->ring.in_turn ? r->ring.count : 1);
+}
+
+static size_t samples_of(const ons_local_stages *c, const ons_local_stage *r) {
+    int64_t all = ons_batching_replica_samples(&c->o.batching);
+    return (size_t)(r->ring.in_turn ? c->o.batching.rows * micro_batches_of(c, r) : all);
+}
 
 static ons_status *build_share(const ons_local_stages *c, ons_local_stage *r, const ons_dataset_graphs *dataset_graphs,
                                bool training, ons_share *share) {
@@ -50,28 +65,27 @@ static ons_status *build_share(const ons_local_stages *c, ons_local_stage *r, co
         .model = o->model,
         .dataset_graphs = dataset_graphs,
         .device_context = r->device_context,
-        .batch =
-            (size_t)(training ? ons_batching_replica_samples(&o->batching) : dataset_graphs->graphs[ONS_WHOLE].rows),
+        .batch = training ? samples_of(c, r) : (size_t)dataset_graphs->graphs[ONS_WHOLE].rows,
         .step_batch = (size_t)(training ? o->batching.batch : dataset_graphs->graphs[ONS_WHOLE].rows),
         .repeats = training && ons_step_form_of(&o->pipeline).repeats,
         .stage = r->stage,
+        .device = r->device,
         .schedule = o->schedule,
-        .versions = training ? ons_schedule_versions(o->schedule, r->stage) : 1,
-        .micro_batches = training ? (uint32_t)o->batching.micro_batches : 1,
-        .shard = training ? ons_config_update_shard(o->config, r->replica) : (ons_update_shard){0},
+        .versions = training ? ons_schedule_versions(o->schedule, r->device) : 1,
+        .micro_batches = training ? micro_batches_of(c, r) : 1,
+        .shard = training ? ons_config_update_shard(o->config, &r->ring) : (ons_update_shard){0},
     };
     return ons_share_build(&options, share);
 }
 
-/* What the training programs add up is added up over the replicas. */
+/* What the training programs add up is added up over the ring. */
 static ons_status *plan_reduction(ons_local_stages *c, ons_local_stage *r) {
     const ons_stage_program **programs;
     uint32_t count = 0;
-    if (c->o.batching.replicas == 1) return NULL;
+    if (r->ring.count == 1) return NULL;
     ONS_NEW(programs, c->arena, ONS_BATCH_VARIANTS);
     ons_share_list_programs(&r->training, programs, &count);
-    ONS_TRY(ons_reduction_plan(programs, count, (uint32_t)c->o.batching.replicas, ons_reduce_bucket_bytes, c->arena,
-                               &r->reduction));
+    ONS_TRY(ons_reduction_plan(programs, count, r->ring.count, ons_reduce_bucket_bytes, c->arena, &r->reduction));
     ons_device_context_reserve_staging(r->device_context, r->reduction.staging_bytes);
     return NULL;
 }
@@ -118,16 +132,32 @@ static ons_status *build(ons_local_stages *c) {
         ONS_NEW(c->all_squares, c->arena, squares * world_size(c) + 1);
     }
     for (uint32_t i = 0; i < c->o.count; ++i) ONS_TRY(build_stage(c, &c->stages[i]));
-    ONS_TRY(ons_local_stages_verify(&c->o, c->stages));
+    ONS_TRY(ons_local_stages_verify(&c->o, &c->groups, c->stages));
     return build_drivers(c);
+}
+
+static ons_status *check_copies(const ons_local_stages *c) {
+    if (c->groups.most_copies == 1) return NULL;
+    ONS_CHECK(c->o.batching.replicas == 1, ONS_UNSUPPORTED,
+              "--replicas %" PRId64 " beside stages that have copies of their own: a run has one or the other",
+              c->o.batching.replicas);
+    for (uint32_t i = 0; i < c->o.schedule->stages; ++i)
+        ONS_CHECK(ons_schedule_grouping(c->o.schedule, i).size == 1, ONS_UNSUPPORTED,
+                  "stage %u has micro-batches of %u units, and other stages have copies: training takes plans of one or "
+                  "the other; plan with stages of one size, or without replicas of stages",
+                  i, ons_schedule_grouping(c->o.schedule, i).size);
+    return NULL;
 }
 
 /* Of one replica the world is the group. */
 static ons_status *place_stage(const ons_local_stages *c, uint32_t index) {
     ons_local_stage *r = &c->stages[index];
     uint32_t devices = c->o.schedule->devices, number = c->o.first + index;
-    r->stage = number % devices;
+    r->device = number % devices;
+    r->stage = c->groups.of_device[r->device];
     r->replica = number / devices;
+    const ons_device_group *group = &c->groups.items[r->stage];
+    r->ring = ons_ring_of(group, r->device - group->first, r->replica, (uint32_t)c->o.batching.replicas);
     if (c->o.transports == NULL) return NULL;
     r->world = r->transport = c->o.transports[index];
     if (c->o.batching.replicas == 1) return NULL;
@@ -145,7 +175,8 @@ ons_status *ons_local_stages_new(const ons_local_stages_options *options, ons_lo
         return ons_status_out_of_memory();
     }
     *c = (ons_local_stages){.o = *options, .stages = stages, .arena = arena};
-    ons_status *status = NULL;
+    ons_status *status = ons_device_groups_find(options->schedule, arena, &c->groups);
+    if (status == NULL) status = check_copies(c);
     for (uint32_t i = 0; status == NULL && i < options->count; ++i) status = place_stage(c, i);
     if (status == NULL) status = build(c);
     if (status != NULL) {
@@ -186,6 +217,8 @@ void ons_local_stages_free(ons_local_stages *c) {
     free(c);
 }
 
+const ons_device_groups *ons_local_stages_groups(const ons_local_stages *c) { return &c->groups; }
+
 uint32_t ons_local_stages_count(const ons_local_stages *c) { return c->o.count; }
 
 ons_local_stage *ons_local_stages_get(const ons_local_stages *c, uint32_t index) { return &c->stages[index]; }
@@ -193,19 +226,27 @@ ons_local_stage *ons_local_stages_get(const ons_local_stages *c, uint32_t index)
 /* ------------------------------------------------------------------------------------------------------------ starting
  */
 
+/* Of the ring, in the world. */
+static ons_status *list_ranks(const ons_local_stages *c, const ons_local_stage *r, uint32_t **ranks) {
+    ONS_NEW(*ranks, c->arena, r->ring.count);
+    for (uint32_t i = 0; i < r->ring.count; ++i)
+        (*ranks)[i] = r->ring.in_turn ? r->device - r->ring.own + i : i * c->o.schedule->devices + r->device;
+    return NULL;
+}
+
 static ons_status *start_reducer(ons_local_stages *c, ons_local_stage *r) {
     uint32_t *ranks;
-    if (c->o.batching.replicas == 1) return NULL;
-    ONS_NEW(ranks, c->arena, (size_t)c->o.batching.replicas);
-    for (uint32_t i = 0; i < c->o.batching.replicas; ++i) ranks[i] = i * c->o.schedule->devices + r->stage;
+    if (r->ring.count == 1) return NULL;
+    ONS_TRY(list_ranks(c, r, &ranks));
     ons_reducer_options options = {.device_context = r->device_context,
                                    .world = r->world,
                                    .nccl = r->nccl,
                                    .links = c->links,
                                    .ranks = ranks,
-                                   .replica = r->replica,
+                                   .ring = r->ring,
                                    .reduction = &r->reduction};
-    const char *process = ons_arena_format(c->arena, "replica %u, stage %u", r->replica, r->stage);
+    const char *process = r->ring.in_turn ? ons_arena_format(c->arena, "stage %u, copy %u", r->stage, r->ring.own)
+                                          : ons_arena_format(c->arena, "replica %u, stage %u", r->replica, r->stage);
     uint32_t rows = ons_device_context_device(r->device_context)->host_can_access ? r->reduction.lanes : 2;
     for (uint32_t i = 0; c->o.trace != NULL && i < rows; ++i)
         ONS_TRY(ons_trace_add_track(c->o.trace, r->world->rank, process, "reduce", &options.tracks[i]));
@@ -228,7 +269,9 @@ static ons_status *start_worker(ons_local_stages *c, ons_local_stage *r) {
         /* One page for all: updates of any stage stop where another has found a fault. */
         .fault = c->links == NULL ? NULL : ons_device_context_get_control(c->stages[0].device_context).fault,
         .stage = r->stage,
+        .groups = c->groups.items,
         .replica = r->replica,
+        .ring = r->ring,
         .programs = programs,
         .trace = c->o.trace,
     };
@@ -242,12 +285,11 @@ static ons_status *start_stepper(ons_local_stages *c, ons_local_stage *r) {
     ons_stepper_options options = {
         .worker = r->worker,
         .schedule = o->schedule,
-        .device = r->stage,
+        .device = r->device,
         .feed = &r->training.feed,
         .batch = (size_t)o->batching.batch,
-        .micro_batches = (uint32_t)o->batching.micro_batches,
-        .replica = r->replica,
-        .replicas = (uint32_t)o->batching.replicas,
+        .micro_batches = micro_batches_of(c, r),
+        .ring = r->ring,
         .reducer = r->reducer,
         .order = {ons_dataset_count(o->training->dataset), (uint64_t)o->config->seed, o->config->shuffle},
         .counts_classes = o->training->counts_classes,
@@ -261,9 +303,8 @@ static ons_status *start_stepper(ons_local_stages *c, ons_local_stage *r) {
 
 static ons_status *start_evaluator(ons_local_stages *c, ons_local_stage *r) {
     r->evaluator = ons_share_evaluator(&r->validation, c->o.validation, r->worker, c->o.config);
-    if (c->o.batching.replicas == 1) return NULL;
-    r->evaluator.replica = r->replica;
-    r->evaluator.replicas = (uint32_t)c->o.batching.replicas;
+    if (!has_rings(c)) return NULL;
+    r->evaluator.ring = r->ring;
     c->batch_count = (size_t)ons_evaluator_batches(&r->evaluator);
     if (c->batches == NULL) ONS_NEW(c->batches, c->arena, c->batch_count + 1);
     if (c->all_batches == NULL && !is_all_here(c))
@@ -304,8 +345,9 @@ static void note_work(ons_local_stage *r, const ons_local_stage_work *before) {
 /* A stage that fails ends what the others do, too: they would wait for it. */
 static void share_failure(ons_local_stage *r) {
     if (r->status == NULL || r->transport == NULL) return;
+    if (r->ring.in_turn) r->status = ons_status_at(r->status, "copy %u", r->ring.own);
     r->status = ons_status_at(r->status, "stage %u", r->stage);
-    if (r->reducer != NULL) r->status = ons_status_at(r->status, "replica %u", r->replica);
+    if (r->reducer != NULL && !r->ring.in_turn) r->status = ons_status_at(r->status, "replica %u", r->replica);
     r->transport->fail(r->transport, r->status);
 }
 
@@ -500,7 +542,7 @@ ons_status *ons_local_stages_evaluate(ons_local_stages *c, ons_evaluation_result
     drive(c, evaluate);
     ONS_TRY(collect_failures(c));
     *result = c->stages[0].evaluation;
-    if (c->o.batching.replicas > 1) return join_batches(c, result);
+    if (has_rings(c)) return join_batches(c, result);
     for (uint32_t i = 1; i < c->o.count; ++i) merge_evaluation(&c->stages[i].evaluation, result);
     if (is_all_here(c)) return NULL;
     ons_transport *t = c->stages[0].world;
@@ -542,8 +584,8 @@ ons_status *ons_local_stages_settle_versions(ons_local_stages *c) {
     return NULL;
 }
 
-const ons_local_stage_work *ons_local_stages_work(const ons_local_stages *c, uint32_t stage) {
-    return &c->records[stage].work;
+const ons_local_stage_work *ons_local_stages_work(const ons_local_stages *c, uint32_t device) {
+    return &c->records[device].work;
 }
 
 ons_status *ons_local_stages_read(ons_local_stages *c, const char *name, ons_type *type, ons_host_copy *copy,

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "engine/dataset_graphs.h"
+#include "planner/schedule/device_groups.h"
 
 /* What a stage has done in training steps, but for the first one, which warms up. */
 typedef struct ons_local_stage_work {
@@ -17,14 +18,16 @@ typedef struct ons_local_stage_work {
 } ons_local_stage_work;
 
 typedef struct ons_local_stage {
-    uint32_t stage;   /* number of the device in its replica: of its only stage, mostly */
+    uint32_t device;  /* of the schedule, in its replica of the pipeline */
+    uint32_t stage;   /* number of the device in the cut: of its only stage, mostly */
     uint32_t replica; /* of the pipeline */
+    ons_ring ring;    /* that its sums are taken over: the replicas of the device, or the copies of the stage */
     ons_device_context *device_context;
     ons_transport *world;     /* of the stages of all replicas; NULL: the only stage */
     ons_transport *transport; /* of those of this replica; NULL likewise */
     ons_share training, validation;
     ons_reduction reduction;
-    ons_reducer *reducer; /* NULL: there is one replica */
+    ons_reducer *reducer; /* NULL: it is alone in its ring */
     ons_nccl *nccl;       /* NULL: messages go another way */
     ons_worker *worker;
     ons_stepper *stepper;
@@ -58,12 +61,25 @@ typedef struct ons_local_stages_options {
     const atomic_bool *stop_requested; /* of this process, looked at after each step; NULL: nobody asks */
 } ons_local_stages_options;
 
+/* Gives the ring of a group's copy: its copies, or the replicas of the whole pipeline. */
+static inline ons_ring ons_ring_of(const ons_device_group *group, uint32_t copy, uint32_t replica, uint32_t replicas) {
+    return group->copies > 1 ? (ons_ring){copy, group->copies, true} : (ons_ring){replica, replicas, false};
+}
+
+/* Gives which slice of a stage's updates a rank of the ring makes. */
+static inline ons_update_shard ons_config_update_shard(const ons_config *config, const ons_ring *ring) {
+    return config->shard_optimizer ? (ons_update_shard){ring->own, ring->count} : (ons_update_shard){0, 1};
+}
+
 /* Local stages are those that this process runs: all of a run (threads), or one (mpi). */
 typedef struct ons_local_stages ons_local_stages;
 
 /* Prepares programs; nothing is taken on the devices yet. */
 ons_status *ons_local_stages_new(const ons_local_stages_options *options, ons_local_stages **local_stages);
 void ons_local_stages_free(ons_local_stages *local_stages); /* NULL is fine */
+
+/* Gives what the devices of the schedule hold; as long as the local stages live. */
+const ons_device_groups *ons_local_stages_groups(const ons_local_stages *local_stages);
 
 uint32_t ons_local_stages_count(const ons_local_stages *local_stages);
 ons_local_stage *ons_local_stages_get(const ons_local_stages *local_stages, uint32_t index);
@@ -90,8 +106,8 @@ ons_status *ons_local_stages_read(ons_local_stages *local_stages, const char *na
 /* A square sum of the last step, where somebody reads them; NaN where another process has it. */
 ons_status *ons_local_stages_square(const ons_local_stages *local_stages, uint32_t index, double *square);
 
-/* What a stage, of this or another process, has done until the end of the last step. */
-const ons_local_stage_work *ons_local_stages_work(const ons_local_stages *local_stages, uint32_t stage);
+/* What a device, of this or another process, has done until the end of the last step. */
+const ons_local_stage_work *ons_local_stages_work(const ons_local_stages *local_stages, uint32_t device);
 
 /* Largest and sum over the stages in this process. */
 typedef struct ons_local_stages_memory {

@@ -9,6 +9,7 @@
 #include "engine/unordered.h"
 #include "engine/weight_places.h"
 #include "planner/cost/graph_positions.h"
+#include "planner/schedule/device_groups.h"
 #include "planner/search/planner.h"
 
 /* ------------------------------------------------------------------------------------------------------------ planning
@@ -261,8 +262,10 @@ typedef struct lowering_job {
 } lowering_job;
 
 static ons_status *make_cut(cutting *c, const lowering_job *job, const ons_stage_graph *stage, ons_cut *cut) {
+    ons_device_groups groups; /* copies of a stage run one cut of it */
     ONS_TRY(place_nodes(c));
     if (job->training) ONS_TRY(list_decisions(c));
+    ONS_TRY(ons_device_groups_find(&job->l->plan.schedule, c->arena, &groups));
     const ons_cut_options options = {
         .whole = stage->graph,
         .registry = job->model->registry,
@@ -270,8 +273,8 @@ static ons_status *make_cut(cutting *c, const lowering_job *job, const ons_stage
         .early_updates = job->form.early_updates,
         .stage_of_node = c->stage_of_node,
         .stages = job->l->pipeline.stages,
-        .device_of = job->l->plan.schedule.device_of,
-        .devices = job->l->plan.schedule.devices,
+        .device_of = groups.of_stage,
+        .devices = groups.count,
         .apart = c->apart,
         .decisions = c->decisions,
         .decision_count = c->decision_count,

@@ -17,37 +17,40 @@ typedef struct exact {
     int threads;
 } exact;
 
-/* What comes from replicas to be added up. */
-static ons_status *reserve_staging(const exact *x, const ons_share *share, ons_device_context *device_context) {
+/* What comes from replicas, or copies, to be added up. */
+static ons_status *reserve_staging(const exact *x, const ons_share *share, const ons_ring *ring,
+                                   ons_device_context *device_context) {
     const ons_stage_program *programs[ONS_BATCH_VARIANTS];
     ons_reduction reduction;
     uint32_t count = 0;
-    if (x->p->config->replicas == 1) return NULL;
+    if (ring->count == 1) return NULL;
     ons_share_list_programs(share, programs, &count);
-    ONS_TRY(ons_reduction_plan(programs, count, (uint32_t)x->p->config->replicas, ons_reduce_bucket_bytes, x->p->arena,
-                               &reduction));
+    ONS_TRY(ons_reduction_plan(programs, count, ring->count, ons_reduce_bucket_bytes, x->p->arena, &reduction));
     ons_device_context_reserve_staging(device_context, reduction.staging_bytes);
     return NULL;
 }
 
-static ons_status *measure_stage(const exact *x, uint32_t stage, ons_device_context *device_context,
-                                 ons_device_context_memory *memory) {
+/* Of the first copy in the first replica: no slice is larger. `number`: of the group. */
+static ons_status *measure_group(const exact *x, const ons_device_group *group, uint32_t number,
+                                 ons_device_context *device_context, ons_device_context_memory *memory) {
     const ons_planning *p = x->p;
+    const ons_ring ring = ons_ring_of(group, 0, 0, (uint32_t)p->config->replicas);
     const ons_pipeline *pipeline = &p->plan.pipeline;
     const ons_share_options options = {
         .model = p->model,
         .dataset_graphs = &x->dataset_graphs,
         .device_context = device_context,
         .repeats = ons_step_form_of(pipeline).repeats,
-        .stage = stage,
+        .stage = number,
+        .device = group->first,
         .schedule = &p->plan.schedule,
-        .versions = ons_schedule_versions(&p->plan.schedule, stage),
-        .micro_batches = (uint32_t)p->input.micro_batches,
-        .shard = ons_config_update_shard(p->config, 0), /* no slice is larger */
+        .versions = ons_schedule_versions(&p->plan.schedule, group->first),
+        .micro_batches = (uint32_t)p->input.micro_batches / group->copies,
+        .shard = ons_config_update_shard(p->config, &ring),
     };
     ons_share share = {0};
     ons_status *status = ons_share_prepare(&options, &share);
-    if (status == NULL) status = reserve_staging(x, &share, device_context);
+    if (status == NULL) status = reserve_staging(x, &share, &ring, device_context);
     if (status == NULL) status = ons_device_context_predict(device_context, memory);
     ons_share_free(&share);
     return status;
@@ -71,16 +74,18 @@ static void note(ons_plan *plan, uint32_t device, const ons_device_context_memor
 
 static ons_status *measure_stages(exact *x, int64_t *largest) {
     ons_planning *p = x->p;
-    for (uint32_t i = 0; i < p->plan.schedule.devices; ++i) {
+    ons_device_groups groups;
+    ONS_TRY(ons_device_groups_find(&p->plan.schedule, p->arena, &groups));
+    for (uint32_t i = 0; i < groups.count; ++i) {
         ons_device *device;
         ons_device_context *device_context;
         ons_device_context_memory memory;
         ONS_TRY(ons_device_new(p->config->device, 0, p->config->pin && p->plan.schedule.devices == 1, &device));
         ONS_TRY(ons_device_context_new(device, p->model->registry, x->threads, &device_context));
-        ons_status *status = measure_stage(x, i, device_context, &memory);
+        ons_status *status = measure_group(x, &groups.items[i], i, device_context, &memory);
         ons_device_context_free(device_context);
         ONS_TRY(status);
-        note(&p->plan, i, &memory);
+        note(&p->plan, groups.items[i].first, &memory);
         *largest = memory.total > *largest ? memory.total : *largest;
     }
     return NULL;

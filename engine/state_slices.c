@@ -3,7 +3,8 @@
 #include "base/status.h"
 
 ons_status *ons_state_slice_name(const ons_state_place *place, ons_arena *arena, const char **name) {
-    *name = ons_arena_format(arena, "%s#%u-of-%u", place->name, place->owner, place->owners);
+    *name = place->owners == 1 ? place->name
+                               : ons_arena_format(arena, "%s#%u-of-%u", place->name, place->owner, place->owners);
     return *name == NULL ? ons_status_out_of_memory() : NULL;
 }
 
@@ -40,7 +41,22 @@ static ons_status *copy_pieces(const ons_checkpoint *c, uint32_t owners, const o
     return NULL;
 }
 
-ons_status *ons_state_slice_load(const ons_checkpoint *c, uint32_t owners, const ons_state_place *place,
+/* By the first slice, which is never empty. */
+static ons_status *find_count(const ons_checkpoint *c, const ons_state_owners *owners, const ons_state_place *place,
+                              ons_arena *arena, uint32_t *count) {
+    *count = owners->count > 0 ? owners->counts[0] : 1;
+    for (uint32_t i = 0; i < owners->count; ++i) {
+        const ons_state_place there = {place->name, place->type, 0, owners->counts[i]};
+        const char *name;
+        ONS_TRY(ons_state_slice_name(&there, arena, &name));
+        if (ons_checkpoint_find(c, name) == NULL) continue;
+        *count = owners->counts[i];
+        return NULL;
+    }
+    return NULL;
+}
+
+ons_status *ons_state_slice_load(const ons_checkpoint *c, const ons_state_owners *owners, const ons_state_place *place,
                                  ons_device_context *device_context, void *address) {
     int64_t elements = ons_shape_elements(&place->type.shape);
     ons_slice wanted = ons_slice_of(elements, place->owner, place->owners);
@@ -52,7 +68,9 @@ ons_status *ons_state_slice_load(const ons_checkpoint *c, uint32_t owners, const
     }
     ons_arena *arena = ons_arena_new();
     if (arena == NULL) return ons_status_out_of_memory();
-    ons_status *status = copy_pieces(c, owners, place, wanted, arena, device_context, address);
+    uint32_t count;
+    ons_status *status = find_count(c, owners, place, arena, &count);
+    if (status == NULL) status = copy_pieces(c, count, place, wanted, arena, device_context, address);
     ons_arena_free(arena);
     return status;
 }

@@ -41,8 +41,10 @@ struct ons_trainer {
     int threads;
     int64_t step, steps, steps_per_epoch, validate_every;
     ons_best best;
-    uint64_t digest;           /* of all that must stay the same for a resumed run to go on as before */
-    uint64_t ungrouped_digest; /* likewise with another number of replicas, whose sums are grouped otherwise */
+    uint64_t digest; /* of all that must stay the same for a resumed run to go on as before */
+    uint64_t
+        ungrouped_digest; /* likewise with other numbers of replicas and copies, whose sums are grouped otherwise */
+    const char *copies;   /* of each stage: "3, 1, 2"; NULL: no stage has any */
     /* watching */
     ons_log_json *log;
     ons_tensorboard *board;
@@ -118,8 +120,8 @@ ons_status *ons_trainer_restore_best(ons_trainer *trainer, const ons_checkpoint 
 
 /* trainer_exchange.c: stages in other processes. After a failure of any of them all that meet fail, with the same
  * message. */
-/* Gives the device of the lowest stage that has a persistent value of the whole training graph; the number of devices:
- * none has. */
+/* Gives the rank of the lowest stage that has a persistent value of the whole training graph, of its first copy in the
+ * first replica; ONS_NONE: none has. */
 uint32_t ons_trainer_owner(const ons_trainer *trainer, ons_value_id value);
 /* Whether this process speaks for a persistent value: it has that stage, of the first replica. */
 bool ons_trainer_owns(const ons_trainer *trainer, ons_value_id value);

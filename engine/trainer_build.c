@@ -124,6 +124,28 @@ static ons_status *compute_ungrouped_digest(ons_trainer *t) {
     return NULL;
 }
 
+/* How many copies of their stages add up what is kept, value by value; the same digest where none are. */
+static uint64_t hash_copies(const ons_trainer *t, uint64_t digest) {
+    const ons_graph *graph = t->training.graphs[ONS_WHOLE].graph;
+    const ons_device_groups *groups = ons_local_stages_groups(t->local_stages);
+    for (ons_value_id id = 0; groups->most_copies > 1 && id < graph->values.count; ++id) {
+        uint32_t owner = ons_graph_value(graph, id)->producer == ONS_NONE ? ons_trainer_owner(t, id) : ONS_NONE;
+        uint32_t copies = owner == ONS_NONE ? 1 : groups->items[groups->of_device[owner]].copies;
+        digest = ons_hash_bytes(digest, &copies, sizeof copies);
+    }
+    return digest;
+}
+
+static ons_status *describe_copies(ons_trainer *t) {
+    const ons_device_groups *groups = ons_local_stages_groups(t->local_stages);
+    for (uint32_t i = 0; groups->most_copies > 1 && i < groups->count; ++i) {
+        t->copies = i == 0 ? ons_arena_format(t->arena, "%u", groups->items[i].copies)
+                           : ons_arena_format(t->arena, "%s, %u", t->copies, groups->items[i].copies);
+        if (t->copies == NULL) return ons_status_out_of_memory();
+    }
+    return NULL;
+}
+
 /* Of what decides the run's numbers beside the kernels: the training graph, and how samples are drawn. */
 static ons_status *compute_digests(ons_trainer *t) {
     char run[160];
@@ -131,7 +153,8 @@ static ons_status *compute_digests(ons_trainer *t) {
              t->batching.micro_batches, t->config->seed, t->config->shuffle, ons_dataset_count(t->training.dataset));
     if (t->batching.replicas > 1)
         snprintf(run + strlen(run), sizeof run - strlen(run), " %" PRId64, t->batching.replicas);
-    t->digest = ons_hash_bytes(t->training.graphs[ONS_WHOLE].digest, run, strlen(run));
+    t->digest = hash_copies(t, ons_hash_bytes(t->training.graphs[ONS_WHOLE].digest, run, strlen(run)));
+    ONS_TRY(describe_copies(t));
     return compute_ungrouped_digest(t);
 }
 
@@ -155,6 +178,7 @@ static bool is_alike(const graphs_of_run *a, const graphs_of_run *b) {
 /* Of several processes each has its own command line. */
 static ons_status *check_alike(ons_trainer *t) {
     const ons_config *c = t->config;
+    bool alone = t->batching.replicas == 1 && ons_local_stages_groups(t->local_stages)->most_copies == 1;
     const graphs_of_run own = {
         .digest = t->digest,
         .steps = t->steps,
@@ -168,7 +192,7 @@ static ons_status *check_alike(ons_trainer *t) {
         .best = c->best,
         .logs_norms = ons_config_logs_norms(c),
         .validated = t->validation.dataset == NULL ? 0 : (int64_t)ons_dataset_count(t->validation.dataset),
-        .threads = t->batching.replicas > 1 ? t->threads : 0,
+        .threads = alone ? 0 : t->threads,
     };
     graphs_of_run *all;
     if (!t->remote) return NULL;
@@ -177,7 +201,7 @@ static ons_status *check_alike(ons_trainer *t) {
     for (uint32_t i = 1; i < t->transports[0]->ranks; ++i) {
         ONS_CHECK(all[i].threads == all[0].threads, ONS_INVALID_ARGUMENT,
                   "rank %u computes with %" PRId64 " threads, and rank 0 with %" PRId64
-                  ": replicas need the same number to have the same bits; give --threads",
+                  ": replicas and copies need the same number to have the same bits; give --threads",
                   i, all[i].threads, all[0].threads);
         ONS_CHECK(is_alike(&all[i], &all[0]), ONS_INVALID_ARGUMENT,
                   "rank %u was started with other options, another model or other data than rank 0", i);

@@ -25,7 +25,7 @@ uint32_t ons_trainer_owner(const ons_trainer *t, ons_value_id value) {
     const ons_cut *cut = &t->training.cuts[ONS_WHOLE];
     uint32_t stage = 0;
     while (stage < cut->stage_count && cut->stages[stage].value_of[value] == ONS_NONE) ++stage;
-    return stage;
+    return stage < cut->stage_count ? ons_local_stages_groups(t->local_stages)->items[stage].first : ONS_NONE;
 }
 
 bool ons_trainer_owns(const ons_trainer *t, ons_value_id value) {
@@ -134,8 +134,7 @@ ons_status *ons_trainer_collect(ons_trainer *t, const char *name, ons_type *type
         return *contents != NULL ? NULL : ons_status_new(ONS_INVALID_ARGUMENT, "there is no weight named '%s'", name);
     ons_value_id value = find_value(t->training.graphs[ONS_WHOLE].graph, name);
     uint32_t owner = value == ONS_NONE ? ONS_NONE : ons_trainer_owner(t, value);
-    ONS_CHECK(value != ONS_NONE && owner < t->training.cuts[ONS_WHOLE].stage_count, ONS_INVALID_ARGUMENT,
-              "there is no weight named '%s'", name);
+    ONS_CHECK(owner != ONS_NONE, ONS_INVALID_ARGUMENT, "there is no weight named '%s'", name);
     ONS_TRY(open_exchange(t));
     ONS_TRY(request(t, value, owner));
     *contents = t->exchange->contents;

@@ -23,9 +23,20 @@ static void count_again(const ons_plan_stage *planned, const ons_graph *graph, o
 
 static double share_idle(double busy, double whole) { return whole > busy ? 1 - busy / whole : 0; }
 
+static const ons_device_group *group_of(const ons_trainer *t, uint32_t device) {
+    const ons_device_groups *groups = ons_local_stages_groups(t->local_stages);
+    return &groups->items[groups->of_device[device]];
+}
+
+/* The plan's first stage on a device; its copies are described where the first one is. */
+static uint32_t first_stage_of(const ons_trainer *t, uint32_t device) {
+    return ons_plan_first_stage(&t->lowering.plan, group_of(t, device)->first);
+}
+
 static ons_status *describe(const ons_trainer *t, const ons_local_stage *local_stage, ons_stage_report *report) {
     const ons_plan *plan = &t->lowering.plan;
-    const ons_plan_stage *planned = &plan->stages[ons_plan_first_stage(plan, local_stage->stage)];
+    const ons_plan_stage *planned = &plan->stages[first_stage_of(t, local_stage->device)];
+    double copies = local_stage->ring.in_turn ? (double)local_stage->ring.count : 1;
     const ons_stage_program *program = &local_stage->training.units[ONS_WHOLE].stage;
     ons_device_context_memory memory;
     ONS_TRY(ons_device_context_predict(local_stage->device_context, &memory));
@@ -40,7 +51,8 @@ static ons_status *describe(const ons_trainer *t, const ons_local_stage *local_s
         .predicted_seconds = planned->seconds - planned->stall_seconds,
     };
     count_again(planned, program->cut->graph, report);
-    double busy = report->predicted_seconds * (double)plan->pipeline.micro_batches + planned->update_seconds * updates;
+    double micro_batches = (double)plan->pipeline.micro_batches / copies;
+    double busy = report->predicted_seconds * micro_batches + planned->update_seconds * updates;
     if (plan->pipeline.stages == 1 && plan->pipeline.micro_batches == 1) /* updates run in the backward part */
         report->predicted_seconds += planned->update_seconds;
     report->predicted_idle = share_idle(busy, plan->step_seconds);
@@ -79,8 +91,10 @@ static ons_status *join_libraries(ons_trainer *t, const libraries_of_process *al
         if (t->libraries == NULL) return ons_status_out_of_memory();
     }
     if (t->libraries == all[0].text) return NULL;
-    ONS_CHECK(t->batching.replicas == 1, ONS_UNSUPPORTED,
-              "--replicas: the processes compute with different kernels, and replicas would not stay the same (%s); "
+    bool alone = t->batching.replicas == 1 && ons_local_stages_groups(t->local_stages)->most_copies == 1;
+    ONS_CHECK(alone, ONS_UNSUPPORTED,
+              "--replicas, or copies of a stage: the processes compute with different kernels, and replicas would not "
+              "stay the same (%s); "
               "start them on machines of one kind, or set ONSTAGE_CPU to the lesser one everywhere",
               t->libraries);
     t->mixed = ons_arena_format(
@@ -107,10 +121,11 @@ ons_status *ons_trainer_get_stage(const ons_trainer *t, int64_t index, ons_stage
               (long long)index);
     const ons_local_stage_work *work = ons_local_stages_work(t->local_stages, (uint32_t)index);
     *report = t->stages[index];
-    report->first_node = t->lowering.plan.stages[ons_plan_first_stage(&t->lowering.plan, (uint32_t)index)].first_node;
+    report->first_node = t->lowering.plan.stages[first_stage_of(t, (uint32_t)index)].first_node;
     report->measured_seconds = report->measured_idle = NAN;
     if (work->samples == 0 || work->busy_seconds == 0) return NULL; /* a GPU's nodes are timed for a trace alone */
-    double samples = (double)work->samples / (double)t->batching.replicas; /* of this one */
+    double ranks = (double)t->batching.replicas * group_of(t, (uint32_t)index)->copies;
+    double samples = (double)work->samples / ranks; /* of this one */
     report->measured_seconds = work->busy_seconds * (double)t->batching.rows / samples;
     report->measured_idle = share_idle(work->busy_seconds + work->update_seconds, work->seconds);
     return NULL;

@@ -72,18 +72,19 @@ static bool is_sliced(const ons_trainer *t, const kept_value *kept) {
 static ons_state_place place_of(const ons_trainer *t, const kept_value *kept, const ons_local_stage *stage) {
     bool sliced = is_sliced(t, kept);
     ons_type type = value_of(t, kept)->type;
-    return (ons_state_place){kept->name, ons_type_make(type.dtype, type.shape), sliced ? stage->replica : 0,
-                             sliced ? ons_config_update_owners(t->config) : 1};
+    return (ons_state_place){kept->name, ons_type_make(type.dtype, type.shape), sliced ? stage->ring.own : 0,
+                             sliced ? stage->ring.count : 1};
 }
 
-/* A slice of each replica in this process. */
+/* A slice of each replica, or copy of the stage, in this process. */
 static ons_status *list_slices(const ons_trainer *t, const kept_value *kept, ons_arena *names, ons_host_copy *copies,
                                named_tensors *list) {
     for (uint32_t i = 0; i < ons_local_stages_count(t->local_stages); ++i) {
         const ons_local_stage *stage = ons_local_stages_get(t->local_stages, i);
         const ons_state_place place = place_of(t, kept, stage);
         ons_named_tensor tensor = {0};
-        if (stage->stage != ons_trainer_owner(t, kept->value)) continue;
+        uint32_t owner = ons_trainer_owner(t, kept->value);
+        if (owner == ONS_NONE || ons_local_stages_groups(t->local_stages)->of_device[owner] != stage->stage) continue;
         ONS_TRY(ons_state_slice_name(&place, names, &tensor.name));
         const void *address =
             ons_device_context_find(stage->device_context, value_of(t, kept)->name, &tensor.tensor.type);
@@ -178,7 +179,8 @@ static ons_status *list_options(const ons_trainer *t, ons_json *more) {
 
 static void print_digest(uint64_t digest, char text[32]) { snprintf(text, 32, "%016" PRIx64, digest); }
 
-/* {"grouping": {"replicas": …, "micro_batches": …, "digest": …}}: over what the step's sums were taken, and all else.
+/* {"grouping": {"replicas": …, "micro_batches": …, "copies": …, "digest": …}}: over what the step's sums were taken,
+ * and all else. `copies`, of each stage, are left out where no stage has any.
  */
 static ons_status *write_grouping(const ons_trainer *t, ons_json *more) {
     char digest[32];
@@ -188,6 +190,7 @@ static ons_status *write_grouping(const ons_trainer *t, ons_json *more) {
     ONS_TRY(ons_json_set(more, "grouping", grouping)); /* which then holds it, also while it is filled */
     ONS_TRY(ons_json_set_double(grouping, "replicas", (double)t->batching.replicas));
     ONS_TRY(ons_json_set_double(grouping, "micro_batches", (double)t->batching.micro_batches));
+    if (t->copies != NULL) ONS_TRY(ons_json_set_text(grouping, "copies", t->copies));
     return ons_json_set_text(grouping, "digest", digest);
 }
 
@@ -273,12 +276,20 @@ static bool decides_more_than_grouping(const ons_option *option) {
     return decides;
 }
 
-/* Whether the checkpoint is of this run, but for another number of replicas: from here on sums are grouped by this one.
- * That is said once. *differences: what else differs. */
+/* "1 replica of 6 micro-batches in stages of 3, 1, 2 copies" */
+static const char *print_grouping(const ons_trainer *t, int64_t replicas, int64_t micro_batches, const char *copies) {
+    const char *text = ons_arena_format(t->arena, "%" PRId64 " replica%s of %" PRId64 " micro-batch%s", replicas,
+                                        replicas == 1 ? "" : "s", micro_batches, micro_batches == 1 ? "" : "es");
+    return copies[0] == '\0' || text == NULL ? text
+                                             : ons_arena_format(t->arena, "%s in stages of %s copies", text, copies);
+}
+
+/* Whether the checkpoint is of this run, but for other numbers of replicas or copies: from here on sums are grouped by
+ * these. That is said once. *differences: what else differs. */
 static ons_status *find_regrouped(ons_trainer *t, const ons_checkpoint *c, const char **differences, bool *regrouped) {
     const ons_json *grouping = c->info.more == NULL ? NULL : ons_json_find(c->info.more, "grouping");
     int64_t replicas, micro_batches;
-    const char *there;
+    const char *there, *copies_there = "", *copies = t->copies == NULL ? "" : t->copies;
     char here[32];
     *regrouped = false;
     ONS_TRY(list_differences(t, c, decides_numbers, differences));
@@ -286,17 +297,22 @@ static ons_status *find_regrouped(ons_trainer *t, const ons_checkpoint *c, const
     ONS_TRY(ons_json_get_int(grouping, "replicas", &replicas));
     ONS_TRY(ons_json_get_int(grouping, "micro_batches", &micro_batches));
     ONS_TRY(ons_json_get_text(grouping, "digest", &there));
-    if (replicas == t->batching.replicas) return NULL;
+    if (ons_json_find(grouping, "copies") != NULL) ONS_TRY(ons_json_get_text(grouping, "copies", &copies_there));
+    bool copied = copies[0] != '\0' || copies_there[0] != '\0'; /* even as many may be of other stages */
+    if (replicas == t->batching.replicas && !copied) return NULL;
     ONS_TRY(list_differences(t, c, decides_more_than_grouping, differences));
     print_digest(t->ungrouped_digest, here);
     *regrouped = (*differences)[0] == '\0' && strcmp(here, there) == 0;
     if (!*regrouped) return NULL;
+    const char *before = print_grouping(t, replicas, micro_batches, copies_there);
+    const char *now =
+        ons_arena_format(t->arena, "%" PRId64 " of %" PRId64, t->batching.replicas, t->batching.micro_batches);
+    if (copied) now = print_grouping(t, t->batching.replicas, t->batching.micro_batches, copies);
+    if (before == NULL || now == NULL) return ons_status_out_of_memory();
     t->regrouped = ons_arena_format(t->arena,
-                                    "--resume: the checkpoint was computed by %" PRId64 " replica%s of %" PRId64
-                                    " micro-batch%s; from here on the numbers have the roundings of %" PRId64 " of "
-                                    "%" PRId64,
-                                    replicas, replicas == 1 ? "" : "s", micro_batches, micro_batches == 1 ? "" : "es",
-                                    t->batching.replicas, t->batching.micro_batches);
+                                    "--resume: the checkpoint was computed by %s; from here on the numbers have the "
+                                    "roundings of %s",
+                                    before, now);
     return t->regrouped == NULL ? ons_status_out_of_memory() : NULL;
 }
 
@@ -320,8 +336,29 @@ static ons_status *check_fits(ons_trainer *t, const ons_checkpoint *c) {
     return NULL;
 }
 
+/* "3, 1, 2" */
+static ons_status *list_copies(const ons_json *grouping, ons_state_owners *owners) {
+    const char *text = "";
+    if (grouping != NULL && ons_json_find(grouping, "copies") != NULL)
+        ONS_TRY(ons_json_get_text(grouping, "copies", &text));
+    while (*text != '\0' && owners->count < ONS_OWNERS_MOST) {
+        char *end;
+        unsigned long copies = strtoul(text, &end, 10);
+        ONS_CHECK(
+            end != text && copies > 0 && copies <= UINT32_MAX, ONS_INVALID_DATA,
+            "the checkpoint says that its stages have '%s' copies; resume from another one, or start a new run in "
+            "another folder",
+            text);
+        bool known = false;
+        for (uint32_t i = 0; i < owners->count; ++i) known = known || owners->counts[i] == copies;
+        if (!known) owners->counts[owners->count++] = (uint32_t)copies;
+        text = end + strspn(end, ", ");
+    }
+    return NULL;
+}
+
 /* As many as its states have slices, where they are not whole. */
-static ons_status *find_owners(const ons_checkpoint *c, uint32_t *owners) {
+static ons_status *find_owners(const ons_checkpoint *c, ons_state_owners *owners) {
     const ons_json *grouping = c->info.more == NULL ? NULL : ons_json_find(c->info.more, "grouping");
     int64_t replicas = 1;
     if (grouping != NULL) ONS_TRY(ons_json_get_int(grouping, "replicas", &replicas));
@@ -329,12 +366,12 @@ static ons_status *find_owners(const ons_checkpoint *c, uint32_t *owners) {
               "the checkpoint says that %" PRId64 " replicas wrote it; resume from another one, or start a new run in "
               "another folder",
               replicas);
-    *owners = (uint32_t)replicas;
-    return NULL;
+    *owners = (ons_state_owners){.counts = {(uint32_t)replicas}, .count = 1};
+    return list_copies(grouping, owners);
 }
 
 /* Contents that do not lie in ONNX's order are put together beside their place. */
-static ons_status *load_reordered(const ons_checkpoint *c, uint32_t owners, const ons_state_place *place,
+static ons_status *load_reordered(const ons_checkpoint *c, const ons_state_owners *owners, const ons_state_place *place,
                                   const char *name, ons_device_context *device_context) {
     void *contents = malloc((size_t)ons_type_dense_bytes(&place->type) + 1);
     if (contents == NULL) return ons_status_out_of_memory();
@@ -345,7 +382,8 @@ static ons_status *load_reordered(const ons_checkpoint *c, uint32_t owners, cons
 }
 
 /* To every stage in this process that holds it. */
-static ons_status *load_value(ons_trainer *t, const ons_checkpoint *c, uint32_t owners, const kept_value *kept) {
+static ons_status *load_value(ons_trainer *t, const ons_checkpoint *c, const ons_state_owners *owners,
+                              const kept_value *kept) {
     for (uint32_t i = 0; i < ons_local_stages_count(t->local_stages); ++i) {
         const ons_local_stage *stage = ons_local_stages_get(t->local_stages, i);
         ons_type type;
@@ -363,12 +401,12 @@ static ons_status *load_value(ons_trainer *t, const ons_checkpoint *c, uint32_t 
 
 static ons_status *restore(ons_trainer *t, const ons_checkpoint *c) {
     ONS_TRY(check_fits(t, c));
-    uint32_t owners;
+    ons_state_owners owners;
     ONS_TRY(ons_status_at(find_owners(c, &owners), "--resume: %s", t->config->checkpoint));
     kept_values values = {0};
     ons_arena *names = ons_arena_new();
     ons_status *status = names == NULL ? ons_status_out_of_memory() : list_values(t, names, &values);
-    for (size_t i = 0; status == NULL && i < values.count; ++i) status = load_value(t, c, owners, &values.items[i]);
+    for (size_t i = 0; status == NULL && i < values.count; ++i) status = load_value(t, c, &owners, &values.items[i]);
     ons_vector_free(&values);
     ons_arena_free(names);
     t->step = (int64_t)c->info.step;

@@ -76,6 +76,24 @@ static ons_status *check_options(const ons_config *c, const ons_plan *plan, ons_
     return check_device_said(c, "device-profile", c->profile != NULL ? NULL : c->device_profile, plan, arena);
 }
 
+/* Stages that have copies of their own leave some options no meaning. */
+static ons_status *check_copies(const ons_config *c, const ons_schedule *schedule) {
+    uint32_t stage = 0;
+    while (stage < schedule->stages && ons_schedule_grouping(schedule, stage).copies == 1) ++stage;
+    if (stage == schedule->stages) return ons_config_check_replicas(c);
+    uint32_t copies = ons_schedule_grouping(schedule, stage).copies;
+    ONS_CHECK(c->replicas == 1, ONS_UNSUPPORTED,
+              "--replicas %" PRId64 " beside --plan %s, whose stage %u has %u copies: a run has replicas of the whole "
+              "pipeline or copies of its stages; leave --replicas out, or plan without copies",
+              c->replicas, c->plan, stage, copies);
+    ONS_CHECK(
+        !c->sync_batchnorm, ONS_UNSUPPORTED,
+        "--sync-batchnorm beside --plan %s, whose stage %u has %u copies: replicas of the whole pipeline normalise "
+        "together, and copies of a stage each by the micro-batch that they compute; leave it out",
+        c->plan, stage, copies);
+    return NULL;
+}
+
 /* A plan says how many stages there are, and how a batch is split. */
 static ons_status *read_plan(ons_trainer *t) {
     ons_config *c = t->config;
@@ -95,7 +113,7 @@ static ons_status *read_plan(ons_trainer *t) {
         c->replicas = plan->subject.replicas;
         c->shard_optimizer |= plan->subject.shard_optimizer;
     }
-    ONS_TRY(ons_config_check_replicas(c));
+    ONS_TRY(check_copies(c, &plan->schedule));
     if (c->micro_batches == 0) c->micro_batches = plan->subject.micro_batches;
     bool alone = plan->subject.replicas == 1; /* the plan is one replica's */
     if (c->batch == 0) c->batch = plan->subject.batch * (alone ? c->replicas : 1);
@@ -283,15 +301,16 @@ static ons_status *follow_plan(ons_trainer *t) {
     return status;
 }
 
-/* The arenas of a plan that was made just now, as they are laid out: of replicas in this process the first one's, which
- * are no smaller than the others'. */
+/* The arenas of a plan that was made just now, as they are laid out: of replicas and copies in this process the first
+ * one's, which are no smaller than the others'. */
 static ons_status *note_arenas(ons_trainer *t) {
     uint32_t count = ons_local_stages_count(t->local_stages), devices = t->lowering.plan.schedule.devices;
     for (uint32_t i = 0; i < count && i < devices; ++i) {
         const ons_local_stage *local_stage = ons_local_stages_get(t->local_stages, i);
         ons_device_context_memory memory;
         ONS_TRY(ons_device_context_predict(local_stage->device_context, &memory));
-        ons_plan_note_arena(&t->lowering.plan, local_stage->stage, memory.total);
+        if (local_stage->ring.in_turn && local_stage->ring.own > 0) continue;
+        ons_plan_note_arena(&t->lowering.plan, local_stage->device, memory.total);
     }
     return NULL;
 }

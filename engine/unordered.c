@@ -1,5 +1,6 @@
 #include "engine/unordered.h"
 
+#include "planner/schedule/device_groups.h"
 #include "planner/schedule/places.h"
 
 typedef struct device_cut {
@@ -46,10 +47,12 @@ static ons_status *check_device(const device_cut *d) {
 }
 
 static ons_status *check_devices(const ons_schedule *schedule, const ons_cut *cut, ons_arena *arena) {
+    ons_device_groups groups;
+    ONS_TRY(ons_device_groups_find(schedule, arena, &groups));
     for (uint32_t i = 0; i < cut->stage_count; ++i) {
         ons_device_places places;
         device_cut d = {.cut = &cut->stages[i]};
-        ONS_TRY(ons_schedule_places(schedule, i, arena, &places));
+        ONS_TRY(ons_schedule_places(schedule, groups.items[i].first, arena, &places));
         if (places.ordered) continue;
         d.chunks = places.chunks;
         ONS_NEW(d.first_reader, arena, d.cut->graph->values.count + 1);

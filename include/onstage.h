@@ -310,7 +310,7 @@ ons_status *ons_trainer_get_status(ons_trainer *trainer, ons_trainer_status *sta
 
 /* One stage of a run that was planned, as predicted and as it came. */
 typedef struct ons_stage_report {
-    int64_t stage;             /* from 0 */
+    int64_t stage;             /* from 0; of a stage with copies each has a report */
     const char *first_node;    /* the stage begins with it, in the plan's order */
     int64_t planned_bytes;     /* the planner's estimate */
     int64_t arena_bytes;       /* as laid out, before anything is taken */

@@ -53,10 +53,11 @@ static size_t field_offset(const ons_feed *feed, uint32_t field) {
     return offset;
 }
 
-ons_status *ons_feed_fill(ons_feed *feed, int slot, size_t first, size_t count) {
+ons_status *ons_feed_fill(ons_feed *feed, int slot, size_t first, size_t count, size_t to) {
     for (uint32_t i = 0; i < feed->field_count; ++i)
         ONS_TRY(ons_dataset_gather(feed->dataset, feed->fields[i].field, feed->rows[slot] + first, count,
-                                   &feed->fields[i].sample, feed->slots[slot] + field_offset(feed, i)));
+                                   &feed->fields[i].sample,
+                                   feed->slots[slot] + field_offset(feed, i) + to * feed->fields[i].bytes));
     return NULL;
 }
 

@@ -31,8 +31,8 @@ ons_status *ons_feed_init(ons_feed *feed, ons_device *device, ons_dataset *datas
                           uint32_t field_count, size_t rows_max, size_t step_rows);
 void ons_feed_free(ons_feed *feed);
 
-/* Gathers the samples rows[slot][first..first + count) that the caller has set. */
-ons_status *ons_feed_fill(ons_feed *feed, int slot, size_t first, size_t count);
+/* Gathers the samples rows[slot][first..first + count), which the caller has set, to the slot's places from `to` on. */
+ons_status *ons_feed_fill(ons_feed *feed, int slot, size_t first, size_t count, size_t to);
 
 /* Finds where sample `row` of a field lies in a slot. */
 const void *ons_feed_sample(const ons_feed *feed, int slot, uint32_t field, size_t row);

@@ -5,6 +5,7 @@
 #ifndef ONSTAGE_RUNTIME_DATA_PORTIONS_H
 #define ONSTAGE_RUNTIME_DATA_PORTIONS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* The kinds of micro-batches, in the order in which a step has them; each has a graph and a program of its own. Whole
@@ -40,32 +41,58 @@ static inline uint64_t ons_portions_total(const ons_portions *p) {
     return p->count[ONS_WHOLE] + p->count[ONS_SHORTER] + p->count[ONS_REST];
 }
 
-/* Of a step's micro-batches, in their order, those from `first` to `end` - 1. */
-static inline ons_portions ons_portions_between(ons_portions p, uint64_t first, uint64_t end) {
-    for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v) {
-        uint64_t count = p.count[v], skipped = first < count ? first : count, taken = end < count ? end : count;
-        p.count[v] = taken - skipped;
-        first -= skipped;
-        end -= taken;
-    }
-    return p;
-}
-
 static inline uint64_t ons_portions_samples(const ons_portions *p) {
     uint64_t samples = 0;
     for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v) samples += p->rows[v] * p->count[v];
     return samples;
 }
 
-/* Which of a step's micro-batches a replica computes: as many as any other, or one more; the first replicas have those,
- * so where there are fewer than replicas the last ones have none. */
-typedef struct ons_replica_range {
-    uint64_t first, end;
-} ons_replica_range;
-static inline ons_replica_range ons_replica_range_of(uint64_t micro_batches, uint64_t replica, uint64_t replicas) {
-    uint64_t each = micro_batches / replicas, more = micro_batches % replicas;
-    uint64_t first = replica * each + (replica < more ? replica : more);
-    return (ons_replica_range){first, first + each + (replica < more)};
+/* Gives the first sample of a step's micro-batch. */
+static inline uint64_t ons_portions_first_sample(const ons_portions *p, uint64_t number) {
+    uint64_t samples = 0;
+    for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v) {
+        uint64_t before = number < p->count[v] ? number : p->count[v];
+        samples += p->rows[v] * before;
+        number -= before;
+    }
+    return samples;
+}
+
+/* Ranks that compute the same stages share a step's micro-batches: replicas of a pipeline, or copies of a stage. */
+typedef struct ons_ring {
+    uint32_t own, count; /* which of so many this is; count 0: it is alone */
+    bool in_turn;        /* copies take micro-batches in turn; replicas have ranges that follow each other */
+} ons_ring;
+
+/* Numbers of micro-batches: first, first + stride, ... */
+typedef struct ons_numbers {
+    uint64_t first, stride, count;
+} ons_numbers;
+
+/* Which of a step's micro-batches a rank of the ring computes: as many as any other, or one more; the first ranks have
+ * those, so where there are fewer than ranks the last ones have none. */
+static inline ons_numbers ons_ring_numbers(const ons_ring *ring, uint32_t rank, uint64_t micro_batches) {
+    uint64_t ranks = ring->count > 0 ? ring->count : 1;
+    uint64_t each = micro_batches / ranks, more = micro_batches % ranks, count = each + (rank < more);
+    if (ring->in_turn) return (ons_numbers){rank, ranks, count};
+    return (ons_numbers){rank * each + (rank < more ? rank : more), 1, count};
+}
+
+/* Counts those that are less than `end`. */
+static inline uint64_t ons_numbers_before(const ons_numbers *numbers, uint64_t end) {
+    uint64_t before = end <= numbers->first ? 0 : (end - numbers->first + numbers->stride - 1) / numbers->stride;
+    return before < numbers->count ? before : numbers->count;
+}
+
+/* Of a step's micro-batches those of these numbers. */
+static inline ons_portions ons_portions_of_numbers(ons_portions p, const ons_numbers *numbers) {
+    uint64_t end = 0, taken = 0;
+    for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v) {
+        end += p.count[v];
+        p.count[v] = ons_numbers_before(numbers, end) - taken;
+        taken += p.count[v];
+    }
+    return p;
 }
 
 /* Micro-batches that go through a pipeline in one go. */

@@ -10,6 +10,7 @@ typedef struct evaluation {
     ons_batch_variant variant; /* of the batch that runs */
     const ons_unit *unit;      /* its programs */
     ons_step step;
+    uint32_t number; /* of the batch */
     int slot;
     ons_pipeline_pass pass;
     ons_evaluation_sums batch, total;
@@ -37,6 +38,7 @@ static ons_status *launch(evaluation *e) {
         .actions = e->unit->stage->forward,
         .micro_batches = 1,
         .begins = true,
+        .number = e->number,
         .step = e->step,
         .load = load,
         .context = e,
@@ -100,7 +102,7 @@ static size_t fill(const evaluation *e, uint64_t first, int slot, ons_status **s
     uint64_t left = first < o->samples ? o->samples - first : 0;
     size_t count = left >= whole ? whole : o->units[ONS_REST].program == NULL ? 0 : (size_t)left;
     for (size_t i = 0; i < count; ++i) o->feed->rows[slot][i] = first + i;
-    *status = count == 0 ? NULL : ons_feed_fill(o->feed, slot, 0, count);
+    *status = count == 0 ? NULL : ons_feed_fill(o->feed, slot, 0, count, 0);
     return count;
 }
 
@@ -149,15 +151,16 @@ static ons_status *finish_batch(evaluation *e, uint64_t first, size_t count) {
     return o->read == NULL ? NULL : o->read(o->read_context, e->variant, first, count);
 }
 
-/* Samples from one batch of this replica to the next. */
+/* Samples from one batch of this rank to the next. */
 static uint64_t stride(const ons_evaluator_options *o) {
-    return (uint64_t)o->units[ONS_WHOLE].rows * (o->replicas > 1 ? o->replicas : 1);
+    return (uint64_t)o->units[ONS_WHOLE].rows * (o->ring.count > 1 ? o->ring.count : 1);
 }
 
 /* Runs the batch in the current slot while the next one is put into the other. */
 static ons_status *run_batch(evaluation *e, uint64_t first, size_t count, size_t *next) {
     e->variant = count == e->o->units[ONS_WHOLE].rows ? ONS_WHOLE : ONS_REST;
     e->unit = &e->o->units[e->variant];
+    e->number = (uint32_t)(first / e->o->units[ONS_WHOLE].rows);
     ONS_TRY(count_batch(e, count));
     ons_status *launched = launch(e), *ahead = NULL;
     if (launched == NULL) *next = fill(e, first + stride(e->o), 1 - e->slot, &ahead);
@@ -200,7 +203,7 @@ ons_status *ons_evaluator_join(const ons_evaluator_options *o, ons_evaluation_re
 static ons_status *run_batches(evaluation *e) {
     const ons_evaluator_options *o = e->o;
     ons_status *status;
-    uint64_t first = (uint64_t)o->replica * o->units[ONS_WHOLE].rows;
+    uint64_t first = (uint64_t)o->ring.own * o->units[ONS_WHOLE].rows;
     size_t count = fill(e, first, 0, &status), next = 0;
     ONS_TRY(status);
     for (; count > 0; first += stride(o), count = next) {

@@ -23,8 +23,8 @@ typedef struct ons_evaluator_options {
      * program NULL of the rest: it is dropped. */
     ons_unit units[ONS_BATCH_VARIANTS];
     uint64_t samples;
-    uint32_t replica, replicas;   /* replica r takes batches r, r + replicas, …; replicas 0: one */
-    ons_evaluation_sums *batches; /* of several replicas: of each batch; those of this one are written */
+    ons_ring ring;                /* rank r of it takes batches r, r + ring.count, …; count 0: one */
+    ons_evaluation_sums *batches; /* of several ranks: of each batch; those of this one are written. NULL: of one */
     uint32_t target_field;        /* of the dataset; ONS_NO_FIELD: every sample counts as one target */
     ons_type target_sample;
     bool counts_classes; /* targets equal to ignore_index do not count */

@@ -23,8 +23,22 @@ static ons_status *find_all(ons_reducer *r) {
     return NULL;
 }
 
+/* Copies of a stage have others' micro-batches between theirs. */
+static ons_status *check_means(const ons_reducer *r) {
+    for (uint32_t i = 0; r->o.ring.in_turn && i < r->o.reduction->sum_count; ++i) {
+        const ons_sum *sum = &r->o.reduction->sums[i];
+        ONS_CHECK(!sum->is_mean || (r->medium->skip_turns != NULL && sum->dtype == ONS_FLOAT32), ONS_UNSUPPORTED,
+                  "node '%s' keeps running statistics in %s on a device of kind '%s', and copies of its stage cannot "
+                  "join them there; plan without copies of that stage, or train with --batchnorm eval%s",
+                  sum->node, ons_dtype_name(sum->dtype), r->device->name,
+                  r->medium->skip_turns == NULL ? " or --device cpu" : "");
+    }
+    return NULL;
+}
+
 static ons_status *set_up(ons_reducer *r) {
     r->medium = r->device->host_can_access ? &ons_reducer_by_host : &ons_reducer_by_gpu;
+    ONS_TRY(check_means(r));
     ONS_TRY(find_all(r));
     return r->medium->set_up(r);
 }
@@ -64,10 +78,25 @@ char *ons_reducer_staging(const ons_reducer *r, uint32_t lane) {
     return (char *)ons_device_context_staging(r->o.device_context) + reduction->staging_bytes / reduction->lanes * lane;
 }
 
-double ons_reducer_factor(const ons_reducer *r, const ons_sum *sum, uint32_t replica) {
+static double power(double decay, uint32_t exponent) {
     double result = 1;
-    for (uint32_t i = 0; sum->is_mean && i < r->work.micro_batches[replica]; ++i) result *= sum->decay;
+    for (uint32_t i = 0; i < exponent; ++i) result *= decay;
     return result;
+}
+
+/* In turn each replica's last micro-batch is the one behind the last of the replica before it. */
+double ons_reducer_factor(const ons_reducer *r, const ons_sum *sum, uint32_t replica) {
+    if (!sum->is_mean) return 1;
+    return power(sum->decay, r->o.ring.in_turn ? 1 : r->work.micro_batches[replica]);
+}
+
+double ons_reducer_skipped(const ons_reducer *r, const ons_sum *sum) { return power(sum->decay, r->o.ring.count - 1); }
+
+uint32_t ons_reducer_first(const ons_reducer *r, const ons_sum *sum) {
+    uint32_t total = 0;
+    if (!sum->is_mean || !r->o.ring.in_turn || r->work.active < r->o.ring.count) return 0;
+    for (uint32_t i = 0; i < r->work.active; ++i) total += r->work.micro_batches[i];
+    return total % r->o.ring.count;
 }
 
 const ons_replicas *ons_reducer_replicas(const ons_reducer *r) {
@@ -86,11 +115,18 @@ const uint32_t *ons_reducer_ready(const ons_reducer *r, const ons_stage_program 
  */
 
 void ons_reducer_begin_step(ons_reducer *r) {
-    if (r->o.replica == 0) return; /* the one that goes on from what they were */
+    if (r->o.ring.own == 0) return; /* the one that goes on from what they were */
     for (uint32_t i = 0; i < r->o.reduction->sum_count; ++i) {
         const ons_sum *sum = &r->o.reduction->sums[i];
         if (sum->is_mean && !sum->is_common)
             r->medium->begin_mean(r, i, sum->elements * (int64_t)ons_dtype_size(sum->dtype));
+    }
+}
+
+void ons_reducer_skip_turns(ons_reducer *r, ons_stream *compute) {
+    for (uint32_t i = 0; r->o.ring.in_turn && i < r->o.reduction->sum_count; ++i) {
+        const ons_sum *sum = &r->o.reduction->sums[i];
+        if (sum->is_mean) r->medium->skip_turns(r, i, compute);
     }
 }
 

@@ -1,5 +1,5 @@
-/* Carries out a reduction (runtime/pipeline/reduction.h) for one replica of a device, on streams of its own, two for
- * each lane.
+/* Carries out a reduction (runtime/pipeline/reduction.h) for one rank of a ring, on streams of its own, two for each
+ * lane. The ranks are the replicas of a device, or the copies of a stage; here both are called replicas.
  *
  *   compute   ──B───────┬─────┬──────┬──(waits)──update──┬──(waits)──
  *   out                 └─pieces─┬─────sums──            └─weights──┘
@@ -14,6 +14,7 @@
 
 #include <stdatomic.h>
 
+#include "runtime/data/portions.h"
 #include "runtime/log/trace.h"
 #include "runtime/pipeline/reduction.h"
 #include "runtime/transport/circle.h"
@@ -25,8 +26,8 @@ typedef struct ons_reducer_options {
     ons_transport *world;
     ons_nccl *nccl;        /* of GPUs: how messages go, … */
     ons_links *links;      /* … one of the two */
-    const uint32_t *ranks; /* of each replica of this device, in the world */
-    uint32_t replica;      /* this one */
+    const uint32_t *ranks; /* of the ring, in the world */
+    ons_ring ring;         /* and this one's place in it */
     const ons_reduction *reduction;
     ons_trace_track *tracks[ONS_REDUCTION_LANES]; /* NULL: none. Of GPUs: of messages, of additions */
 } ons_reducer_options;
@@ -64,6 +65,10 @@ const uint32_t *ons_reducer_ready(const ons_reducer *reducer, const ons_stage_pr
 
 /* Before the micro-batches of a step: running means begin anew where another replica has them. */
 void ons_reducer_begin_step(ons_reducer *reducer);
+/* Before a forward part, but for a step's first one of this rank, where ranks take micro-batches in turn: running means
+ * forget what the others' micro-batches in between would have made them forget. What comes next on `compute` goes on
+ * from there. */
+void ons_reducer_skip_turns(ons_reducer *reducer, ons_stream *compute);
 /* Before each pass of a step is put on the streams. `cut_off` is set where a message did not go or come. */
 void ons_reducer_begin(ons_reducer *reducer, const ons_replica_work *work, uint64_t step, atomic_bool *cut_off);
 /* All that this bucket sums is complete when what is on `compute` has run. */

@@ -86,7 +86,7 @@ static ons_status *check_sums(const ons_reducer *r) {
 static ons_status *set_up_part_sums(ons_reducer *r) {
     uint32_t most = 0;
     for (uint32_t i = 0; i < r->o.reduction->bucket_count; ++i) {
-        uint32_t count = piece_count(bucket_of(r, i), r->o.replica);
+        uint32_t count = piece_count(bucket_of(r, i), r->o.ring.own);
         most = count > most ? count : most;
     }
     ONS_NEW(r->gpu->part_sums, r->arena, (size_t)most + 1);
@@ -114,7 +114,7 @@ static ons_status *set_up(ons_reducer *r) {
                                         .links = r->o.links,
                                         .ranks = r->o.ranks,
                                         .count = r->o.reduction->replicas,
-                                        .own = r->o.replica,
+                                        .own = r->o.ring.own,
                                         .number = ONS_REDUCER_SUMS,
                                         .stream = g->exchange};
     return ons_circle_new(&options, &g->circle);
@@ -185,7 +185,7 @@ static void send_slice(const bucket_exchange *x, ons_circle *circle, uint32_t ro
 static void turn_of_pieces(void *context, ons_circle *circle, uint32_t round, uint32_t to, uint32_t from) {
     const bucket_exchange *x = context;
     const ons_reducer *r = x->r;
-    uint32_t own = r->o.replica, begin = x->bucket->begin[own], end = x->bucket->begin[own + 1];
+    uint32_t own = r->o.ring.own, begin = x->bucket->begin[own], end = x->bucket->begin[own + 1];
     if (own < r->work.active) send_slice(x, circle, round, to, to);
     if (from >= r->work.active) return;
     uint32_t first = first_of(round, begin, end);
@@ -201,7 +201,7 @@ static void turn_of_pieces(void *context, ons_circle *circle, uint32_t round, ui
 static void turn_of_sums(void *context, ons_circle *circle, uint32_t round, uint32_t to, uint32_t from) {
     const bucket_exchange *x = context;
     uint32_t begin = x->bucket->begin[from], end = x->bucket->begin[from + 1];
-    send_slice(x, circle, round, x->r->o.replica, to);
+    send_slice(x, circle, round, x->r->o.ring.own, to);
     for (uint32_t i = first_of(round, begin, end); i < first_of(round + 1, begin, end); ++i) {
         const ons_sum_piece *piece = &x->bucket->pieces[i];
         ons_circle_receive(circle, from, ons_reducer_address(x->r, piece), piece_bytes(x->r, piece));
@@ -220,7 +220,7 @@ static char *weight_slice(const ons_reducer *r, uint32_t weight, uint32_t owner,
 /* Of this replica's slices. */
 static int64_t bytes_of_weights(const ons_reducer *r) {
     size_t all = 0, bytes;
-    for (uint32_t i = 0; i < r->o.reduction->weight_count; ++i, all += bytes) weight_slice(r, i, r->o.replica, &bytes);
+    for (uint32_t i = 0; i < r->o.reduction->weight_count; ++i, all += bytes) weight_slice(r, i, r->o.ring.own, &bytes);
     return (int64_t)all;
 }
 
@@ -230,7 +230,7 @@ static void turn_of_weights(void *context, ons_circle *circle, uint32_t round, u
              end = first_of(round + 1, 0, count);
     size_t bytes;
     for (uint32_t i = first; i < end; ++i) {
-        const char *slice = weight_slice(r, i, r->o.replica, &bytes);
+        const char *slice = weight_slice(r, i, r->o.ring.own, &bytes);
         if (bytes > 0) ons_circle_send(circle, to, slice, bytes);
     }
     for (uint32_t i = first; i < end; ++i) {
@@ -279,7 +279,7 @@ static ons_part_sum part_sum_of(const bucket_exchange *x, const ons_sum_piece *p
     return (ons_part_sum){
         .dtype = sum->dtype,
         .parts = sum->is_common ? 1 : active,
-        .own = r->o.replica,
+        .own = r->o.ring.own,
         .result = ons_reducer_address(r, piece),
         .others = x->staging + staged_at,
         .stride = ons_reducer_stride(r, x->bucket),
@@ -295,7 +295,7 @@ static void add(void *argument, uintptr_t native) {
 }
 
 static void put_addition(ons_reducer *r, const bucket_exchange *x) {
-    uint32_t own = r->o.replica;
+    uint32_t own = r->o.ring.own;
     size_t staged_at = 0;
     r->gpu->part_sum_count = 0;
     for (uint32_t i = x->bucket->begin[own]; i < x->bucket->begin[own + 1]; ++i) {
@@ -318,7 +318,7 @@ static ons_status *hand_back(ons_reducer *r) {
     bucket_exchange x = exchange_of(r, bucket);
     r->device->stream_wait(r->gpu->exchange, r->gpu->added[bucket]);
     if (x.bucket->stays) return NULL;
-    return put_exchange(r, "sums", x.bucket->bytes[r->o.replica], rounds_of(r, x.bucket), turn_of_sums, &x);
+    return put_exchange(r, "sums", x.bucket->bytes[r->o.ring.own], rounds_of(r, x.bucket), turn_of_sums, &x);
 }
 
 /* The staging memory of this bucket is free: the additions of all but the last one are awaited on the stream. */
@@ -327,7 +327,7 @@ static ons_status *put_bucket(ons_reducer *r, uint32_t bucket) {
     ons_reducer_gpu *g = r->gpu;
     bucket_exchange x = exchange_of(r, bucket);
     d->stream_wait(g->exchange, g->complete[bucket]);
-    ONS_TRY(put_exchange(r, "pieces", x.bucket->bytes[r->o.replica], rounds_of(r, x.bucket), turn_of_pieces, &x));
+    ONS_TRY(put_exchange(r, "pieces", x.bucket->bytes[r->o.ring.own], rounds_of(r, x.bucket), turn_of_pieces, &x));
     d->event_record(g->exchange, g->come[bucket]);
     d->stream_wait(g->adding, g->come[bucket]);
     put_addition(r, &x);

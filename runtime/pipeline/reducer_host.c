@@ -24,11 +24,19 @@ typedef struct bucket_job {
     ons_event *complete, *sent, *added, *summed, *handed_back;
 } bucket_job;
 
+/* Of a running mean, whose micro-batches others' come between. */
+typedef struct scaling {
+    float *values;
+    int64_t count;
+    float factor;
+} scaling;
+
 /* What the reducer has of its own where the host can access the memory. */
 struct ons_reducer_host {
     lane lanes[ONS_REDUCTION_LANES];
     ons_channel **meet_to, **meet_from; /* of each replica: between kernels */
     bucket_job *jobs;
+    scaling *scalings; /* [sum] */
     ons_event *updated;
 };
 
@@ -36,11 +44,11 @@ struct ons_reducer_host {
  */
 
 static ons_status *open_channels(const ons_reducer *r, uint32_t number, ons_channel ***to, ons_channel ***from) {
-    uint32_t count = r->o.reduction->replicas, own = r->o.ranks[r->o.replica];
+    uint32_t count = r->o.reduction->replicas, own = r->o.ranks[r->o.ring.own];
     ONS_NEW(*to, r->arena, count);
     ONS_NEW(*from, r->arena, count);
     for (uint32_t i = 0; i < count; ++i) {
-        if (i == r->o.replica) continue;
+        if (i == r->o.ring.own) continue;
         ONS_TRY(r->o.world->open(r->o.world, own, r->o.ranks[i], number, &(*to)[i]));
         ONS_TRY(r->o.world->open(r->o.world, r->o.ranks[i], own, number, &(*from)[i]));
         r->o.world->run_ahead((*to)[i]);
@@ -83,11 +91,22 @@ static ons_status *set_up_jobs(ons_reducer *r) {
     return NULL;
 }
 
+static ons_status *set_up_scalings(ons_reducer *r) {
+    ONS_NEW(r->host->scalings, r->arena, (size_t)r->o.reduction->sum_count + 1);
+    for (uint32_t i = 0; i < r->o.reduction->sum_count; ++i) {
+        const ons_sum *sum = &r->o.reduction->sums[i];
+        r->host->scalings[i] =
+            (scaling){(float *)(void *)r->sums[i], sum->elements, (float)ons_reducer_skipped(r, sum)};
+    }
+    return NULL;
+}
+
 static uint32_t gather(void *context, const ons_step *step, const double *mine, double *all, size_t count);
 
 static ons_status *set_up(ons_reducer *r) {
     ONS_NEW(r->host, r->arena, 1);
     ONS_TRY(r->device->event_new(r->device, &r->host->updated));
+    ONS_TRY(set_up_scalings(r));
     for (uint32_t i = 0; i < r->o.reduction->lanes; ++i) ONS_TRY(set_up_lane(r, i));
     r->replicas = (ons_replicas){gather, r};
     ONS_TRY(open_channels(r, ONS_REDUCER_MEETINGS, &r->host->meet_to, &r->host->meet_from));
@@ -145,7 +164,7 @@ static void transfer_slice(const bucket_job *job, uint32_t slice, ons_channel *c
 /* The other replica that is `turn`-th to send to, or to receive from: all are busy with each other in every turn. */
 static uint32_t peer(const ons_reducer *r, uint32_t turn, bool out) {
     uint32_t count = r->o.reduction->replicas;
-    return (r->o.replica + (out ? turn : count - turn)) % count;
+    return (r->o.ring.own + (out ? turn : count - turn)) % count;
 }
 
 static void record(const lane *l, const char *name, int64_t begin, int64_t bytes) {
@@ -163,7 +182,7 @@ static void send_pieces(void *argument, uintptr_t native) {
     (void)native;
     bucket_job *job = argument;
     ons_reducer *r = job->r;
-    if (r->o.replica >= r->work.active) return;
+    if (r->o.ring.own >= r->work.active) return;
     for (uint32_t turn = 1; turn < r->o.reduction->replicas; ++turn) {
         ons_channel *to = job->lane->to[peer(r, turn, true)];
         if (r->o.world->shares_memory)
@@ -177,7 +196,7 @@ static void send_sums(void *argument, uintptr_t native) {
     (void)native;
     const bucket_job *job = argument;
     for (uint32_t turn = 1; turn < job->r->o.reduction->replicas; ++turn)
-        transfer_slice(job, job->r->o.replica, job->lane->to[peer(job->r, turn, true)], true);
+        transfer_slice(job, job->r->o.ring.own, job->lane->to[peer(job->r, turn, true)], true);
 }
 
 static void receive_sums(void *argument, uintptr_t native) {
@@ -186,7 +205,7 @@ static void receive_sums(void *argument, uintptr_t native) {
     int64_t begin = ons_trace_now();
     for (uint32_t turn = 1; turn < job->r->o.reduction->replicas; ++turn)
         transfer_slice(job, peer(job->r, turn, false), job->lane->from[peer(job->r, turn, false)], false);
-    record(job->lane, "sums", begin, bucket_of(job)->bytes[job->r->o.replica]);
+    record(job->lane, "sums", begin, bucket_of(job)->bytes[job->r->o.ring.own]);
 }
 
 /* The first replicas have most micro-batches. A message that nobody waits for yet would keep the sender: of two, the
@@ -195,11 +214,11 @@ static uint32_t gather(void *context, const ons_step *step, const double *mine, 
     const ons_reducer *r = context;
     uint32_t number = step->micro_batch - step->first_micro_batch, present = 0;
     while (present < r->work.active && r->work.micro_batches[present] > number) ++present;
-    memcpy(all + r->o.replica * count, mine, count * sizeof *mine);
+    memcpy(all + r->o.ring.own * count, mine, count * sizeof *mine);
     for (uint32_t i = 0; i < present; ++i) {
-        if (i == r->o.replica) continue;
+        if (i == r->o.ring.own) continue;
         char *theirs = (char *)(all + i * count);
-        bool first = r->o.replica < i;
+        bool first = r->o.ring.own < i;
         if (first) transfer(r, r->host->meet_to[i], (char *)(uintptr_t)mine, count * sizeof *mine, true);
         transfer(r, r->host->meet_from[i], theirs, count * sizeof *mine, false);
         if (!first) transfer(r, r->host->meet_to[i], (char *)(uintptr_t)mine, count * sizeof *mine, true);
@@ -228,7 +247,7 @@ static void send_weights(void *argument, uintptr_t native) {
     (void)native;
     const lane *l = argument;
     for (uint32_t turn = 1; turn < l->r->o.reduction->replicas; ++turn)
-        transfer_weights(l, l->r->o.replica, l->to[peer(l->r, turn, true)], true);
+        transfer_weights(l, l->r->o.ring.own, l->to[peer(l->r, turn, true)], true);
 }
 
 static void receive_weights(void *argument, uintptr_t native) {
@@ -279,15 +298,19 @@ static void add(ons_dtype dtype, void *total, const void *part, int64_t count, d
     }
 }
 
-/* The replicas' parts of up to BLOCK elements, in the order of the replicas. `part` of each lies `offset` bytes behind
- * parts[replica]. */
+/* The replicas' parts of up to BLOCK elements, in their order. `part` of each lies `offset` bytes behind
+ * parts[replica].
+ */
 static void add_block(const ons_reducer *r, const ons_sum *sum, const char *const *parts, size_t offset, int64_t count,
                       char *result) {
     double block[BLOCK]; /* aligned for any type */
     size_t bytes = (size_t)count * ons_dtype_size(sum->dtype);
-    memcpy(block, parts[0] + offset, bytes);
-    for (uint32_t i = 1; i < r->work.active && !sum->is_common; ++i)
-        add(sum->dtype, block, parts[i] + offset, count, ons_reducer_factor(r, sum, i));
+    uint32_t first = ons_reducer_first(r, sum), active = r->work.active;
+    memcpy(block, parts[first] + offset, bytes);
+    for (uint32_t i = 1; i < active && !sum->is_common; ++i) {
+        uint32_t replica = (first + i) % active;
+        add(sum->dtype, block, parts[replica] + offset, count, ons_reducer_factor(r, sum, replica));
+    }
     memcpy(result, block, bytes);
 }
 
@@ -299,7 +322,7 @@ static void add_piece(const bucket_job *job, const ons_sum_piece *piece, size_t 
     const char *parts[REPLICAS_AT_ONCE];
     char *own = ons_reducer_address(r, piece);
     for (uint32_t i = 0; i < r->work.active; ++i)
-        parts[i] = i == r->o.replica           ? own
+        parts[i] = i == r->o.ring.own          ? own
                    : r->o.world->shares_memory ? job->lane->sums[i][piece->sum] + (size_t)piece->first * size
                                                : staged(job, i) + staged_at;
     for (int64_t at = 0; at < piece->count; at += BLOCK) {
@@ -311,7 +334,7 @@ static void add_piece(const bucket_job *job, const ons_sum_piece *piece, size_t 
 static void receive_pieces(const bucket_job *job) {
     const ons_reducer *r = job->r;
     const ons_sum_bucket *bucket = bucket_of(job);
-    uint32_t own = r->o.replica;
+    uint32_t own = r->o.ring.own;
     for (uint32_t turn = 1; turn < r->o.reduction->replicas; ++turn) {
         uint32_t from = peer(r, turn, false);
         char *to = staged(job, from);
@@ -332,7 +355,7 @@ static void receive_and_add(void *argument, uintptr_t native) {
     (void)native;
     const bucket_job *job = argument;
     const ons_sum_bucket *bucket = bucket_of(job);
-    uint32_t own = job->r->o.replica;
+    uint32_t own = job->r->o.ring.own;
     size_t staged_at = 0;
     int64_t begin = ons_trace_now();
     receive_pieces(job);
@@ -373,6 +396,16 @@ static ons_status *launch(ons_reducer *r, uint32_t bucket) {
 
 static void begin_mean(ons_reducer *r, uint32_t sum, int64_t bytes) { memset(r->sums[sum], 0, (size_t)bytes); }
 
+static void scale(void *argument, uintptr_t native) {
+    (void)native;
+    const scaling *s = argument;
+    for (int64_t i = 0; i < s->count; ++i) s->values[i] *= s->factor;
+}
+
+static void skip_turns(ons_reducer *r, uint32_t sum, ons_stream *compute) {
+    r->device->launch(compute, scale, &r->host->scalings[sum]);
+}
+
 static void complete(ons_reducer *r, uint32_t bucket, ons_stream *compute) {
     r->device->event_record(compute, r->host->jobs[bucket].complete);
 }
@@ -408,6 +441,7 @@ const ons_reducer_medium ons_reducer_by_host = {
     .set_up = set_up,
     .tear_down = tear_down,
     .begin_mean = begin_mean,
+    .skip_turns = skip_turns,
     .complete = complete,
     .launch = launch,
     .finish = finish,

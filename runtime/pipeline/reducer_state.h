@@ -12,6 +12,9 @@ typedef struct ons_reducer_medium {
     void (*drain)(ons_reducer *r);     /* NULL: nothing of the streams' outlives the transport */
     /* A running mean begins at 0, before the pass. */
     void (*begin_mean)(ons_reducer *r, uint32_t sum, int64_t bytes);
+    /* A running mean in float32 is multiplied by ons_reducer_skipped, behind what is on `compute`. NULL: that is not
+     * done here. */
+    void (*skip_turns)(ons_reducer *r, uint32_t sum, ons_stream *compute);
     /* What is on `compute` completes the bucket. */
     void (*complete)(ons_reducer *r, uint32_t bucket, ons_stream *compute);
     /* Begins the sum of a bucket that is complete; in the order of buckets. */
@@ -58,17 +61,25 @@ static inline char *ons_reducer_address(const ons_reducer *r, const ons_sum_piec
 
 /* How many bytes behind each other's pieces of the own slice lie that have come. */
 static inline int64_t ons_reducer_stride(const ons_reducer *r, const ons_sum_bucket *bucket) {
-    return ons_arena_align(bucket->bytes[r->o.replica]);
+    return ons_arena_align(bucket->bytes[r->o.ring.own]);
 }
 
 /* Where in a lane's staging memory a replica's pieces of the own slice come to. */
 static inline size_t ons_reducer_staged_at(const ons_reducer *r, const ons_sum_bucket *bucket, uint32_t replica) {
-    uint32_t own = r->o.replica, place = replica < own ? replica : replica - 1;
+    uint32_t own = r->o.ring.own, place = replica < own ? replica : replica - 1;
     return (size_t)place * (size_t)ons_reducer_stride(r, bucket);
 }
 
 /* The staging memory of a lane. */
 char *ons_reducer_staging(const ons_reducer *r, uint32_t lane);
+
+/* The replica whose part of a sum comes first; the other active ones follow in their order, and in a circle. Sums begin
+ * with the first replica. So do running means, but where micro-batches are taken in turn: there they begin with the one
+ * whose last micro-batch has most behind it. */
+uint32_t ons_reducer_first(const ons_reducer *r, const ons_sum *sum);
+
+/* What a running mean is multiplied by for the others' micro-batches, between two of this rank's. */
+double ons_reducer_skipped(const ons_reducer *r, const ons_sum *sum);
 
 /* What is there is multiplied by before a replica's part is added. */
 double ons_reducer_factor(const ons_reducer *r, const ons_sum *sum, uint32_t replica);

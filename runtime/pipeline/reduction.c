@@ -85,12 +85,13 @@ static ons_status *describe(const planner *p, const ons_stage_program *s, ons_va
               node->name, node->op->name, ons_graph_value(graph, value->pair)->name);
     size_t size = ons_dtype_size(value->type.dtype);
     *sum = (ons_sum){.name = ons_arena_copy_text(p->arena, ons_graph_value(graph, value->pair)->name),
+                     .node = ons_arena_copy_text(p->arena, node->name),
                      .dtype = value->type.dtype,
                      .elements = ons_stage_program_bytes(s, id) / (int64_t)size,
                      .is_mean = is_mean,
                      .is_common = is_mean && is_common(node),
                      .stays = !is_mean && stays_with_owners(s, id)};
-    if (sum->name == NULL) return ons_status_out_of_memory();
+    if (sum->name == NULL || sum->node == NULL) return ons_status_out_of_memory();
     return is_mean ? find_decay(node, &sum->decay) : NULL;
 }
 

@@ -1,4 +1,5 @@
-/* What replicas of a stage have to add up before an update, and how that is divided among them.
+/* What replicas of a stage have to add up before an update, and how that is divided among them. Its copies, which take
+ * micro-batches in turn, are replicas here.
  *
  * Every replica has the same program over other samples. What its micro-batches add up over a step (gradients, the
  * loss) is summed over the replicas before the part of the end reads it; running means of the forward part are joined
@@ -19,6 +20,7 @@
 /* Something that is summed, by the name of the persistent value in whose place it lies. */
 typedef struct ons_sum {
     const char *name;
+    const char *node; /* that adds it up, the first program's */
     ons_dtype dtype;
     int64_t elements; /* as it lies in memory */
     bool is_mean;     /* a running mean: the sum of all, each decayed by the micro-batches behind it */

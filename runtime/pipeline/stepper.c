@@ -22,7 +22,7 @@ struct ons_stepper {
     ons_stepper_options o;
     ons_arena *arena;
     uint64_t usable, steps_per_epoch; /* samples, steps of an epoch */
-    uint32_t least;                   /* micro-batches but the rest of an epoch's last step, of this replica */
+    uint32_t least;                   /* micro-batches but the rest of an epoch's last step, of this rank */
     ons_action_list most_actions, least_actions, rest_actions, update_actions;
     const bool *most_halved, *least_halved; /* see ons_pipeline_pass; the rest is computed as a whole */
     uint64_t filled[ONS_FEED_SLOTS];        /* the step whose samples a slot holds; 0: none */
@@ -32,11 +32,11 @@ struct ons_stepper {
     /* the step that runs */
     ons_step step;
     int slot;
-    size_t samples;   /* of all replicas */
-    ons_portions own; /* what this replica has of it */
-    ons_replica_range range;
-    uint32_t *shares; /* [replica]: micro-batches */
-    uint32_t active;  /* replicas that have any */
+    size_t samples;   /* of all ranks */
+    ons_portions own; /* what this rank has of it */
+    ons_numbers numbers;
+    uint32_t *shares; /* [rank]: micro-batches */
+    uint32_t active;  /* ranks that have any */
     leg legs[LEGS];
 };
 
@@ -46,16 +46,16 @@ struct ons_stepper {
 static bool is_asynchronous(const ons_stepper *s) { return s->o.schedule->asynchronous; }
 
 static ons_portions portions_of(const ons_stepper *s, uint64_t samples) {
-    return ons_portions_make(s->o.batch, (uint64_t)s->o.micro_batches * s->o.replicas, samples);
+    return ons_portions_make(s->o.batch, (uint64_t)s->o.micro_batches * s->o.ring.count, samples);
 }
 
-static ons_replica_range range_of(const ons_stepper *s, const ons_portions *of_step, uint32_t replica) {
-    return ons_replica_range_of(ons_portions_total(of_step), replica, s->o.replicas);
+static ons_numbers numbers_of(const ons_stepper *s, const ons_portions *of_step, uint32_t rank) {
+    return ons_ring_numbers(&s->o.ring, rank, ons_portions_total(of_step));
 }
 
 static ons_portions own_portions(const ons_stepper *s, const ons_portions *of_step) {
-    ons_replica_range range = range_of(s, of_step, s->o.replica);
-    return ons_portions_between(*of_step, range.first, range.end);
+    ons_numbers numbers = numbers_of(s, of_step, s->o.ring.own);
+    return ons_portions_of_numbers(*of_step, &numbers);
 }
 
 /* Which forward parts of all stages are in halves. */
@@ -75,12 +75,14 @@ static ons_status *list_halved(ons_stepper *s, const ons_schedule *schedule, con
 static ons_status *list_actions(ons_stepper *s, uint32_t micro_batches, ons_action_list *list, const bool **halved) {
     ons_schedule shorter;
     if (micro_batches == 0) return NULL;
+    if (s->o.schedule->groupings != NULL) /* copies may have one more or less than others */
+        return ons_device_list_shorten(&s->o.schedule->lists[s->o.device], micro_batches, s->arena, list);
     ONS_TRY(ons_schedule_shorten(s->o.schedule, micro_batches, s->arena, &shorter));
     *list = shorter.lists[s->o.device];
     return halved == NULL ? NULL : list_halved(s, &shorter, halved);
 }
 
-/* Of a replica that has no sample in a step, and yet the same weights after it. */
+/* Of a rank that has no sample in a step, and yet the same weights after it. */
 static ons_status *list_updates(ons_stepper *s) {
     const ons_action_list *all = &s->o.schedule->lists[s->o.device];
     ons_action_list *list = &s->update_actions;
@@ -109,7 +111,7 @@ static ons_status *set_up(ons_stepper *s) {
     last = portions_of(s, s->usable % o->batch);
     last = own_portions(s, &last);
     s->least = ons_portions_together(&last);
-    ONS_NEW(s->shares, s->arena, o->replicas);
+    ONS_NEW(s->shares, s->arena, o->ring.count);
     ONS_NEW(s->counted, s->arena, o->micro_batches + 2);
     ons_device *device = ons_device_context_device(ons_worker_device_context(o->worker));
     void *losses;
@@ -125,7 +127,7 @@ ons_status *ons_stepper_new(const ons_stepper_options *options, ons_stepper **re
     ons_stepper *s = calloc(1, sizeof *s);
     if (s == NULL) return ons_status_out_of_memory();
     s->o = *options;
-    if (s->o.replicas == 0) s->o.replicas = 1;
+    if (s->o.ring.count == 0) s->o.ring.count = 1;
     s->arena = ons_arena_new();
     ons_status *status = s->arena == NULL ? ons_status_out_of_memory() : set_up(s);
     if (status != NULL) {
@@ -162,6 +164,29 @@ static size_t sample_count(const ons_stepper *s, uint64_t step) {
     return left < s->o.batch ? (size_t)left : s->o.batch;
 }
 
+static const ons_unit *unit_of_number(const ons_stepper *s, const ons_portions *of_step, uint64_t number) {
+    ons_batch_variant v = ONS_WHOLE;
+    while (number >= of_step->count[v]) number -= of_step->count[v++];
+    return &s->o.units[v];
+}
+
+/* Samples of this rank's micro-batches, one behind the other. */
+static ons_status *fill(const ons_stepper *s, int slot, const ons_portions *of_step) {
+    ons_numbers numbers = numbers_of(s, of_step, s->o.ring.own);
+    ons_portions own = ons_portions_of_numbers(*of_step, &numbers);
+    size_t to = 0;
+    if (numbers.stride == 1)
+        return ons_feed_fill(s->o.feed, slot, ons_portions_first_sample(of_step, numbers.first),
+                             ons_portions_samples(&own), 0);
+    for (uint64_t i = 0; i < numbers.count; ++i) {
+        uint64_t number = numbers.first + i * numbers.stride;
+        size_t rows = unit_of_number(s, of_step, number)->rows;
+        ONS_TRY(ons_feed_fill(s->o.feed, slot, ons_portions_first_sample(of_step, number), rows, to));
+        to += rows;
+    }
+    return NULL;
+}
+
 static ons_status *fetch(ons_stepper *s, uint64_t step) {
     int slot = (int)(step % ONS_FEED_SLOTS);
     if (s->filled[slot] == step) return NULL;
@@ -169,9 +194,8 @@ static ons_status *fetch(ons_stepper *s, uint64_t step) {
     size_t count = sample_count(s, step);
     uint64_t epoch = (step - 1) / s->steps_per_epoch, position = (step - 1) % s->steps_per_epoch * s->o.batch;
     ons_order_rows(&s->o.order, epoch, position, count, s->o.feed->rows[slot]);
-    ons_portions of_step = portions_of(s, count), own = own_portions(s, &of_step);
-    ons_portions before = ons_portions_between(of_step, 0, range_of(s, &of_step, s->o.replica).first);
-    ONS_TRY(ons_feed_fill(s->o.feed, slot, ons_portions_samples(&before), ons_portions_samples(&own)));
+    ons_portions of_step = portions_of(s, count);
+    ONS_TRY(fill(s, slot, &of_step));
     s->filled[slot] = step;
     return NULL;
 }
@@ -220,7 +244,7 @@ static const ons_unit *unit_of(const leg *l, uint32_t micro_batch) {
     return l->units[l->units[1] != NULL && micro_batch >= l->pass.lineup.first_count];
 }
 
-/* The first sample of a micro-batch among those that this replica has of the step. */
+/* The first sample of a micro-batch among those that this rank has of the step. */
 static size_t first_row(const leg *l, uint32_t micro_batch) {
     const ons_unit *unit = unit_of(l, micro_batch);
     size_t before = unit == l->units[0] ? 0 : l->pass.lineup.first_count;
@@ -288,8 +312,10 @@ static ons_pipeline_pass make_pass(ons_stepper *s, const ons_action_list *action
         .load = load,
         .places = places(done, s->slot),
     };
-    pass.step.first_micro_batch = (uint32_t)s->range.first;
-    pass.step.micro_batch = (uint32_t)s->range.first + done;
+    pass.stride = (uint32_t)s->numbers.stride;
+    pass.number = (uint32_t)s->numbers.first + done * pass.stride;
+    pass.step.first_micro_batch = (uint32_t)s->numbers.first;
+    pass.step.micro_batch = pass.number;
     return pass;
 }
 
@@ -312,7 +338,7 @@ static uint32_t make_leg(ons_stepper *s, const ons_unit *const units[2], uint32_
     return done + count;
 }
 
-/* No micro-batch: sums come from other replicas. */
+/* No micro-batch: sums come from other ranks. */
 static ons_status *launch_update(ons_stepper *s) {
     leg *l = &s->legs[TOGETHER];
     *l = (leg){.stepper = s, .units = {&s->o.units[ONS_WHOLE], NULL}, .slot = s->slot};
@@ -415,12 +441,11 @@ static ons_status *finish(ons_stepper *s, uint64_t step, uint32_t micro_batches,
 /* Which micro-batches of the step are whose. */
 static void share_step(ons_stepper *s) {
     ons_portions of_step = portions_of(s, s->samples);
-    s->range = range_of(s, &of_step, s->o.replica);
+    s->numbers = numbers_of(s, &of_step, s->o.ring.own);
     s->own = own_portions(s, &of_step);
     s->active = 0;
-    for (uint32_t i = 0; i < s->o.replicas; ++i) {
-        ons_replica_range range = range_of(s, &of_step, i);
-        s->shares[i] = (uint32_t)(range.end - range.first);
+    for (uint32_t i = 0; i < s->o.ring.count; ++i) {
+        s->shares[i] = (uint32_t)numbers_of(s, &of_step, i).count;
         s->active += s->shares[i] > 0;
     }
     if (s->o.reducer != NULL) ons_reducer_begin_step(s->o.reducer);

@@ -8,57 +8,129 @@
 /* ------------------------------------------------------------------------------------------------------------ channels
  */
 
-static uint32_t find_channel(const ons_worker *w, uint32_t peer, uint32_t number, bool sends) {
-    for (uint32_t i = 0; i < w->channel_count; ++i)
-        if (w->channels[i].peer == peer && w->channels[i].number == number && w->channels[i].sends == sends) return i;
+static uint32_t find_channel(const ons_worker *w, const ons_worker_channel *like) {
+    for (uint32_t i = 0; i < w->channel_count; ++i) {
+        const ons_worker_channel *c = &w->channels[i];
+        if (c->peer == like->peer && c->number == like->number && c->sends == like->sends && c->copy == like->copy)
+            return i;
+    }
     return ONS_NO_POSITION;
 }
 
-static ons_status *add_track(ons_worker *w, const char *name, ons_trace_track **track) {
-    const char *process = ons_arena_format(w->arena, "stage %u", w->o.stage);
-    uint32_t number = w->o.stage;
-    if (w->o.trace == NULL) return NULL;
-    if (w->o.reducer != NULL) {
-        process = ons_arena_format(w->arena, "replica %u, stage %u", w->o.replica, w->o.stage);
-        number += w->o.replica * (w->o.transport->ranks);
-    }
-    return ons_trace_add_track(w->o.trace, number, process, name, track);
+/* The first rank of this replica in the world of links, NCCL and traces. */
+static uint32_t first_rank(const ons_worker *w) {
+    return w->o.transport == NULL ? 0 : w->o.replica * w->o.transport->ranks;
 }
 
-static ons_status *open_channel(ons_worker *w, const ons_cut_transfer *t, bool sends, uint32_t *index) {
-    uint32_t peer = t->peer;
-    *index = find_channel(w, peer, t->channel, sends);
-    if (*index != ONS_NO_POSITION) return NULL;
-    ONS_CHECK(w->o.transport != NULL, ONS_DEFECT, "a stage that is alone sends to stage %u", peer);
+static ons_device_group group_of(const ons_worker *w, uint32_t number) {
+    return w->o.groups == NULL ? (ons_device_group){number, 1} : w->o.groups[number];
+}
+
+static ons_status *name_process(const ons_worker *w, const char **name) {
+    *name = ons_arena_format(w->arena, "stage %u", w->o.stage);
+    if (w->o.ring.in_turn)
+        *name = ons_arena_format(w->arena, "stage %u, copy %u", w->o.stage, w->o.ring.own);
+    else if (w->o.reducer != NULL)
+        *name = ons_arena_format(w->arena, "replica %u, stage %u", w->o.replica, w->o.stage);
+    return *name == NULL ? ons_status_out_of_memory() : NULL;
+}
+
+static ons_status *add_track(ons_worker *w, const char *name, ons_trace_track **track) {
+    const char *process;
+    if (w->o.trace == NULL) return NULL;
+    ONS_TRY(name_process(w, &process));
+    uint32_t device = w->o.transport == NULL ? w->o.stage : w->o.transport->rank;
+    return ons_trace_add_track(w->o.trace, first_rank(w) + device, process, name, track);
+}
+
+static ons_status *name_channel(const ons_worker *w, const ons_worker_channel *c, const char **name) {
     static const char *const kinds[] = {"", "forward", "backward", "weight gradient", "update"};
-    ons_worker_channel *c = &w->channels[w->channel_count];
-    *c = (ons_worker_channel){.peer = peer, .number = t->channel, .kind = t->kind, .sends = sends};
-    uint32_t from = sends ? w->o.stage : peer, to = sends ? peer : w->o.stage;
-    uint32_t first = w->o.replica * w->o.transport->ranks; /* of this replica, in the world of links and NCCL */
-    const char *name = ons_arena_format(w->arena, "%s %s %u", kinds[t->kind], sends ? "to" : "from", peer);
-    if (name == NULL) return ons_status_out_of_memory();
-    ONS_TRY(w->device->stream_new(w->device, sends ? "send" : "receive", 1, &c->stream));
-    *index = w->channel_count++; /* from here on it is freed */
+    *name = c->copies == 1 ? ons_arena_format(w->arena, "%s %s %u", kinds[c->kind], c->sends ? "to" : "from", c->peer)
+                           : ons_arena_format(w->arena, "%s %s %u, copy %u", kinds[c->kind], c->sends ? "to" : "from",
+                                              c->peer, c->copy);
+    return *name == NULL ? ons_status_out_of_memory() : NULL;
+}
+
+static ons_status *open_way(ons_worker *w, ons_worker_channel *c) {
+    uint32_t here = w->o.transport->rank, there = group_of(w, c->peer).first + c->copy, first = first_rank(w);
+    uint32_t from = c->sends ? here : there, to = c->sends ? there : here;
     if (w->o.links != NULL)
-        ONS_TRY(ons_links_open(w->o.links, w->device, first + from, first + to, t->channel, sends,
-                               2 * w->pending_capacity + 2, &c->link));
-    else if (w->o.nccl != NULL)
-        ONS_TRY(ons_nccl_open(w->o.nccl, first + from, first + to, t->channel, c->stream, &c->nccl));
-    else
-        ONS_TRY(w->o.transport->open(w->o.transport, from, to, t->channel, &c->channel));
+        return ons_links_open(w->o.links, w->device, first + from, first + to, c->number, c->sends,
+                              2 * w->pending_capacity + 2, &c->link);
+    if (w->o.nccl != NULL) return ons_nccl_open(w->o.nccl, first + from, first + to, c->number, c->stream, &c->nccl);
+    return w->o.transport->open(w->o.transport, from, to, c->number, &c->channel);
+}
+
+static ons_status *open_channel(ons_worker *w, const ons_worker_channel *wanted, uint32_t *index) {
+    const char *name;
+    *index = find_channel(w, wanted);
+    if (*index != ONS_NO_POSITION) return NULL;
+    ONS_CHECK(w->o.transport != NULL, ONS_DEFECT, "a stage that is alone sends to stage %u", wanted->peer);
+    ons_worker_channel *c = &w->channels[w->channel_count];
+    *c = *wanted;
+    ONS_TRY(name_channel(w, c, &name));
+    ONS_TRY(w->device->stream_new(w->device, c->sends ? "send" : "receive", 1, &c->stream));
+    *index = w->channel_count++; /* from here on it is freed */
+    ONS_TRY(open_way(w, c));
     return add_track(w, name, &c->track);
+}
+
+static uint32_t own_copies(const ons_worker *w) { return w->o.ring.in_turn ? w->o.ring.count : 1; }
+static uint32_t own_copy(const ons_worker *w) { return w->o.ring.in_turn ? w->o.ring.own : 0; }
+
+/* After how many of its own micro-batches a copy meets the same one of so many others again. */
+static uint32_t period_of(uint32_t own, uint32_t others) {
+    uint32_t period = 1;
+    while ((uint64_t)period * own % others != 0) ++period;
+    return period;
+}
+
+/* What micro-batches send goes to the copy that has the same samples; what a step sends once comes to each copy from
+ * one of the senders, which all have the same. */
+static bool goes_there(const ons_worker *w, const ons_cut_transfer *t, bool sends, uint32_t copy, uint32_t copies) {
+    uint32_t own = own_copy(w);
+    if (t->kind == ONS_PART_END) return sends ? copy % own_copies(w) == own : own % copies == copy;
+    for (uint32_t i = 0; i < period_of(own_copies(w), copies); ++i)
+        if (((uint64_t)i * own_copies(w) + own) % copies == copy) return true;
+    return false;
+}
+
+static ons_status *open_transfer(ons_worker *w, const ons_cut_transfer *t, bool sends, uint32_t *channels) {
+    uint32_t copies = group_of(w, t->peer).copies;
+    for (uint32_t copy = 0; copy < copies; ++copy) {
+        const ons_worker_channel wanted = {.peer = t->peer,
+                                           .number = t->channel,
+                                           .copy = copy,
+                                           .copies = copies,
+                                           .period = period_of(own_copies(w), copies),
+                                           .kind = t->kind,
+                                           .sends = sends};
+        channels[copy] = ONS_NO_POSITION;
+        if (goes_there(w, t, sends, copy, copies)) ONS_TRY(open_channel(w, &wanted, &channels[copy]));
+    }
+    return NULL;
+}
+
+/* Where the channels of each transfer begin, one for each copy of the other end. */
+static ons_status *place_channels(const ons_worker *w, const ons_cut_transfer *transfers, uint32_t count,
+                                  uint32_t **begin, uint32_t **channels) {
+    ONS_NEW(*begin, w->arena, (size_t)count + 1);
+    for (uint32_t i = 0; i < count; ++i) (*begin)[i + 1] = (*begin)[i] + group_of(w, transfers[i].peer).copies;
+    ONS_NEW(*channels, w->arena, (size_t)(*begin)[count] + 1);
+    return NULL;
 }
 
 static ons_status *open_channels(ons_worker *w, ons_worker_program *p) {
     const ons_cut_stage *cut = p->stage->cut;
-    ONS_NEW(p->send_channel, w->arena, cut->send_count + 1);
-    ONS_NEW(p->receive_channel, w->arena, cut->receive_count + 1);
+    ONS_TRY(place_channels(w, cut->sends, cut->send_count, &p->send_begin, &p->send_channel));
+    ONS_TRY(place_channels(w, cut->receives, cut->receive_count, &p->receive_begin, &p->receive_channel));
     for (int kind = ONS_PART_FORWARD; kind < ONS_PART_KINDS; ++kind) { /* as rows of a trace: by kind */
         for (uint32_t i = 0; i < cut->receive_count; ++i)
             if ((int)cut->receives[i].kind == kind)
-                ONS_TRY(open_channel(w, &cut->receives[i], false, &p->receive_channel[i]));
+                ONS_TRY(open_transfer(w, &cut->receives[i], false, &p->receive_channel[p->receive_begin[i]]));
         for (uint32_t i = 0; i < cut->send_count; ++i)
-            if ((int)cut->sends[i].kind == kind) ONS_TRY(open_channel(w, &cut->sends[i], true, &p->send_channel[i]));
+            if ((int)cut->sends[i].kind == kind)
+                ONS_TRY(open_transfer(w, &cut->sends[i], true, &p->send_channel[p->send_begin[i]]));
     }
     return NULL;
 }
@@ -96,7 +168,7 @@ static ons_status *set_up_program(ons_worker *w, const ons_stage_program *stage,
         p->swap_of_receive[i] = swap_of(cut, cut->receives[i].value);
         if (p->swap_of_receive[i] != ONS_NO_POSITION) p->receive_of_swap[p->swap_of_receive[i]] = i;
     }
-    ONS_TRY(new_events(w, cut->send_count, &p->sent));
+    ONS_TRY(new_events(w, p->send_begin[cut->send_count], &p->sent));
     ONS_TRY(new_events(w, p->ring_begin[cut->receive_count], &p->arrived));
     if (stage->halves != NULL) ONS_TRY(new_events(w, p->ring_begin[cut->receive_count], &p->first_arrived));
     ONS_TRY(new_events(w, p->ring_begin[cut->receive_count], &p->released));
@@ -136,15 +208,23 @@ typedef struct needs {
     uint32_t slots; /* of those that swap; 0: nothing is swapped */
 } needs;
 
+/* One for each copy of the other end, at most. */
+static uint32_t count_channels(const ons_worker *w, const ons_cut_transfer *transfers, uint32_t count) {
+    uint32_t channels = 0;
+    for (uint32_t i = 0; i < count; ++i) channels += group_of(w, transfers[i].peer).copies;
+    return channels;
+}
+
 static needs count_needs(ons_worker *w) {
     needs n = {0};
     for (uint32_t i = 0; i < w->o.program_count; ++i) {
         const ons_stage_program *p = w->o.programs[i];
-        n.transfers += p->cut->send_count + p->cut->receive_count;
+        uint32_t sends = count_channels(w, p->cut->sends, p->cut->send_count);
+        n.transfers += sends + count_channels(w, p->cut->receives, p->cut->receive_count);
         w->most_receives = p->cut->receive_count > w->most_receives ? p->cut->receive_count : w->most_receives;
         n.slots = p->cut->swap_count > 0 && p->slots > n.slots ? p->slots : n.slots;
         uint32_t pieces = p->halves != NULL ? 2 : 1;
-        uint32_t leaving = (pieces * p->cut->send_count + p->cut->swap_count) * (p->slots + 2);
+        uint32_t leaving = (pieces * sends + p->cut->swap_count) * (p->slots + 2);
         n.outgoing = leaving > n.outgoing ? leaving : n.outgoing;
     }
     return n;
@@ -272,7 +352,7 @@ static ons_status *take_fault(ons_worker *w) {
     ons_node_id node = ONS_NONE;
     for (uint32_t i = 0; i < w->o.program_count && node == ONS_NONE; ++i) {
         w->faulty = w->programs[i].stage;
-        node = ons_program_find_fault(w->programs[i].stage->program, fault, w->o.replica);
+        node = ons_program_find_fault(w->programs[i].stage->program, fault, w->o.ring.own);
     }
     if (node == ONS_NONE && stays) return NULL; /* another one's, which tells */
     w->fault = (ons_program_fault){*fault, node};

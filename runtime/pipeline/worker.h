@@ -11,7 +11,8 @@
 #ifndef ONSTAGE_RUNTIME_PIPELINE_WORKER_H
 #define ONSTAGE_RUNTIME_PIPELINE_WORKER_H
 
-#include "planner/schedule/schedule.h"
+#include "planner/schedule/device_groups.h"
+#include "runtime/data/portions.h"
 #include "runtime/log/trace.h"
 #include "runtime/pipeline/reducer.h"
 #include "runtime/program/stage_program.h"
@@ -22,13 +23,15 @@ typedef struct ons_worker ons_worker;
 
 typedef struct ons_worker_options {
     ons_device_context *device_context; /* started */
-    ons_transport *transport;           /* NULL: there is one stage */
+    ons_transport *transport;           /* whose ranks are the schedule's devices; NULL: there is one stage */
     ons_links *links;                   /* messages go this way, not by the transport; NULL: there are none */
     ons_nccl *nccl;                     /* likewise, by NCCL; ons_worker_connect is called before the first pass */
-    ons_fault *fault;     /* in the device's memory, shared by all stages; NULL: the device context's own */
-    ons_reducer *reducer; /* sums over the replicas of this device; NULL: there is one */
-    uint32_t stage;
-    uint32_t replica;                         /* of `reducer` */
+    ons_fault *fault;               /* in the device's memory, shared by all stages; NULL: the device context's own */
+    ons_reducer *reducer;           /* sums over the replicas of this device; NULL: there is one */
+    uint32_t stage;                 /* the number of the device in the cut: of its group, where there are copies */
+    const ons_device_group *groups; /* by number, as the cut's transfers name their peers; NULL: each is a device */
+    uint32_t replica; /* of the whole pipeline, which messages and traces name; `transport` has its ranks */
+    ons_ring ring;    /* of `reducer`: replicas, or copies of the stage */
     const ons_stage_program *const *programs; /* all that will run; they outlive the worker */
     uint32_t program_count;
     ons_trace *trace; /* NULL: none. Not while another thread adds tracks */
@@ -53,6 +56,7 @@ typedef struct ons_pipeline_pass {
     bool updates; /* update actions are carried out */
     bool asynchronous;
     uint32_t version;              /* asynchronous: of the newest weights */
+    uint32_t number, stride;       /* the micro-batches are the stage's number, number + stride, …; stride 0: 1 */
     ons_step step;                 /* of the first micro-batch; the others have its sample_share, too, … */
     double second_share;           /* … but for those that run the second program */
     uint64_t update;               /* number of the first update, for the optimiser */

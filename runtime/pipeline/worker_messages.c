@@ -70,7 +70,7 @@ static ons_status *receive_all_ahead(const ons_program_pass *x) {
 static void record_sent(const ons_program_pass *any, const ons_pending *pending) {
     const ons_program_pass *x = any->shares; /* the one that sent it */
     while (x->stage != pending->program) ++x;
-    const ons_worker_channel *c = &x->w->channels[x->p->send_channel[pending->transfer]];
+    const ons_worker_channel *c = &x->w->channels[pending->channel];
     const ons_value_id value = x->cut->sends[pending->transfer].value;
     if (x->w->clock == NULL) return;
     (void)ons_link_wait_gone(pending->link, c->stream, pending->ticket);
@@ -119,12 +119,12 @@ static ons_status *make_room(const ons_program_pass *x, ons_link *link, uint64_t
     return NULL;
 }
 
-static ons_status *offer_value(const ons_program_pass *x, uint32_t index, uint32_t micro_batch) {
+static ons_status *offer_value(const ons_program_pass *x, uint32_t index, uint32_t channel, uint32_t micro_batch) {
     ons_worker *w = x->w;
     const ons_cut_transfer *t = &x->cut->sends[index];
     ons_turn turn = ons_program_pass_turn(x, t->part, micro_batch);
     size_t bytes = (size_t)ons_stage_program_bytes(x->stage, t->value);
-    ons_pending pending = {x->stage, index, micro_batch, .link = w->channels[x->p->send_channel[index]].link};
+    ons_pending pending = {x->stage, index, micro_batch, channel, .link = w->channels[channel].link};
     ONS_TRY(make_room(x, pending.link, ons_link_next(pending.link)));
     ons_link_offer(pending.link, w->compute, ons_program_address(x->stage->program, t->value, &turn), bytes,
                    &pending.ticket);
@@ -133,34 +133,69 @@ static ons_status *offer_value(const ons_program_pass *x, uint32_t index, uint32
     return ons_program_pass_leave(x, &pending);
 }
 
-ons_status *ons_program_pass_send(const ons_program_pass *x, uint32_t index, uint32_t micro_batch, ons_piece piece) {
-    const ons_cut_transfer *t = &x->cut->sends[index];
-    const ons_worker_channel *c = &x->w->channels[x->p->send_channel[index]];
-    bool halved = piece != ONS_ALL_SAMPLES && is_in_halves(x, t, micro_batch);
-    if (piece == ONS_FIRST_HALF && !halved) return NULL; /* it goes with the second one */
-    if (piece == ONS_SECOND_HALF && halved && !is_split(x, t)) return NULL;
-    if (!halved) piece = ONS_ALL_SAMPLES;
-    if (c->link != NULL) return offer_value(x, index, micro_batch);
-    ons_program_pass_follow_compute(x, c->stream);
-    ONS_TRY(put_message(x, t, x->p->send_channel[index], micro_batch, piece, send_message));
-    x->w->device->event_record(c->stream, x->p->sent[index]);
-    return ons_program_pass_leave(x, &(ons_pending){x->stage, index, micro_batch, x->p->sent[index], NULL, 0, 0});
-}
-
 static bool is_once(const ons_program_pass *x, ons_part_kind kind) {
     return kind == ONS_PART_END && !x->f->asynchronous;
 }
 
-/* How many messages of each kind a channel's part brings to the micro-batches of this program. */
-static uint32_t times(const ons_program_pass *x, ons_part_kind kind) {
-    if (kind == ONS_PART_END && !x->f->updates) return 0;
-    return is_once(x, kind) ? ons_program_pass_of(x, ons_part_last(x->cut->chunks), 0) == x : x->end - x->first;
+/* Whether a message of the micro-batch goes this way: to or from the copy that has the same samples. What a step sends
+ * once goes every way that there is. */
+static bool goes_by(const ons_program_pass *x, uint32_t channel, uint32_t micro_batch) {
+    if (channel == ONS_NO_POSITION) return false;
+    const ons_worker_channel *c = &x->w->channels[channel];
+    return is_once(x, c->kind) || ons_program_pass_number(x, micro_batch) % c->copies == c->copy;
+}
+
+/* `way`: the place of channel and event among those of the program's sends. */
+static ons_status *send_by(const ons_program_pass *x, uint32_t index, uint32_t way, uint32_t micro_batch,
+                           ons_piece piece) {
+    const ons_cut_transfer *t = &x->cut->sends[index];
+    uint32_t channel = x->p->send_channel[way];
+    const ons_worker_channel *c = &x->w->channels[channel];
+    bool halved = piece != ONS_ALL_SAMPLES && is_in_halves(x, t, micro_batch);
+    if (piece == ONS_FIRST_HALF && !halved) return NULL; /* it goes with the second one */
+    if (piece == ONS_SECOND_HALF && halved && !is_split(x, t)) return NULL;
+    if (!halved) piece = ONS_ALL_SAMPLES;
+    if (c->link != NULL) return offer_value(x, index, channel, micro_batch);
+    ons_program_pass_follow_compute(x, c->stream);
+    ONS_TRY(put_message(x, t, channel, micro_batch, piece, send_message));
+    x->w->device->event_record(c->stream, x->p->sent[way]);
+    return ons_program_pass_leave(x,
+                                  &(ons_pending){x->stage, index, micro_batch, channel, x->p->sent[way], NULL, 0, 0});
+}
+
+ons_status *ons_program_pass_send(const ons_program_pass *x, uint32_t index, uint32_t micro_batch, ons_piece piece) {
+    for (uint32_t way = x->p->send_begin[index]; way < x->p->send_begin[index + 1]; ++way)
+        if (goes_by(x, x->p->send_channel[way], micro_batch)) ONS_TRY(send_by(x, index, way, micro_batch, piece));
+    return NULL;
+}
+
+/* The first micro-batch of this program whose messages come by the channel; the others follow at its period. */
+static uint32_t first_by(const ons_program_pass *x, uint32_t channel) {
+    uint32_t first = x->first;
+    while (first < x->end && !goes_by(x, channel, first)) ++first;
+    return first;
+}
+
+/* How many messages of each kind a channel brings to the micro-batches of this program. */
+static uint32_t times(const ons_program_pass *x, uint32_t channel) {
+    const ons_worker_channel *c = &x->w->channels[channel];
+    if (c->kind == ONS_PART_END && !x->f->updates) return 0;
+    if (is_once(x, c->kind)) return ons_program_pass_of(x, ons_part_last(x->cut->chunks), 0) == x;
+    uint32_t first = first_by(x, channel);
+    return first < x->end ? (x->end - first - 1) / c->period + 1 : 0;
+}
+
+/* Whether the channel is one of those that bring message `index`. */
+static bool brings(const ons_program_pass *x, uint32_t channel, uint32_t index) {
+    const ons_worker_channel *c = &x->w->channels[channel];
+    return c->copy < x->p->receive_begin[index + 1] - x->p->receive_begin[index] &&
+           x->p->receive_channel[x->p->receive_begin[index] + c->copy] == channel;
 }
 
 /* How many kinds of messages a channel brings. */
 static uint32_t kinds_of(const ons_program_pass *x, uint32_t channel) {
     uint32_t kinds = 0;
-    for (uint32_t i = 0; i < x->cut->receive_count; ++i) kinds += x->p->receive_channel[i] == channel;
+    for (uint32_t i = 0; i < x->cut->receive_count; ++i) kinds += brings(x, channel, i);
     return kinds;
 }
 
@@ -169,7 +204,7 @@ static uint32_t second_halves(const ons_program_pass *x, uint32_t channel) {
     uint32_t count = 0;
     for (uint32_t i = 0; x->f->halved != NULL && i < x->cut->receive_count; ++i) {
         const ons_cut_transfer *t = &x->cut->receives[i];
-        if (x->p->receive_channel[i] != channel) continue;
+        if (!brings(x, channel, i)) continue;
         for (uint32_t k = x->first; k < x->end; ++k) count += is_in_halves(x, t, k) && is_split(x, t);
     }
     return count;
@@ -179,14 +214,14 @@ static uint32_t second_halves(const ons_program_pass *x, uint32_t channel) {
 static uint32_t messages_before(const ons_program_pass *x, uint32_t channel) {
     uint32_t before = 0;
     for (const ons_program_pass *each = x->shares; each != x; ++each)
-        before += kinds_of(each, channel) * times(each, x->w->channels[channel].kind) + second_halves(each, channel);
+        before += kinds_of(each, channel) * times(each, channel) + second_halves(each, channel);
     return before;
 }
 
-static ons_status *take_value(const ons_program_pass *x, uint32_t index, uint32_t micro_batch) {
+static ons_status *take_value(const ons_program_pass *x, uint32_t index, const ons_worker_channel *c,
+                              uint32_t micro_batch) {
     ons_worker *w = x->w;
     const ons_cut_transfer *t = &x->cut->receives[index];
-    const ons_worker_channel *c = &w->channels[x->p->receive_channel[index]];
     ons_turn turn = ons_program_pass_turn(x, t->part, micro_batch);
     size_t bytes = (size_t)ons_stage_program_bytes(x->stage, t->value);
     bool taken;
@@ -200,12 +235,12 @@ static ons_status *take_value(const ons_program_pass *x, uint32_t index, uint32_
     return NULL;
 }
 
-/* `turn`: how often this message has come before. */
-static ons_status *receive_value(const ons_program_pass *x, uint32_t index, uint32_t micro_batch, uint32_t turn,
-                                 ons_piece piece) {
+/* `turn`: how often this message has come before, by any channel. */
+static ons_status *receive_value(const ons_program_pass *x, uint32_t index, uint32_t channel, uint32_t micro_batch,
+                                 uint32_t turn, ons_piece piece) {
     ons_worker *w = x->w;
     uint32_t ring = x->stage->rings[index], place = x->p->ring_begin[index] + micro_batch % ring;
-    const ons_worker_channel *c = &w->channels[x->p->receive_channel[index]];
+    const ons_worker_channel *c = &w->channels[channel];
     if (turn >= ring && piece != ONS_SECOND_HALF) {
         w->device->stream_wait(c->stream, x->p->released[place]);
         uint32_t swap = x->p->swap_of_receive[index];
@@ -213,9 +248,8 @@ static ons_status *receive_value(const ons_program_pass *x, uint32_t index, uint
             w->device->stream_wait(c->stream,
                                    x->p->out[swap * x->stage->slots + (micro_batch - ring) % x->stage->slots]);
     }
-    ONS_TRY(c->link != NULL ? take_value(x, index, micro_batch)
-                            : put_message(x, &x->cut->receives[index], x->p->receive_channel[index], micro_batch, piece,
-                                          receive_message));
+    ONS_TRY(c->link != NULL ? take_value(x, index, c, micro_batch)
+                            : put_message(x, &x->cut->receives[index], channel, micro_batch, piece, receive_message));
     if (piece == ONS_FIRST_HALF) w->device->event_record(c->stream, x->p->first_arrived[place]);
     if (piece != ONS_FIRST_HALF || !is_split(x, &x->cut->receives[index]))
         w->device->event_record(c->stream, x->p->arrived[place]);
@@ -224,18 +258,19 @@ static ons_status *receive_value(const ons_program_pass *x, uint32_t index, uint
 
 /* One way of a micro-batch's messages, all of it or a half: those that have not been asked for, as far as there are
  * places. *number: of the first one; of the next ones when it returns. *full: there was no place. */
-static ons_status *receive_piece(const ons_program_pass *x, uint32_t channel, uint32_t turn, ons_piece piece,
+static ons_status *receive_piece(const ons_program_pass *x, uint32_t channel, uint32_t micro_batch, ons_piece piece,
                                  uint32_t *number, bool *full) {
+    bool once = is_once(x, x->w->channels[channel].kind);
+    uint32_t turn = once ? 0 : micro_batch - x->first;
     uint32_t *asked = &x->w->asked[channel];
     const ons_link *link = x->w->channels[channel].link;
     for (uint32_t i = 0; i < x->cut->receive_count; ++i) {
-        if (x->p->receive_channel[i] != channel) continue;
+        if (!brings(x, channel, i)) continue;
         if (piece == ONS_SECOND_HALF && !is_split(x, &x->cut->receives[i])) continue;
         if ((*number)++ < *asked) continue;
         *full = turn >= x->stage->rings[i] + x->given_back[i] || (link != NULL && !ons_link_offers(link));
         if (*full) return NULL;
-        uint32_t micro_batch = is_once(x, x->w->channels[channel].kind) ? 0 : x->first + turn;
-        ONS_TRY(receive_value(x, i, micro_batch, turn, piece));
+        ONS_TRY(receive_value(x, i, channel, once ? 0 : micro_batch, turn, piece));
         ++*asked;
     }
     return NULL;
@@ -244,22 +279,23 @@ static ons_status *receive_piece(const ons_program_pass *x, uint32_t channel, ui
 /* Any of its receives says it. */
 static bool comes_in_halves(const ons_program_pass *x, uint32_t channel, uint32_t micro_batch) {
     for (uint32_t i = 0; x->f->halved != NULL && i < x->cut->receive_count; ++i)
-        if (x->p->receive_channel[i] == channel) return is_in_halves(x, &x->cut->receives[i], micro_batch);
+        if (brings(x, channel, i)) return is_in_halves(x, &x->cut->receives[i], micro_batch);
     return false;
 }
 
 /* Those for this program, where all that come before them have been asked for. */
 static ons_status *receive_for(const ons_program_pass *x, uint32_t channel) {
-    ons_part_kind kind = x->w->channels[channel].kind;
-    uint32_t asked = x->w->asked[channel];
-    uint32_t kinds = kinds_of(x, channel), before = messages_before(x, channel), end = times(x, kind);
+    uint32_t asked = x->w->asked[channel], period = x->w->channels[channel].period;
+    uint32_t kinds = kinds_of(x, channel), before = messages_before(x, channel), end = times(x, channel);
     if (asked < before || kinds == 0) return NULL;
     uint32_t turn = x->f->halved == NULL ? (asked - before) / kinds : 0, number = before + turn * kinds;
+    uint32_t first = first_by(x, channel);
     bool full = false;
     for (; turn < end && !full; ++turn) {
-        bool halves = comes_in_halves(x, channel, x->first + turn);
-        ONS_TRY(receive_piece(x, channel, turn, halves ? ONS_FIRST_HALF : ONS_ALL_SAMPLES, &number, &full));
-        if (halves && !full) ONS_TRY(receive_piece(x, channel, turn, ONS_SECOND_HALF, &number, &full));
+        uint32_t micro_batch = first + turn * period;
+        bool halves = comes_in_halves(x, channel, micro_batch);
+        ONS_TRY(receive_piece(x, channel, micro_batch, halves ? ONS_FIRST_HALF : ONS_ALL_SAMPLES, &number, &full));
+        if (halves && !full) ONS_TRY(receive_piece(x, channel, micro_batch, ONS_SECOND_HALF, &number, &full));
     }
     return NULL;
 }
@@ -274,25 +310,34 @@ ons_status *ons_program_pass_release(const ons_program_pass *x, uint32_t index, 
     uint32_t place = x->p->ring_begin[index] + micro_batch % x->stage->rings[index];
     x->w->device->event_record(x->w->compute, x->p->released[place]);
     ++x->given_back[index];
-    return receive_ahead(x, x->p->receive_channel[index]);
+    for (uint32_t way = x->p->receive_begin[index]; way < x->p->receive_begin[index + 1]; ++way)
+        if (x->p->receive_channel[way] != ONS_NO_POSITION) ONS_TRY(receive_ahead(x, x->p->receive_channel[way]));
+    return NULL;
+}
+
+/* The channel by which a message comes. */
+static uint32_t channel_of(const ons_program_pass *x, uint32_t index, uint32_t micro_batch) {
+    uint32_t way = x->p->receive_begin[index];
+    while (!goes_by(x, x->p->receive_channel[way], micro_batch)) ++way;
+    return x->p->receive_channel[way];
 }
 
 /* The number of a message among those of its channel in this pass. */
-static uint32_t number_of(const ons_program_pass *x, uint32_t index, uint32_t micro_batch) {
-    uint32_t channel = x->p->receive_channel[index], number = messages_before(x, channel);
-    for (uint32_t i = 0; i < index; ++i) number += x->p->receive_channel[i] == channel;
+static uint32_t number_of(const ons_program_pass *x, uint32_t index, uint32_t channel, uint32_t micro_batch) {
+    uint32_t number = messages_before(x, channel), period = x->w->channels[channel].period;
+    for (uint32_t i = 0; i < index; ++i) number += brings(x, channel, i);
     bool once = is_once(x, x->cut->receives[index].kind); /* whatever the update is named */
-    return number + (once ? 0 : (micro_batch - x->first) * kinds_of(x, channel));
+    return number + (once ? 0 : (micro_batch - first_by(x, channel)) / period * kinds_of(x, channel));
 }
 
 ons_status *ons_program_pass_await(const ons_program_pass *x, uint32_t index, uint32_t micro_batch, ons_piece piece) {
     ons_worker *w = x->w;
     uint32_t place = x->p->ring_begin[index] + micro_batch % x->stage->rings[index];
-    uint32_t channel = x->p->receive_channel[index];
-    while (w->channels[channel].link != NULL && w->asked[channel] <= number_of(x, index, micro_batch)) {
+    uint32_t channel = channel_of(x, index, micro_batch);
+    while (w->channels[channel].link != NULL && w->asked[channel] <= number_of(x, index, channel, micro_batch)) {
         uint64_t seen = ons_links_news(w->o.links);
         ONS_TRY(receive_all_ahead(x));
-        if (w->asked[channel] <= number_of(x, index, micro_batch))
+        if (w->asked[channel] <= number_of(x, index, channel, micro_batch))
             ONS_TRY(ons_links_await_news(w->o.links, seen, w->o.transport));
     }
     bool first = piece == ONS_FIRST_HALF && is_in_halves(x, &x->cut->receives[index], micro_batch);

@@ -38,8 +38,9 @@ static void tell_fault(ons_worker *w, const ons_job *job) {
     const char *node = w->fault.node == ONS_NONE ? "" : ons_graph_node(job->program->cut->graph, w->fault.node)->name;
     ons_status *status = ons_status_new(ONS_INVALID_DATA, "step %" PRIu64 ", node '%s': %s", job->step.step, node,
                                         ons_fault_print(&w->fault.fault, text));
+    if (w->o.ring.in_turn) status = ons_status_at(status, "copy %u", w->o.ring.own);
     status = ons_status_at(status, "stage %u", w->o.stage);
-    if (w->o.reducer != NULL) status = ons_status_at(status, "replica %u", w->o.replica);
+    if (w->o.reducer != NULL && !w->o.ring.in_turn) status = ons_status_at(status, "replica %u", w->o.replica);
     w->o.transport->fail(w->o.transport, status);
     ons_status_free(status);
 }
@@ -58,7 +59,7 @@ static void run_nodes(void *argument, uintptr_t native) {
         .replicas = w->o.reducer == NULL ? NULL : ons_reducer_replicas(w->o.reducer),
         .stream = native,
         .device_fault = w->control.fault,
-        .finder = w->o.replica,
+        .finder = w->o.ring.own,
     };
     int64_t begin = ons_trace_now();
     ons_worker_begin_nodes(job);
@@ -108,7 +109,7 @@ static void fill_job(const ons_program_pass *x, ons_job *job, ons_part part, uin
     job->micro_batch = micro_batch;
     job->turn = ons_program_pass_turn(x, part, micro_batch);
     job->step = x->f->step;
-    job->step.micro_batch += micro_batch;
+    job->step.micro_batch += (uint32_t)(ons_program_pass_number(x, micro_batch) - x->f->number);
     if (x != x->shares) job->step.sample_share = x->f->second_share;
     if (x->f->counted_targets != NULL) job->step.counted_targets = x->f->counted_targets[micro_batch];
     if (is_end(x, part)) job->step.step = x->f->update + (x->f->asynchronous ? micro_batch : 0);
@@ -199,7 +200,8 @@ void ons_program_pass_record_span(const ons_program_pass *x, ons_trace_track *tr
         .event = {.name = name,
                   .category = category,
                   .step = (int64_t)x->f->step.step,
-                  .micro_batch = (int64_t)x->f->step.micro_batch + micro_batch,
+                  .micro_batch =
+                      (int64_t)(x->f->step.micro_batch + ons_program_pass_number(x, micro_batch) - x->f->number),
                   .bytes = bytes},
     };
     ons_worker_record_span(x->w, &span, stream);
@@ -250,8 +252,7 @@ static ons_status *copy_out(const ons_program_pass *x, uint32_t index, uint32_t 
                                   x->p->arrived[x->p->ring_begin[receive] + micro_batch % x->stage->rings[receive]]);
     ONS_TRY(put_copy(x, index, micro_batch, true));
     x->w->device->event_record(x->w->swap_out, event);
-    return ons_program_pass_leave(x,
-                                  &(ons_pending){x->stage, x->cut->send_count + index, micro_batch, event, NULL, 0, 0});
+    return ons_program_pass_leave(x, &(ons_pending){x->stage, x->cut->send_count + index, micro_batch, .event = event});
 }
 
 static ons_status *copy_in(const ons_program_pass *x, uint32_t index, uint32_t micro_batch) {
@@ -405,6 +406,13 @@ static bool is_in_halves(const ons_program_pass *x, ons_part part, uint32_t micr
     return ons_program_pass_is_halved(x, x->cut->stages[ons_part_chunk(x->cut->chunks, part)], micro_batch);
 }
 
+/* Whether others' micro-batches lie between the last one here and this one. */
+static bool skips_turns(const ons_program_pass *x, ons_part part, uint32_t micro_batch) {
+    bool trains = x->w->o.reducer != NULL && x->f->replicas.active > 0;
+    return trains && x->w->o.ring.in_turn && ons_stage_program_kind(x->stage, part) == ONS_PART_FORWARD &&
+           ons_program_pass_number(x, micro_batch) >= x->w->o.ring.count;
+}
+
 static ons_status *put_part(const ons_program_pass *any, ons_part part, uint32_t micro_batch) {
     const ons_program_pass *x = part == ONS_PART_BEGIN ? any : ons_program_pass_of(any, part, micro_batch);
     if (is_end(x, part) && x->w->o.reducer != NULL) ONS_TRY(ons_reducer_finish(x->w->o.reducer, x->w->compute));
@@ -415,6 +423,7 @@ static ons_status *put_part(const ons_program_pass *any, ons_part part, uint32_t
     /* Data is put in before the first node: not over something that has not left yet. */
     for (; k.wait < k.waits && x->w->waits[k.wait].position <= k.position; ++k.wait)
         ONS_TRY(ons_program_pass_await_gone(x, &x->w->waits[k.wait].pending));
+    if (skips_turns(x, part, micro_batch)) ons_reducer_skip_turns(x->w->o.reducer, x->w->compute);
     bool loads = x->f->load != NULL && part != ONS_PART_BEGIN && !is_end(x, part);
     if (loads) ONS_TRY(put_task(x, load_data, part, micro_batch));
     ONS_TRY(is_in_halves(x, part, micro_batch) ? walk_halves(&k) : walk_part(&k));

@@ -13,6 +13,8 @@
 /* A channel to or from another device, with the stream that serves it. */
 typedef struct ons_worker_channel {
     uint32_t peer, number; /* as the cut has them */
+    uint32_t copy, copies; /* which of the peer's, and how many those are */
+    uint32_t period;       /* every so many micro-batches one goes this way */
     ons_part_kind kind;
     bool sends;
     ons_channel *channel;
@@ -25,14 +27,17 @@ typedef struct ons_worker_channel {
 /* A program with the events of what leaves and comes. */
 typedef struct ons_worker_program {
     const ons_stage_program *stage;
-    ons_event **sent;          /* of each send */
+    ons_event **sent;          /* of each send_channel */
     ons_event **arrived;       /* of each receive and place of its ring, at ring_begin[receive] */
     ons_event **first_arrived; /* likewise: of the first half, where messages come in halves */
     ons_event **released;      /* likewise */
     uint32_t *ring_begin;
     ons_event **out; /* of each swap and slot */
     ons_event **in;  /* of each swap */
+    /* Channels to and from each copy of the other end, at their number behind …_begin[transfer]; ONS_NO_POSITION where
+     * no message goes that way. `sent` is for each of the former. */
     uint32_t *send_channel, *receive_channel;
+    uint32_t *send_begin, *receive_begin;
     int64_t *host_offset;      /* of each swap, in the host's memory for one slot */
     uint32_t *receive_of_swap; /* the message that brought what is copied to the host; ONS_NO_POSITION: none */
     uint32_t *swap_of_receive; /* what came and is copied to the host; ONS_NO_POSITION: it is not */
@@ -42,6 +47,7 @@ typedef struct ons_worker_program {
 typedef struct ons_pending {
     const ons_stage_program *program;
     uint32_t transfer, micro_batch;
+    uint32_t channel; /* of a message */
     ons_event *event;
     ons_link *link; /* not NULL: a message, in the place of the event */
     uint64_t ticket;

@@ -78,7 +78,7 @@ static uint32_t held_between(const maker *m, ons_part from, ons_part to) {
 static uint32_t ring_of(const maker *m, const ons_cut_transfer *t) {
     if (t->kind == ONS_PART_END || m->schedule == NULL) return 1;
     uint32_t held = held_between(m, t->part, part_of(m, m->last_reader[t->value]));
-    return larger(1, smaller(held + ons_schedule_ahead(m->schedule, t->from, t->to), m->o->micro_batches));
+    return larger(1, smaller(held + ons_schedule_room(m->schedule, t->from, t->to), m->o->micro_batches));
 }
 
 /* From where on a value may be copied to the host: what comes from another stage, once its first reader has waited for
@@ -451,9 +451,12 @@ static ons_status *find_places(maker *m) {
     ons_schedule *shorter;
     m->r->slots = 1;
     if (whole == NULL) return NULL;
+    uint32_t own = ons_schedule_copy_micro_batches(whole, m->cut->stages[0]);
+    /* Lists of copies are not made shorter for all of them alike; but one micro-batch waits for none. */
+    if (whole->groupings != NULL && m->o->micro_batches == 1 && own > 1) return NULL;
     ONS_NEW(shorter, m->r->arena, 1);
     m->schedule = whole;
-    if (m->o->micro_batches < whole->micro_batches) {
+    if (m->o->micro_batches < own) {
         ONS_TRY(ons_schedule_shorten(whole, m->o->micro_batches, m->r->arena, shorter));
         m->schedule = shorter;
     }

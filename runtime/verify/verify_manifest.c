@@ -19,8 +19,8 @@ static bool describe_event(const ons_verify_step *step, const ons_lineup *lineup
     const ons_cut_stage *first = step->half == 0 ? NULL : lineup->programs[0]->cut;
     bool receives = step->kind == ONS_VERIFY_SYNC && step->sync != ONS_SYNC_SEND;
     uint32_t before = first == NULL ? 0 : receives ? first->receive_count : first->send_count;
-    *event =
-        (ons_manifest_event){.index = before + step->index, .micro_batch = step->micro_batch, .count = step->count};
+    *event = (ons_manifest_event){
+        .index = before + step->index, .micro_batch = step->micro_batch, .count = step->count, .copy = step->copy};
     if (step->kind == ONS_VERIFY_WAIT) {
         event->kind = ONS_MANIFEST_WAIT;
         return step->index < lineup->programs[step->half]->cut->send_count;
@@ -36,11 +36,19 @@ static const char *name_of(const ons_stage_program *s, const ons_cut_transfer *t
     return ons_graph_value(s->cut->graph, t->value)->name;
 }
 
-static ons_manifest_transfer describe_transfer(const ons_lineup *lineup, uint32_t half, const ons_cut_transfer *t,
-                                               uint32_t ring, size_t *names) {
-    const ons_stage_program *s = lineup->programs[half];
+/* What is being written. */
+typedef struct writer {
+    const ons_verify_options *o;
+    ons_lineup lineup;
+    ons_verify_bytes *bytes;
+} writer;
+
+static ons_manifest_transfer describe_transfer(const writer *w, uint32_t half, const ons_cut_transfer *t, uint32_t ring,
+                                               size_t *names) {
+    const ons_stage_program *s = w->lineup.programs[half];
     ons_manifest_transfer transfer = {
         .peer = t->peer,
+        .copies = ons_verify_group(w->o, t->peer).copies,
         .channel = t->channel,
         .kind = (uint32_t)t->kind,
         .number = t->number,
@@ -62,19 +70,19 @@ static void count_transfers(const ons_lineup *lineup, ons_manifest_header *head)
     }
 }
 
-static ons_status *write_transfers(const ons_lineup *lineup, const ons_manifest_header *head, ons_verify_bytes *bytes,
-                                   size_t *names) {
+static ons_status *write_transfers(const writer *w, const ons_manifest_header *head, size_t *names) {
+    const ons_lineup *lineup = &w->lineup;
     ons_manifest_transfer *transfers;
-    ONS_TRY(append(bytes, ((size_t)head->send_count + head->receive_count) * sizeof *transfers, &transfers));
+    ONS_TRY(append(w->bytes, ((size_t)head->send_count + head->receive_count) * sizeof *transfers, &transfers));
     for (uint32_t half = 0; half < 2 && lineup->programs[half] != NULL; ++half) {
         const ons_cut_stage *cut = lineup->programs[half]->cut;
         for (uint32_t i = 0; i < cut->send_count; ++i)
-            *transfers++ = describe_transfer(lineup, half, &cut->sends[i], 0, names);
+            *transfers++ = describe_transfer(w, half, &cut->sends[i], 0, names);
     }
     for (uint32_t half = 0; half < 2 && lineup->programs[half] != NULL; ++half) {
         const ons_cut_stage *cut = lineup->programs[half]->cut;
         for (uint32_t i = 0; i < cut->receive_count; ++i)
-            *transfers++ = describe_transfer(lineup, half, &cut->receives[i], lineup->programs[half]->rings[i], names);
+            *transfers++ = describe_transfer(w, half, &cut->receives[i], lineup->programs[half]->rings[i], names);
     }
     return NULL;
 }
@@ -107,19 +115,23 @@ static ons_status *write_names(const ons_lineup *lineup, ons_verify_bytes *bytes
 ons_status *ons_manifest_write(const ons_verify_options *o, uint32_t stage, const ons_verify_steps *steps,
                                ons_verify_bytes *bytes) {
     const ons_lineup lineup = ons_verify_lineup(o, stage);
+    const ons_verify_share share = ons_verify_share_of(o, stage);
+    const writer w = {o, lineup, bytes};
     ons_manifest_header head = {
         .stage = stage,
         .stages = o->stages,
-        .micro_batches = o->micro_batches,
+        .micro_batches = share.micro_batches,
         .updates = ons_verify_updates(o, stage),
-        .first_count = lineup.programs[1] == NULL ? o->micro_batches : o->first_count,
+        .first_count = lineup.programs[1] == NULL ? share.micro_batches : share.first_count,
         .asynchronous = o->asynchronous,
+        .programs = lineup.programs[1] == NULL ? 1 : 2,
+        .share = share,
     };
     size_t begin = bytes->count, names = 0;
     void *place;
     count_transfers(&lineup, &head);
     ONS_TRY(append(bytes, sizeof head, &place));
-    ONS_TRY(write_transfers(&lineup, &head, bytes, &names));
+    ONS_TRY(write_transfers(&w, &head, &names));
     ONS_TRY(write_events(steps, &lineup, bytes, &head.event_count));
     ONS_TRY(write_names(&lineup, bytes, names));
     ONS_CHECK(names <= UINT32_MAX, ONS_UNSUPPORTED, "stage %u: the names of its messages are too long", stage);
@@ -133,19 +145,22 @@ ons_status *ons_manifest_write(const ons_verify_options *o, uint32_t stage, cons
  */
 
 /* What another program sends may be anything. */
-static bool is_sound(const ons_manifest *manifest, uint32_t stage) {
+static bool is_sound(const ons_manifest *manifest) {
     const ons_manifest_header *h = manifest->head;
     if (h->name_bytes > 0 && manifest->names[h->name_bytes - 1] != '\0') return false;
+    if (h->share.copies == 0 || h->share.copies > h->stages || h->share.copy >= h->share.copies) return false;
+    if (h->programs == 0 || h->programs > 2) return false;
     for (uint32_t i = 0; i < h->send_count + h->receive_count; ++i) {
         const ons_manifest_transfer *t = &manifest->sends[i];
-        if (t->peer >= h->stages || t->peer == stage || t->kind >= ONS_PART_KINDS || t->name >= h->name_bytes ||
-            t->half > 1)
+        if (t->peer >= h->stages || t->peer == h->share.group || t->kind >= ONS_PART_KINDS ||
+            t->name >= h->name_bytes || t->half > 1 || t->copies == 0 || t->copies > h->stages)
             return false;
     }
     for (uint32_t i = 0; i < h->event_count; ++i) {
         const ons_manifest_event *e = &manifest->events[i];
         bool sends = e->kind == ONS_MANIFEST_SEND || e->kind == ONS_MANIFEST_WAIT;
         if (e->kind > ONS_MANIFEST_RELEASE || e->index >= (sends ? h->send_count : h->receive_count)) return false;
+        if (sends && e->copy >= manifest->sends[e->index].copies) return false;
     }
     return true;
 }
@@ -163,7 +178,7 @@ ons_status *ons_manifest_read(const unsigned char *bytes, size_t size, size_t *a
         manifest->receives = manifest->sends + h->send_count;
         manifest->events = (const void *)(bytes + *at + sizeof *h + transfers);
         manifest->names = (const char *)manifest->events + events;
-        sound = h->bytes == sizeof *h + transfers + events + aligned(h->name_bytes, 1) && is_sound(manifest, stage);
+        sound = h->bytes == sizeof *h + transfers + events + aligned(h->name_bytes, 1) && is_sound(manifest);
     }
     ONS_CHECK(sound, ONS_DEFECT,
               "stage %u does not tell what it sends and receives: is it the same version of onstage?", stage);

@@ -6,7 +6,8 @@
 #include "runtime/verify/verify_steps.h"
 
 typedef struct ons_manifest_transfer {
-    uint32_t peer, channel, kind, number;
+    uint32_t peer, copies; /* the group at the other end, and how many copies it has */
+    uint32_t channel, kind, number;
     uint32_t ring; /* of a receive: its places */
     uint32_t half; /* which of the lineup's programs sends or receives it */
     uint64_t name; /* where it begins */
@@ -16,13 +17,14 @@ typedef struct ons_manifest_transfer {
 
 typedef enum ons_manifest_event_kind {
     ONS_MANIFEST_SEND,    /* send `index` is ready */
-    ONS_MANIFEST_WAIT,    /* until send `index` has gone, `count` times so far */
+    ONS_MANIFEST_WAIT,    /* until send `index` has gone to the copy, `count` times so far */
     ONS_MANIFEST_AWAIT,   /* what receive `index` brings is read */
     ONS_MANIFEST_RELEASE, /* its place is free again */
 } ons_manifest_event_kind;
 
 typedef struct ons_manifest_event {
     uint32_t kind, index, micro_batch, count;
+    uint32_t copy; /* send, wait: which of the receiver's */
 } ons_manifest_event;
 
 typedef struct ons_manifest_header {
@@ -31,6 +33,8 @@ typedef struct ons_manifest_header {
     uint32_t send_count, receive_count, event_count, name_bytes; /* of both programs */
     uint32_t first_count;  /* micro-batches of the first program; as `micro_batches` where there is no other */
     uint32_t asynchronous; /* or not */
+    uint32_t programs;     /* 1 or 2 */
+    ons_verify_share share;
 } ons_manifest_header;
 
 /* The manifest of one pass of one stage; it points into the bytes. */

@@ -9,7 +9,8 @@
 typedef struct stage_state {
     const ons_manifest *manifest;
     uint32_t at;                  /* event */
-    uint32_t *sent, *arrived;     /* of each send and receive: so many times */
+    uint32_t *sent;               /* of each send and copy that receives it: so many times */
+    uint32_t *arrived;            /* of each receive, likewise */
     uint32_t *awaited, *released; /* of each receive, likewise */
 } stage_state;
 
@@ -24,6 +25,7 @@ typedef struct way {
 
 typedef struct simulation {
     uint32_t stages;
+    uint32_t copies; /* of a group, at most */
     stage_state *stage_states;
     way *ways;
     uint32_t way_count;
@@ -36,30 +38,38 @@ static const char *name_of(const ons_manifest *manifest, const ons_manifest_tran
 /* ------------------------------------------------------------------------------------------------------------- pairing
  */
 
-/* The next transfer from `at` on with this peer over this channel; `count`: none. */
-static uint32_t next_with(const ons_manifest_transfer *list, uint32_t count, uint32_t at, uint32_t peer,
-                          uint32_t channel) {
-    while (at < count && (list[at].peer != peer || list[at].channel != channel)) ++at;
+/* The programs of several devices that compute the same variant of micro-batches have the same number. */
+static uint32_t variant_of(const ons_manifest *manifest, uint32_t half) { return manifest->head->share.variant + half; }
+
+/* Which messages of a stage are meant: those with this group over this channel, of one of its programs. */
+typedef struct selection {
+    uint32_t peer, channel, half;
+} selection;
+
+/* The next transfer from `at` on; `count`: none. */
+static uint32_t next_of(const ons_manifest_transfer *list, uint32_t count, uint32_t at, const selection *s) {
+    while (at < count && (list[at].peer != s->peer || list[at].channel != s->channel || list[at].half != s->half)) ++at;
     return at;
 }
 
 static ons_status *check_pair(const ons_manifest *a, const ons_manifest_transfer *send, const ons_manifest *b,
                               const ons_manifest_transfer *receive) {
     uint32_t from = a->head->stage, to = b->head->stage;
-    ONS_CHECK(send->number == receive->number && send->half == receive->half &&
-                  strcmp(name_of(a, send), name_of(b, receive)) == 0,
-              ONS_DEFECT, "stage %u sends '%s' where stage %u receives '%s'", from, name_of(a, send), to,
-              name_of(b, receive));
+    ONS_CHECK(send->number == receive->number && strcmp(name_of(a, send), name_of(b, receive)) == 0, ONS_DEFECT,
+              "stage %u sends '%s' where stage %u receives '%s'", from, name_of(a, send), to, name_of(b, receive));
     ONS_CHECK(ons_type_equal(&send->type, &receive->type) && send->bytes == receive->bytes, ONS_DEFECT,
               "'%s' is of another type in stage %u, which sends it, than in stage %u", name_of(a, send), from, to);
     return NULL;
 }
 
-static ons_status *check_channel(const ons_manifest *a, const ons_manifest *b, uint32_t channel) {
+/* Of two programs that compute the same micro-batches. */
+static ons_status *check_programs(const ons_manifest *a, const ons_manifest *b, uint32_t channel, uint32_t half) {
+    const selection sends = {b->head->share.group, channel, half};
+    const selection receives = {a->head->share.group, channel, variant_of(a, half) - b->head->share.variant};
     uint32_t send = 0, receive = 0, from = a->head->stage, to = b->head->stage;
     for (;;) {
-        send = next_with(a->sends, a->head->send_count, send, to, channel);
-        receive = next_with(b->receives, b->head->receive_count, receive, from, channel);
+        send = next_of(a->sends, a->head->send_count, send, &sends);
+        receive = next_of(b->receives, b->head->receive_count, receive, &receives);
         if (send == a->head->send_count && receive == b->head->receive_count) return NULL;
         ONS_CHECK(send < a->head->send_count, ONS_DEFECT, "stage %u waits for '%s', which stage %u does not send", to,
                   name_of(b, &b->receives[receive]), from);
@@ -69,6 +79,14 @@ static ons_status *check_channel(const ons_manifest *a, const ons_manifest *b, u
     }
 }
 
+/* What only one of the two computes is nothing to compare: that nobody waits for it is found when all are played. */
+static ons_status *check_channel(const ons_manifest *a, const ons_manifest *b, uint32_t channel) {
+    for (uint32_t half = 0; half < a->head->programs; ++half)
+        if (variant_of(a, half) - b->head->share.variant < b->head->programs)
+            ONS_TRY(check_programs(a, b, channel, half));
+    return NULL;
+}
+
 static bool is_first_of_channel(const ons_manifest_transfer *list, uint32_t index) {
     for (uint32_t i = 0; i < index; ++i)
         if (list[i].peer == list[index].peer && list[i].channel == list[index].channel) return false;
@@ -76,7 +94,7 @@ static bool is_first_of_channel(const ons_manifest_transfer *list, uint32_t inde
 }
 
 static ons_status *check_pairs(const ons_manifest *a, const ons_manifest *b) {
-    uint32_t from = a->head->stage, to = b->head->stage;
+    uint32_t from = a->head->share.group, to = b->head->share.group;
     for (uint32_t i = 0; i < a->head->send_count; ++i)
         if (a->sends[i].peer == to && is_first_of_channel(a->sends, i))
             ONS_TRY(check_channel(a, b, a->sends[i].channel));
@@ -87,17 +105,20 @@ static ons_status *check_pairs(const ons_manifest *a, const ons_manifest *b) {
 }
 
 ons_status *ons_manifests_check_pairs(const ons_manifest *manifests, uint32_t stages) {
+    bool has_copies = false; /* which have different shares of the micro-batches */
+    for (uint32_t i = 0; i < stages; ++i) has_copies = has_copies || manifests[i].head->share.copies > 1;
     for (uint32_t i = 0; i < stages; ++i)
-        ONS_CHECK(manifests[i].head->micro_batches == manifests[0].head->micro_batches &&
-                      manifests[i].head->stages == stages &&
-                      manifests[i].head->first_count == manifests[0].head->first_count,
+        ONS_CHECK(manifests[i].head->stages == stages &&
+                      (has_copies || (manifests[i].head->micro_batches == manifests[0].head->micro_batches &&
+                                      manifests[i].head->first_count == manifests[0].head->first_count)),
                   ONS_DEFECT,
                   "stage %u is one of %u and takes %u micro-batches in one go, %u of them whole, stage 0 %u and %u", i,
                   manifests[i].head->stages, manifests[i].head->micro_batches, manifests[i].head->first_count,
                   manifests[0].head->micro_batches, manifests[0].head->first_count);
     for (uint32_t from = 0; from < stages; ++from)
         for (uint32_t to = 0; to < stages; ++to)
-            if (to != from) ONS_TRY(check_pairs(&manifests[from], &manifests[to]));
+            if (manifests[to].head->share.group != manifests[from].head->share.group)
+                ONS_TRY(check_pairs(&manifests[from], &manifests[to]));
     return NULL;
 }
 
@@ -112,6 +133,7 @@ static way *find_way(const simulation *p, uint32_t from, uint32_t to, uint32_t c
 
 /* Which program a part of a micro-batch runs: ons_lineup_find. */
 static uint32_t half_of(const ons_manifest_header *head, ons_part_kind kind, uint32_t micro_batch) {
+    if (head->programs == 1) return 0; /* also of no micro-batch */
     if (kind == ONS_PART_END && !head->asynchronous) micro_batch = head->micro_batches - 1;
     return micro_batch >= head->first_count;
 }
@@ -122,32 +144,66 @@ static uint32_t times(const simulation *p, uint32_t stage, ons_part_kind kind) {
     return kind == ONS_PART_END ? head->updates : kind == ONS_PART_BEGIN ? 1 : head->micro_batches;
 }
 
+/* The stage's number of one of a device's micro-batches. */
+static uint64_t number_of(const ons_manifest_header *head, uint32_t micro_batch) {
+    return head->share.number + (uint64_t)micro_batch * head->share.copies;
+}
+
+/* Whether what the receiver needs for its micro-batch comes from this sender. What a step sends once comes to a copy
+ * from one of the sender's. */
+static bool comes_by(const simulation *p, const way *w, uint32_t micro_batch) {
+    const ons_manifest_header *from = p->stage_states[w->from].manifest->head,
+                              *to = p->stage_states[w->to].manifest->head;
+    bool once = w->kind == ONS_PART_END && !to->asynchronous;
+    uint64_t number = once ? to->share.copy : number_of(to, micro_batch);
+    return number % from->share.copies == from->share.copy;
+}
+
 /* The next message of this micro-batch that the other end takes, or of those behind it. */
 static void find_next_receive(const simulation *p, way *w, uint32_t at) {
     const ons_manifest *to = p->stage_states[w->to].manifest;
+    uint32_t count = to->head->receive_count;
+    selection s = {p->stage_states[w->from].manifest->head->share.group, w->channel, 0};
     for (;; at = 0, ++w->micro_batch) {
-        uint32_t half = half_of(to->head, w->kind, w->micro_batch);
-        w->receive = next_with(to->receives, to->head->receive_count, at, w->from, w->channel);
-        while (w->receive < to->head->receive_count && to->receives[w->receive].half != half)
-            w->receive = next_with(to->receives, to->head->receive_count, w->receive + 1, w->from, w->channel);
-        if (w->receive < to->head->receive_count || w->micro_batch >= times(p, w->to, w->kind)) return;
+        s.half = half_of(to->head, w->kind, w->micro_batch);
+        w->receive = comes_by(p, w, w->micro_batch) ? next_of(to->receives, count, at, &s) : count;
+        if (w->receive < count || w->micro_batch >= times(p, w->to, w->kind)) return;
     }
+}
+
+/* The device that has a copy of a group; `stages`: none tells of it. */
+static uint32_t find_copy(const simulation *p, uint32_t group, uint32_t copy) {
+    uint32_t device = 0;
+    for (; device < p->stages; ++device) {
+        const ons_verify_share *share = &p->stage_states[device].manifest->head->share;
+        if (share->group == group && share->copy == copy) break;
+    }
+    return device;
+}
+
+static way *find_way_of(const simulation *p, uint32_t from, const ons_manifest_event *e) {
+    const ons_manifest_transfer *t = &p->stage_states[from].manifest->sends[e->index];
+    return find_way(p, from, find_copy(p, t->peer, e->copy), t->channel);
+}
+
+static ons_status *add_ways_of(simulation *p, uint32_t from, const ons_manifest_transfer *t) {
+    for (uint32_t copy = 0; copy < t->copies; ++copy) {
+        uint32_t to = find_copy(p, t->peer, copy);
+        ONS_CHECK(to < p->stages, ONS_DEFECT, "stage %u sends to copy %u of stage %u, which no device has", from, copy,
+                  t->peer);
+        if (find_way(p, from, to, t->channel) != NULL) continue;
+        way *w = &p->ways[p->way_count++];
+        *w = (way){.from = from, .to = to, .channel = t->channel, .kind = (ons_part_kind)t->kind};
+        find_next_receive(p, w, 0);
+    }
+    return NULL;
 }
 
 static ons_status *add_ways(simulation *p, uint32_t from) {
     const ons_manifest *manifest = p->stage_states[from].manifest;
-    for (uint32_t i = 0; i < manifest->head->send_count; ++i) {
-        const ons_manifest_transfer *t = &manifest->sends[i];
-        if (find_way(p, from, t->peer, t->channel) != NULL) continue;
-        way *w = &p->ways[p->way_count++];
-        *w = (way){.from = from, .to = t->peer, .channel = t->channel, .kind = (ons_part_kind)t->kind};
-        find_next_receive(p, w, 0);
-    }
-    for (uint32_t i = 0; i < manifest->head->event_count; ++i) {
-        if (manifest->events[i].kind != ONS_MANIFEST_SEND) continue;
-        const ons_manifest_transfer *t = &manifest->sends[manifest->events[i].index];
-        ++find_way(p, from, t->peer, t->channel)->room;
-    }
+    for (uint32_t i = 0; i < manifest->head->send_count; ++i) ONS_TRY(add_ways_of(p, from, &manifest->sends[i]));
+    for (uint32_t i = 0; i < manifest->head->event_count; ++i)
+        if (manifest->events[i].kind == ONS_MANIFEST_SEND) ++find_way_of(p, from, &manifest->events[i])->room;
     for (uint32_t i = 0; i < p->way_count; ++i) {
         way *w = &p->ways[i];
         if (w->from != from) continue;
@@ -155,6 +211,14 @@ static ons_status *add_ways(simulation *p, uint32_t from) {
         if (w->queue == NULL) return ons_status_out_of_memory();
     }
     return NULL;
+}
+
+/* Where a step's last micro-batches are of different variants, the update's messages have the same names. */
+static bool is_same_message(const ons_manifest *a, const ons_manifest_transfer *s, const ons_manifest *b,
+                            const ons_manifest_transfer *r) {
+    if (variant_of(a, s->half) == variant_of(b, r->half)) return s->number == r->number;
+    return s->kind == ONS_PART_END && strcmp(name_of(a, s), name_of(b, r)) == 0 && ons_type_equal(&s->type, &r->type) &&
+           s->bytes == r->bytes;
 }
 
 /* A message goes where the sender has it ready and the receiver has a free place for it. */
@@ -167,15 +231,16 @@ static bool try_message(const simulation *p, way *w, ons_status **status) {
     if (w->micro_batch - first >= r->ring + b->released[w->receive]) return false;
     uint32_t send = w->queue[2 * w->done], micro_batch = w->queue[2 * w->done + 1];
     const ons_manifest_transfer *s = &a->manifest->sends[send];
-    bool turned = w->kind != ONS_PART_END && micro_batch != w->micro_batch;
-    if (s->number != r->number || s->half != r->half || turned) {
+    bool turned =
+        w->kind != ONS_PART_END && number_of(a->manifest->head, micro_batch) != number_of(to->head, w->micro_batch);
+    if (!is_same_message(a->manifest, s, to, r) || turned) {
         *status = ons_status_new(ONS_DEFECT,
                                  "stage %u sends '%s' of micro-batch %u when stage %u receives '%s' of micro-batch %u",
                                  w->from, name_of(a->manifest, s), micro_batch, w->to, name_of(to, r), w->micro_batch);
         return false;
     }
     ++w->done;
-    ++a->sent[send];
+    ++a->sent[(size_t)send * p->copies + to->head->share.copy];
     ++b->arrived[w->receive];
     find_next_receive(p, w, w->receive + 1);
     return true;
@@ -185,8 +250,9 @@ static bool try_message(const simulation *p, way *w, ons_status **status) {
  */
 
 /* The message that an event waits for; NULL: none. */
-static const ons_manifest_transfer *waits_for(const stage_state *q, const ons_manifest_event *e) {
-    if (e->kind == ONS_MANIFEST_WAIT) return q->sent[e->index] < e->count ? &q->manifest->sends[e->index] : NULL;
+static const ons_manifest_transfer *waits_for(const simulation *p, const stage_state *q, const ons_manifest_event *e) {
+    if (e->kind == ONS_MANIFEST_WAIT)
+        return q->sent[(size_t)e->index * p->copies + e->copy] < e->count ? &q->manifest->sends[e->index] : NULL;
     if (e->kind != ONS_MANIFEST_AWAIT) return NULL;
     return q->arrived[e->index] <= q->awaited[e->index] ? &q->manifest->receives[e->index] : NULL;
 }
@@ -195,10 +261,9 @@ static bool try_event(const simulation *p, uint32_t stage) {
     stage_state *q = &p->stage_states[stage];
     if (q->at == q->manifest->head->event_count) return false;
     const ons_manifest_event *e = &q->manifest->events[q->at];
-    if (waits_for(q, e) != NULL) return false;
+    if (waits_for(p, q, e) != NULL) return false;
     if (e->kind == ONS_MANIFEST_SEND) {
-        const ons_manifest_transfer *t = &q->manifest->sends[e->index];
-        way *w = find_way(p, stage, t->peer, t->channel);
+        way *w = find_way_of(p, stage, e);
         w->queue[2 * w->queued] = e->index;
         w->queue[2 * w->queued++ + 1] = e->micro_batch;
     }
@@ -211,7 +276,7 @@ static bool try_event(const simulation *p, uint32_t stage) {
 static ons_status *describe_stuck(const simulation *p, uint32_t stage) {
     const stage_state *q = &p->stage_states[stage];
     const ons_manifest_event *e = &q->manifest->events[q->at];
-    const ons_manifest_transfer *t = waits_for(q, e);
+    const ons_manifest_transfer *t = waits_for(p, q, e);
     bool receives = e->kind == ONS_MANIFEST_AWAIT;
     return ons_status_new(ONS_DEFECT, "deadlock: stage %u waits for ever %s '%s' of micro-batch %u %s stage %u", stage,
                           receives ? "for" : "until", name_of(q->manifest, t), e->micro_batch,
@@ -245,21 +310,25 @@ static ons_status *simulate_messages(simulation *p) {
     return status != NULL ? status : check_end(p);
 }
 
+static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
+
 static ons_status *set_up(simulation *p, const ons_manifest *manifests) {
     size_t sends = 0;
     p->stage_states = calloc(p->stages + 1, sizeof *p->stage_states);
     if (p->stage_states == NULL) return ons_status_out_of_memory();
+    for (uint32_t i = 0; i < p->stages; ++i) p->copies = larger(p->copies, manifests[i].head->share.copies);
     for (uint32_t i = 0; i < p->stages; ++i) {
         stage_state *q = &p->stage_states[i];
         const ons_manifest_header *head = manifests[i].head;
         q->manifest = &manifests[i];
-        uint32_t *counts = calloc(head->send_count + 3 * (size_t)head->receive_count + 1, sizeof *counts);
+        size_t sent = (size_t)head->send_count * p->copies;
+        uint32_t *counts = calloc(sent + 3 * (size_t)head->receive_count + 1, sizeof *counts);
         if (counts == NULL) return ons_status_out_of_memory();
         q->sent = counts;
-        q->arrived = counts + head->send_count;
+        q->arrived = counts + sent;
         q->awaited = q->arrived + head->receive_count;
         q->released = q->awaited + head->receive_count;
-        sends += head->send_count;
+        sends += sent;
     }
     p->ways = calloc(sends + 1, sizeof *p->ways);
     if (p->ways == NULL) return ons_status_out_of_memory();

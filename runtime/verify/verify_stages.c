@@ -76,7 +76,7 @@ typedef struct progress {
 } progress;
 
 static ons_status *check_action(const ons_verify_options *o, uint32_t stage, const ons_action *a, progress *p) {
-    uint32_t m = a->micro_batch;
+    uint32_t m = a->micro_batch, own = ons_verify_share_of(o, stage).micro_batches;
     bool good = true;
     switch ((int)a->kind) {
     case ONS_ACTION_FORWARD: good = m == p->forwards++; break;
@@ -84,11 +84,11 @@ static ons_status *check_action(const ons_verify_options *o, uint32_t stage, con
     case ONS_ACTION_INPUT_GRADIENT: good = m == p->inputs++ && m < p->forwards; break;
     case ONS_ACTION_WEIGHT_GRADIENT: good = m == p->weights++ && m < p->inputs; break;
     default:
-        good = m + 1 == p->weights && m + 1 == p->inputs;
+        good = (m + 1 == p->weights && m + 1 == p->inputs) || (own == 0 && m == 0);
         ++p->updates;
         break;
     }
-    ONS_CHECK(good && m < o->micro_batches, ONS_DEFECT,
+    ONS_CHECK(good && (m < own || own == 0), ONS_DEFECT,
               "stage %u: %s of micro-batch %u and stage %u comes twice, out of order, or does not follow what it needs",
               stage, ons_action_name(a->kind), m, a->stage);
     return NULL;
@@ -98,6 +98,7 @@ static ons_status *check_action(const ons_verify_options *o, uint32_t stage, con
 static ons_status *check_actions(const ons_verify_options *o, uint32_t stage, progress *chunks) {
     const ons_action_list *list = &o->lists[stage];
     const ons_cut_stage *cut = o->programs[stage]->cut;
+    uint32_t own = ons_verify_share_of(o, stage).micro_batches;
     for (uint32_t i = 0; i < list->count; ++i) {
         const ons_action *a = &list->items[i];
         uint32_t chunk = ons_cut_chunk(cut, a->stage);
@@ -108,10 +109,10 @@ static ons_status *check_actions(const ons_verify_options *o, uint32_t stage, pr
     }
     for (uint32_t i = 0; i < cut->chunks; ++i) {
         const progress *p = &chunks[i];
-        ONS_CHECK(p->forwards == o->micro_batches && p->inputs == o->micro_batches && p->weights == o->micro_batches &&
-                      p->updates == (o->asynchronous ? o->micro_batches : 1),
+        ONS_CHECK(p->forwards == own && p->inputs == own && p->weights == own &&
+                      p->updates == (o->asynchronous ? own : 1),
                   ONS_DEFECT, "stage %u: %u forward parts, %u backward parts and %u updates of %u micro-batches", stage,
-                  p->forwards, p->inputs, p->updates, o->micro_batches);
+                  p->forwards, p->inputs, p->updates, own);
     }
     return NULL;
 }
@@ -119,13 +120,24 @@ static ons_status *check_actions(const ons_verify_options *o, uint32_t stage, pr
 static ons_status *check_forward_parts(const ons_verify_options *o, uint32_t stage) {
     const ons_action_list *list = &o->lists[stage];
     const ons_cut_stage *cut = o->programs[stage]->cut;
-    bool good = list->count == o->micro_batches * cut->chunks;
+    uint32_t own = ons_verify_share_of(o, stage).micro_batches;
+    bool good = list->count == own * cut->chunks;
     for (uint32_t i = 0; good && i < list->count; ++i)
         good = list->items[i].kind == ONS_ACTION_FORWARD && list->items[i].micro_batch == i / cut->chunks &&
                list->items[i].stage == cut->stages[i % cut->chunks];
     ONS_CHECK(good, ONS_DEFECT, "stage %u: an inference of %u micro-batches is no list of their forward parts", stage,
-              o->micro_batches);
+              own);
     return NULL;
+}
+
+ons_verify_share ons_verify_share_of(const ons_verify_options *o, uint32_t stage) {
+    if (o->shares != NULL) return o->shares[stage];
+    return (ons_verify_share){
+        .micro_batches = o->micro_batches, .first_count = o->first_count, .group = stage, .copies = 1};
+}
+
+ons_device_group ons_verify_group(const ons_verify_options *o, uint32_t number) {
+    return o->groups == NULL ? (ons_device_group){number, 1} : o->groups[number];
 }
 
 uint32_t ons_verify_updates(const ons_verify_options *o, uint32_t stage) {
@@ -194,9 +206,9 @@ static ons_status *check_versions(const ons_verify_options *o, uint32_t stage) {
 static ons_status *check_peers(const ons_verify_options *o, const ons_stage_program *s, uint32_t stage) {
     const ons_cut_stage *cut = s->cut;
     for (uint32_t i = 0; i < cut->send_count; ++i)
-        ONS_CHECK(cut->sends[i].peer < o->stages && cut->sends[i].peer != stage, ONS_DEFECT,
-                  "stage %u sends '%s' to stage %u", stage, ons_graph_value(cut->graph, cut->sends[i].value)->name,
-                  cut->sends[i].peer);
+        ONS_CHECK(cut->sends[i].peer < o->stages && cut->sends[i].peer != ons_verify_share_of(o, stage).group,
+                  ONS_DEFECT, "stage %u sends '%s' to stage %u", stage,
+                  ons_graph_value(cut->graph, cut->sends[i].value)->name, cut->sends[i].peer);
     for (uint32_t i = 0; i < cut->receive_count; ++i)
         ONS_CHECK(s->rings[i] > 0, ONS_DEFECT, "stage %u has no place for '%s', which it receives", stage,
                   ons_graph_value(cut->graph, cut->receives[i].value)->name);

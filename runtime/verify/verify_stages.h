@@ -15,12 +15,22 @@
 #define ONSTAGE_RUNTIME_VERIFY_VERIFY_STAGES_H
 
 #include "base/vector.h"
-#include "planner/schedule/schedule.h"
+#include "planner/schedule/device_groups.h"
 #include "runtime/program/stage_program.h"
+
+/* What a device has of a pass, where stages have copies. */
+typedef struct ons_verify_share {
+    uint32_t micro_batches, first_count; /* its own, in the place of the pass's */
+    uint32_t number;                     /* the stage's number of the first one; the next is `copies` further */
+    uint32_t group, copy, copies;        /* in the pass's groups */
+    uint32_t variant;                    /* of its first program; the second's is the next one */
+} ons_verify_share;
 
 /* One pass of micro-batches (runtime/pipeline/worker.h) through all stages. */
 typedef struct ons_verify_options {
-    uint32_t stages;
+    uint32_t stages;                          /* devices; below, too, a stage is one */
+    const ons_device_group *groups;           /* as the cut numbers them; NULL: each is a device */
+    const ons_verify_share *shares;           /* [device]; NULL: without copies */
     const ons_stage_program *const *programs; /* of each stage that is looked at */
     const ons_stage_program *const *seconds;  /* likewise: of the micro-batches behind the first `first_count`, see
                                                  ons_lineup; NULL: all run the programs above */

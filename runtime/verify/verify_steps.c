@@ -6,17 +6,20 @@
 /* An outgoing transfer that may have to be waited for. */
 typedef struct leaving {
     uint32_t half, transfer, micro_batch;
+    uint32_t copy; /* of the receiver */
 } leaving;
 
 typedef struct lister {
     const ons_verify_options *o;
     ons_lineup lineup;
+    ons_verify_share share;
     const ons_stage_program *s; /* whose part is listed */
     uint32_t half;
     ons_verify_steps *steps;
     ONS_VECTOR(leaving) leaving;
     uint32_t capacity; /* of the worker's list: with more the oldest is waited for */
-    uint32_t *left[2]; /* of each outgoing transfer: how often it was sent */
+    uint32_t *left[2]; /* of each outgoing transfer and copy that receives it: how often it was sent */
+    uint32_t copies;   /* of any receiver, at most */
     ons_piece piece;   /* of the nodes that are listed */
     bool behind_halves;
 } lister;
@@ -27,21 +30,49 @@ static ons_status *add_step(lister *l, ons_verify_step step) {
     return NULL;
 }
 
+static uint32_t *times_left(const lister *l, const leaving *each) {
+    return &l->left[each->half][(size_t)each->transfer * l->copies + each->copy];
+}
+
 static ons_status *add_wait(lister *l, const leaving *from) {
     ONS_PUSH(l->steps, (ons_verify_step){.kind = ONS_VERIFY_WAIT,
                                          .half = from->half,
                                          .index = from->transfer,
-                                         .count = l->left[from->half][from->transfer]});
+                                         .copy = from->copy,
+                                         .count = *times_left(l, from)});
     return NULL;
 }
 
-static ons_status *leave(lister *l, uint32_t transfer, uint32_t micro_batch) {
+static ons_status *leave(lister *l, uint32_t transfer, uint32_t copy, uint32_t micro_batch) {
+    const leaving each = {l->half, transfer, micro_batch, copy};
     if (l->leaving.count == l->capacity) {
         ONS_TRY(add_wait(l, &l->leaving.items[0]));
         memmove(l->leaving.items, l->leaving.items + 1, --l->leaving.count * sizeof *l->leaving.items);
     }
-    ++l->left[l->half][transfer];
-    ONS_PUSH(&l->leaving, (leaving){l->half, transfer, micro_batch});
+    ++*times_left(l, &each);
+    ONS_PUSH(&l->leaving, each);
+    return NULL;
+}
+
+/* To the copy that has the same samples; what a step sends once to each of those that take it from this one. */
+static bool goes_to(const lister *l, const ons_cut_transfer *t, uint32_t copy, uint32_t copies, uint32_t micro_batch) {
+    if (t->kind == ONS_PART_END && !l->o->asynchronous) return copy % l->share.copies == l->share.copy;
+    return (l->share.number + (uint64_t)micro_batch * l->share.copies) % copies == copy;
+}
+
+static ons_status *add_sends(lister *l, uint32_t index, ons_part part, uint32_t micro_batch) {
+    const ons_cut_transfer *t = &l->s->cut->sends[index];
+    uint32_t copies = ons_verify_group(l->o, t->peer).copies;
+    for (uint32_t copy = 0; copy < copies; ++copy) {
+        if (!goes_to(l, t, copy, copies, micro_batch)) continue;
+        ONS_TRY(add_step(l, (ons_verify_step){.kind = ONS_VERIFY_SYNC,
+                                              .sync = ONS_SYNC_SEND,
+                                              .part = part,
+                                              .micro_batch = micro_batch,
+                                              .index = index,
+                                              .copy = copy}));
+        ONS_TRY(leave(l, index, copy, micro_batch));
+    }
     return NULL;
 }
 
@@ -93,13 +124,13 @@ static ons_status *await_transfer(lister *l, uint32_t transfer, uint32_t micro_b
 static ons_status *add_sync_point(lister *l, const ons_sync_point *sync_point, ons_part part, uint32_t micro_batch) {
     if (sync_point->kind == ONS_SYNC_GONE)
         return await_transfer(l, l->s->cut->send_count + sync_point->index, micro_batch);
+    if (sync_point->kind == ONS_SYNC_SEND) return add_sends(l, sync_point->index, part, micro_batch);
     ONS_TRY(add_step(l, (ons_verify_step){.kind = ONS_VERIFY_SYNC,
                                           .sync = sync_point->kind,
                                           .part = part,
                                           .micro_batch = micro_batch,
                                           .index = sync_point->index}));
-    if (sync_point->kind == ONS_SYNC_SEND) return leave(l, sync_point->index, micro_batch);
-    if (sync_point->kind == ONS_SYNC_OUT) return leave(l, l->s->cut->send_count + sync_point->index, micro_batch);
+    if (sync_point->kind == ONS_SYNC_OUT) return leave(l, l->s->cut->send_count + sync_point->index, 0, micro_batch);
     return NULL;
 }
 
@@ -168,7 +199,7 @@ static ons_status *add_part_of(lister *l, uint32_t half, ons_part part, uint32_t
 
 static ons_status *add_part(lister *l, ons_part part, uint32_t micro_batch, bool halved) {
     ons_part_kind kind = ons_stage_program_kind(l->lineup.programs[0], part);
-    uint32_t half = ons_lineup_find(&l->lineup, kind, micro_batch, l->o->micro_batches, l->o->asynchronous);
+    uint32_t half = ons_lineup_find(&l->lineup, kind, micro_batch, l->share.micro_batches, l->o->asynchronous);
     return add_part_of(l, half, part, micro_batch, halved);
 }
 
@@ -186,24 +217,30 @@ static ons_status *add_actions(lister *l, const ons_verify_options *o, const ons
 }
 
 ons_lineup ons_verify_lineup(const ons_verify_options *o, uint32_t stage) {
-    return (ons_lineup){{o->programs[stage], o->seconds == NULL ? NULL : o->seconds[stage]}, o->first_count};
+    return (ons_lineup){{o->programs[stage], o->seconds == NULL ? NULL : o->seconds[stage]},
+                        ons_verify_share_of(o, stage).first_count};
 }
 
 static uint32_t count_transfers(const ons_stage_program *s) { return s->cut->send_count + s->cut->swap_count; }
 
 ons_status *ons_verify_list_steps(const ons_verify_options *o, uint32_t stage, ons_verify_steps *steps) {
-    lister l = {.o = o, .lineup = ons_verify_lineup(o, stage), .steps = steps};
+    lister l = {.o = o, .lineup = ons_verify_lineup(o, stage), .share = ons_verify_share_of(o, stage), .steps = steps};
     uint32_t most = 0;
+    l.copies = 1;
     for (int half = 0; half < 2 && l.lineup.programs[half] != NULL; ++half) {
         const ons_stage_program *s = l.lineup.programs[half];
         uint32_t capacity = count_transfers(s) * (s->slots + 2);
         l.capacity = capacity > l.capacity ? capacity : l.capacity;
         most = count_transfers(s) > most ? count_transfers(s) : most;
+        for (uint32_t i = 0; i < s->cut->send_count; ++i) {
+            uint32_t copies = ons_verify_group(o, s->cut->sends[i].peer).copies;
+            l.copies = copies > l.copies ? copies : l.copies;
+        }
     }
-    uint32_t *left = calloc(2 * (size_t)most + 1, sizeof *left);
+    uint32_t *left = calloc(2 * (size_t)most * l.copies + 1, sizeof *left);
     if (left == NULL) return ons_status_out_of_memory();
     l.left[0] = left;
-    l.left[1] = left + most;
+    l.left[1] = left + (size_t)most * l.copies;
     ons_status *status = add_actions(&l, o, &o->lists[stage]);
     free(left);
     ons_vector_free(&l.leaving);

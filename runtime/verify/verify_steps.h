@@ -22,7 +22,8 @@ typedef struct ons_verify_step {
     uint32_t micro_batch;
     uint32_t first, end; /* nodes */
     uint32_t index;      /* the sync point's index; wait: the outgoing transfer */
-    uint32_t count;      /* wait: how often this transfer has been sent so far */
+    uint32_t copy;       /* send, wait: which of the receiver's */
+    uint32_t count;      /* wait: how often this transfer has been sent to that copy so far */
 } ons_verify_step;
 
 typedef ONS_VECTOR(ons_verify_step) ons_verify_steps;
@@ -32,6 +33,10 @@ ons_status *ons_verify_list_steps(const ons_verify_options *options, uint32_t st
 
 /* Verifies that the stage's memory holds at every node what the node wants. */
 ons_status *ons_verify_memory(const ons_lineup *lineup, uint32_t stage, const ons_verify_steps *steps);
+
+/* Gives what a stage has of the pass, and what a group of the cut's is. */
+ons_verify_share ons_verify_share_of(const ons_verify_options *options, uint32_t stage);
+ons_device_group ons_verify_group(const ons_verify_options *options, uint32_t number);
 
 /* Gives the programs that a stage runs in the pass. */
 ons_lineup ons_verify_lineup(const ons_verify_options *options, uint32_t stage);

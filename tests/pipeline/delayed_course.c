@@ -99,7 +99,7 @@ static ons_status *fetch(delayed_course *d, uint64_t step, size_t *samples) {
                              d->config->shuffle};
     *samples = d->usable - position < batch ? d->usable - position : batch;
     ons_order_rows(&order, (step - 1) / steps, position, *samples, d->share.feed.rows[0]);
-    return ons_feed_fill(&d->share.feed, 0, 0, *samples);
+    return ons_feed_fill(&d->share.feed, 0, 0, *samples, 0);
 }
 
 /* Targets of these rows that count. */

@@ -14,8 +14,10 @@ typedef struct sum {
     size_t count;
     bool is_mean;
     double decay;   /* of a mean, by a micro-batch */
-    float **groups; /* [replica]: what its micro-batches came to */
+    float **groups; /* [replica, or copy]: what its micro-batches came to */
     float *total;
+    uint32_t copies; /* of the stage that has it; 0: there are replicas */
+    const char *name;
 } sum;
 
 struct grouped {
@@ -31,6 +33,7 @@ struct grouped {
     uint32_t sum_count;
     uint32_t *sizes; /* [replica]: micro-batches in this step */
     uint64_t usable;
+    bool has_copies;
     const ons_unit *last; /* that has run */
 };
 
@@ -63,7 +66,7 @@ static ons_status *add_sum(grouped *g, const char *name, bool is_mean) {
     ons_type type;
     sum *s = &g->sums[g->sum_count++];
     ONS_CHECK(g->sum_count < SUMS_MOST, ONS_DEFECT, "more than %d sums", SUMS_MOST);
-    *s = (sum){.place = ons_device_context_find(g->device_context, name, &type), .is_mean = is_mean};
+    *s = (sum){.place = ons_device_context_find(g->device_context, name, &type), .is_mean = is_mean, .name = name};
     ONS_CHECK(s->place != NULL && type.dtype == ONS_FLOAT32, ONS_DEFECT, "'%s' is no sum in float32", name);
     s->count = (size_t)ons_type_dense_bytes(&type) / sizeof(float);
     ONS_NEW(s->groups, g->arena, (size_t)g->batching.replicas);
@@ -135,6 +138,26 @@ void grouped_free(grouped *g) {
 
 ons_device_context *grouped_device_context(const grouped *g) { return g->device_context; }
 
+static uint32_t stage_of(const ons_stage_graph *graph, const ons_cut *cut, const char *name) {
+    uint32_t stage = 0;
+    ons_value_id value = ons_graph_find_value(graph->graph, name);
+    while (value != ONS_NONE && stage < cut->stage_count && cut->stages[stage].value_of[value] == ONS_NONE) ++stage;
+    return stage;
+}
+
+ons_status *grouped_follow(grouped *g, const ons_stage_graph *graph, const ons_cut *cut, const uint32_t *copies) {
+    g->has_copies = true;
+    for (uint32_t i = 0; i < g->sum_count; ++i) {
+        sum *s = &g->sums[i];
+        uint32_t stage = stage_of(graph, cut, s->name);
+        ONS_CHECK(stage < cut->stage_count, ONS_DEFECT, "no stage has '%s'", s->name);
+        s->copies = copies[stage];
+        ONS_NEW(s->groups, g->arena, s->copies);
+        for (uint32_t k = 0; k < s->copies; ++k) ONS_NEW(s->groups[k], g->arena, s->count + 1);
+    }
+    return NULL;
+}
+
 /* ---------------------------------------------------------------------------------------------------------------- data
  */
 
@@ -145,7 +168,7 @@ static ons_status *fetch(grouped *g, uint64_t step, size_t *samples) {
                              g->config->shuffle};
     *samples = g->usable - position < batch ? g->usable - position : batch;
     ons_order_rows(&order, (step - 1) / steps, position, *samples, g->share.feed.rows[0]);
-    return ons_feed_fill(&g->share.feed, 0, 0, *samples);
+    return ons_feed_fill(&g->share.feed, 0, 0, *samples, 0);
 }
 
 static ons_status *count_targets(const grouped *g, size_t rows, double *counted) {
@@ -298,22 +321,89 @@ static ons_status *run_micro_batch(grouped *g, const ons_portions *p, ons_step *
     return NULL;
 }
 
+/* --------------------------------------------------------------------------------------------------------------- copies
+ */
+
+/* What a copy's micro-batches have come to so far. A gradient's sum begins with what changes no number, not even 0's
+ * sign; running means go on from what they were in the first copy, and forget in between what the others' micro-batches
+ * would have made them forget. */
+static void begin_turn(const sum *s, uint32_t micro_batch) {
+    float *group = s->groups[micro_batch % s->copies];
+    double forgotten = 1;
+    for (uint32_t i = 1; i < s->copies; ++i) forgotten *= s->decay;
+    if (micro_batch == 0 && s->is_mean) memcpy(group, s->place, s->count * sizeof *group);
+    if (micro_batch == 0 && s->is_mean) return;
+    for (size_t k = 0; k < s->count; ++k)
+        group[k] = micro_batch < s->copies ? (s->is_mean ? 0.0F : -0.0F)
+                                           : group[k] * (s->is_mean ? (float)forgotten : 1.0F);
+}
+
+static ons_status *run_turn(grouped *g, const ons_portions *p, ons_step *step, size_t samples, size_t *first) {
+    size_t bytes;
+    for (uint32_t i = 0; i < g->sum_count; ++i) {
+        const sum *s = &g->sums[i];
+        bytes = s->count * sizeof(float);
+        begin_turn(s, step->micro_batch);
+        ONS_TRY(ons_device_context_copy(g->device_context, s->place, s->groups[step->micro_batch % s->copies], bytes));
+    }
+    step->first_micro_batch = UINT32_MAX; /* sums have begun */
+    ONS_TRY(run_micro_batch(g, p, step, samples, first));
+    for (uint32_t i = 0; i < g->sum_count; ++i) {
+        const sum *s = &g->sums[i];
+        bytes = s->count * sizeof(float);
+        ONS_TRY(ons_device_context_copy(g->device_context, s->groups[step->micro_batch % s->copies], s->place, bytes));
+    }
+    return NULL;
+}
+
+/* Sums in the order of the copies; running means in that of the copies' last micro-batches, which follow each other. */
+static ons_status *add_copies(grouped *g, uint64_t micro_batches) {
+    for (uint32_t i = 0; i < g->sum_count; ++i) {
+        const sum *s = &g->sums[i];
+        uint32_t active = micro_batches < s->copies ? (uint32_t)micro_batches : s->copies;
+        uint32_t first = s->is_mean && active == s->copies ? (uint32_t)(micro_batches % s->copies) : 0;
+        memcpy(s->total, s->groups[first], s->count * sizeof(float));
+        for (uint32_t k = 1; k < active; ++k) {
+            const float *group = s->groups[(first + k) % active];
+            for (size_t e = 0; e < s->count; ++e)
+                s->total[e] = (s->is_mean ? s->total[e] * (float)s->decay : s->total[e]) + group[e];
+        }
+        ONS_TRY(put(g, s));
+    }
+    return NULL;
+}
+
+static ons_status *run_in_turn(grouped *g, const ons_portions *p, ons_step *step, size_t samples) {
+    size_t first = 0;
+    uint64_t count = ons_portions_total(p);
+    for (uint64_t i = 0; i < count; ++i, ++step->micro_batch) ONS_TRY(run_turn(g, p, step, samples, &first));
+    return add_copies(g, count);
+}
+
+/* -------------------------------------------------------------------------------------------------------------- replicas
+ */
+
+static ons_status *run_replicas(grouped *g, const ons_portions *p, ons_step *step, size_t samples) {
+    size_t first = 0;
+    uint32_t active = share_out(g, ons_portions_total(p));
+    for (uint32_t replica = 0; replica < active; ++replica) {
+        ONS_TRY(begin_group(g, replica));
+        step->first_micro_batch = step->micro_batch;
+        for (uint32_t i = 0; i < g->sizes[replica]; ++i, ++step->micro_batch)
+            ONS_TRY(run_micro_batch(g, p, step, samples, &first));
+        ONS_TRY(end_group(g, replica));
+    }
+    return add_groups(g, active);
+}
+
 ons_status *grouped_step(grouped *g, uint64_t number, double rate, double *loss, double *norm) {
-    size_t samples, first = 0;
+    size_t samples;
     ONS_TRY(fetch(g, number, &samples));
     ons_portions p = ons_batching_portions(&g->batching, (int64_t)samples);
-    uint32_t active = share_out(g, ons_portions_total(&p));
     ons_step step = {.seed = (uint64_t)g->config->seed, .step = number, .learning_rate = (float)rate, .rate_share = 1};
     ONS_TRY(count_targets(g, samples, &step.counted_targets));
     g->last = NULL; /* what is made of weights is made anew */
-    for (uint32_t replica = 0; replica < active; ++replica) {
-        ONS_TRY(begin_group(g, replica));
-        step.first_micro_batch = step.micro_batch;
-        for (uint32_t i = 0; i < g->sizes[replica]; ++i, ++step.micro_batch)
-            ONS_TRY(run_micro_batch(g, &p, &step, samples, &first));
-        ONS_TRY(end_group(g, replica));
-    }
-    ONS_TRY(add_groups(g, active));
+    ONS_TRY(g->has_copies ? run_in_turn(g, &p, &step, samples) : run_replicas(g, &p, &step, samples));
     ONS_TRY(run(g, g->last, &step, ONS_PART_END, ONS_PART_KINDS));
     ONS_TRY(read_scalar(g, g->last->loss, loss));
     return find_norm(g, norm);

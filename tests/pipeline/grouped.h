@@ -1,4 +1,4 @@
-/* Training with replicas, in sequence: what replicas must come to, bit by bit. One program of the whole graph runs the
+/* Training with replicas, or with copies of stages, in sequence: what they must come to, bit by bit. One program of the whole graph runs the
  * micro-batches of one replica after the other; what each replica's have added up is kept, added in the order of the
  * replicas, and put where the update reads it. It knows of no messages, buckets or slices. The host adds, on whichever
  * device the micro-batches run. */
@@ -14,6 +14,10 @@ typedef struct grouped grouped;
 ons_status *grouped_new(const ons_model *model, const ons_config *config, const ons_batching *batching, int threads,
                         bool backwards, grouped **result);
 void grouped_free(grouped *g); /* NULL is fine */
+
+/* Copies of stages in the place of replicas: micro-batch m of stage s, as the graph is cut, is that of copy m mod
+ * copies[s]. Before the first step; `graph` is like grouped's own. */
+ons_status *grouped_follow(grouped *g, const ons_stage_graph *graph, const ons_cut *cut, const uint32_t *copies);
 
 /* *norm: NaN where nobody asks. */
 ons_status *grouped_step(grouped *g, uint64_t step, double rate, double *loss, double *norm);

@@ -11,8 +11,10 @@
 #include "engine/lowering.h"
 #include "engine/unordered.h"
 #include "planner/cost/graph_positions.h"
+#include "planner/schedule/device_groups.h"
 #include "planner/schedule/slicer.h"
 #include "tests/graph/cut_case.h"
+#include "tests/pipeline/copies.h"
 #include "tests/pipeline/delayed_course.h"
 #include "tests/pipeline/grouped.h"
 #include "tests/pipeline/guarded.h"
@@ -30,6 +32,7 @@ typedef struct trial {
     ons_pipeline pipeline;
     ons_lowering lowering; /* of the setting's plan */
     ons_schedule schedule;
+    ons_device_groups groups;
     bool *apart;                /* of each stage */
     ons_transport **transports; /* of each device; NULL: there is one */
     ons_local_stages *local_stages;
@@ -101,16 +104,25 @@ static ons_status *build_graphs(trial *t) {
     return ons_dataset_graphs_build(&options, &t->dataset_graphs);
 }
 
-static ons_status *make_schedule(trial *t) {
+static ons_status *list_actions(trial *t, ons_schedule *schedule) {
     t->pipeline.micro_batches = (uint32_t)t->batching.micro_batches;
     t->pipeline.replicas = (uint32_t)t->batching.replicas;
     ons_schedule whole;
+    if (t->s->copies != NULL)
+        return copies_schedule(t->s->copies, t->s->stages, t->pipeline.micro_batches,
+                               t->s->kind != &ons_generator_one_f_one_b, t->arena, schedule);
     ONS_TRY(ons_schedule_make(&t->pipeline, t->arena, &whole));
-    t->schedule = whole;
-    if (t->s->sliced > 0) ONS_TRY(ons_schedule_slice(&whole, t->s->sliced, t->arena, &t->schedule));
+    *schedule = whole;
+    if (t->s->sliced > 0) ONS_TRY(ons_schedule_slice(&whole, t->s->sliced, t->arena, schedule));
+    return ons_schedule_verify(schedule, NULL, t->arena);
+}
+
+static ons_status *make_schedule(trial *t) {
+    ONS_TRY(list_actions(t, &t->schedule));
+    ONS_TRY(ons_device_groups_find(&t->schedule, t->arena, &t->groups));
     ONS_NEW(t->apart, t->arena, t->s->stages);
     for (uint32_t i = 0; i < t->s->stages; ++i) t->apart[i] = t->schedule.loads[i].apart;
-    return ons_schedule_verify(&t->schedule, NULL, t->arena);
+    return NULL;
 }
 
 /* The loss is one of a whole micro-batch: where another stage waited for it, nothing could be in halves. */
@@ -163,8 +175,8 @@ static ons_status *cut_graph(trial *t, const ons_stage_graph *stage, ons_cut *cu
         .repeats = repeats(t),
         .stage_of_node = c.stage_of_node,
         .stages = t->s->stages,
-        .device_of = t->schedule.device_of,
-        .devices = t->schedule.devices,
+        .device_of = t->groups.of_stage,
+        .devices = t->groups.count,
         .apart = t->apart,
         .kept = stage->kept,
         .kept_count = stage->kept_count,
@@ -341,8 +353,8 @@ static ons_slice slice_of(const trial *t, const ons_value *value, uint32_t index
     bool is_loss = strcmp(value->name, "loss/sum") == 0;
     if (!divided || is_loss || (is_sum(value) && !t->s->quiet))
         return (ons_slice){0, ons_shape_elements(&value->type.shape)};
-    return ons_slice_of(ons_shape_elements(&value->type.shape), index / t->schedule.devices,
-                        (uint32_t)t->batching.replicas);
+    const ons_ring *ring = &ons_local_stages_get(t->local_stages, index)->ring;
+    return ons_slice_of(ons_shape_elements(&value->type.shape), ring->own, ring->count);
 }
 
 /* Every stage's copy of a value must be the same. */
@@ -401,7 +413,7 @@ static ons_status *keep_values(trial *t) {
 static ons_status *check_plan(const trial *t, uint32_t index, int64_t taken) {
     if (t->s->plan == NULL || t->local_stages == NULL) return NULL;
     const ons_plan *plan = &t->lowering.plan;
-    uint32_t device = ons_local_stages_get(t->local_stages, index)->stage;
+    uint32_t device = ons_local_stages_get(t->local_stages, index)->device;
     int64_t planned = plan->stages[ons_plan_first_stage(plan, device)].memory_bytes;
     ONS_CHECK(taken == planned, ONS_DEFECT, "device %u: %lld bytes are planned, %lld taken", device, (long long)planned,
               (long long)taken);
@@ -423,7 +435,10 @@ static ons_status *check_memory(trial *t) {
 static ons_status *build(trial *t) {
     if (t->s->delayed) return build_delayed(t);
     if (!t->s->grouped) return build_local_stages(t);
-    return grouped_new(t->model, t->config, &t->batching, threads_of(t), t->s->backwards, &t->grouped);
+    ONS_TRY(grouped_new(t->model, t->config, &t->batching, threads_of(t), t->s->backwards, &t->grouped));
+    if (t->s->copies == NULL) return NULL;
+    return grouped_follow(t->grouped, &t->dataset_graphs.graphs[ONS_WHOLE], &t->dataset_graphs.cuts[ONS_WHOLE],
+                          t->s->copies);
 }
 
 static ons_status *run(trial *t) {

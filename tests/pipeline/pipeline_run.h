@@ -32,7 +32,9 @@ typedef struct pipeline_setting {
     uint32_t one_in;   /* a decision for one in so many values; 0: all of them */
     bool scattered;    /* nodes anywhere, not only intervals of them */
     uint32_t replicas; /* 0: one */
-    bool grouped;      /* replicas, but in sequence: tests/pipeline/grouped.h … */
+    const uint32_t *copies; /* of each stage, each on a device of its own, by the lists of tests/pipeline/copies.h in the
+                               place of `kind`: gpipe's order, or 1f1b's. NULL: none */
+    bool grouped;      /* replicas or copies, but in sequence: tests/pipeline/grouped.h … */
     bool backwards;    /* … with sums from the last replica to the first */
     bool quiet;        /* nobody asks for gradients' norms */
     bool late;         /* every message waits for a random time */
