@@ -70,8 +70,16 @@ double ons_reducer_factor(const ons_reducer *r, const ons_sum *sum, uint32_t rep
     return result;
 }
 
-const ons_replicas *ons_reducer_replicas(const ons_reducer *r) {
-    return r->replicas.gather == NULL ? NULL : &r->replicas;
+ons_replicas ons_reducer_replicas(const ons_reducer *r, uint32_t micro_batch) {
+    ons_replicas result = r->replicas;
+    result.micro_batch = micro_batch;
+    return result;
+}
+
+uint32_t ons_reducer_present(const ons_reducer *r, uint32_t micro_batch) {
+    uint32_t present = 0;
+    while (present < r->work.active && r->work.micro_batches[present] > micro_batch) ++present;
+    return present;
 }
 
 uint32_t ons_reducer_buckets(const ons_reducer *r) { return r->o.reduction->bucket_count; }
@@ -93,6 +101,8 @@ void ons_reducer_begin_step(ons_reducer *r) {
             r->medium->begin_mean(r, i, sum->elements * (int64_t)ons_dtype_size(sum->dtype));
     }
 }
+
+void ons_reducer_set_meanwhile(ons_reducer *r, const ons_meanwhile *meanwhile) { r->meanwhile = *meanwhile; }
 
 void ons_reducer_begin(ons_reducer *r, const ons_replica_work *work, uint64_t step, atomic_bool *cut_off) {
     r->work = *work;

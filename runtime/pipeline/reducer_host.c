@@ -83,13 +83,13 @@ static ons_status *set_up_jobs(ons_reducer *r) {
     return NULL;
 }
 
-static uint32_t gather(void *context, const ons_step *step, const double *mine, double *all, size_t count);
+static uint32_t gather(const ons_replicas *replicas, double *all, size_t count);
 
 static ons_status *set_up(ons_reducer *r) {
     ONS_NEW(r->host, r->arena, 1);
     ONS_TRY(r->device->event_new(r->device, &r->host->updated));
     for (uint32_t i = 0; i < r->o.reduction->lanes; ++i) ONS_TRY(set_up_lane(r, i));
-    r->replicas = (ons_replicas){gather, r};
+    r->replicas = (ons_replicas){.gather = gather, .context = r, .own = r->o.replica};
     ONS_TRY(open_channels(r, ONS_REDUCER_MEETINGS, &r->host->meet_to, &r->host->meet_from));
     return set_up_jobs(r);
 }
@@ -189,20 +189,18 @@ static void receive_sums(void *argument, uintptr_t native) {
     record(job->lane, "sums", begin, bucket_of(job)->bytes[job->r->o.replica]);
 }
 
-/* The first replicas have most micro-batches. A message that nobody waits for yet would keep the sender: of two, the
- * one with the smaller number sends first. */
-static uint32_t gather(void *context, const ons_step *step, const double *mine, double *all, size_t count) {
-    const ons_reducer *r = context;
-    uint32_t number = step->micro_batch - step->first_micro_batch, present = 0;
-    while (present < r->work.active && r->work.micro_batches[present] > number) ++present;
-    memcpy(all + r->o.replica * count, mine, count * sizeof *mine);
+/* A message that nobody waits for yet would keep the sender: of two, the one with the smaller number sends first. */
+static uint32_t gather(const ons_replicas *replicas, double *all, size_t count) {
+    const ons_reducer *r = replicas->context;
+    uint32_t present = ons_reducer_present(r, replicas->micro_batch);
+    char *mine = (char *)(all + replicas->own * count);
     for (uint32_t i = 0; i < present; ++i) {
-        if (i == r->o.replica) continue;
+        if (i == replicas->own) continue;
         char *theirs = (char *)(all + i * count);
-        bool first = r->o.replica < i;
-        if (first) transfer(r, r->host->meet_to[i], (char *)(uintptr_t)mine, count * sizeof *mine, true);
-        transfer(r, r->host->meet_from[i], theirs, count * sizeof *mine, false);
-        if (!first) transfer(r, r->host->meet_to[i], (char *)(uintptr_t)mine, count * sizeof *mine, true);
+        bool first = replicas->own < i;
+        if (first) transfer(r, r->host->meet_to[i], mine, count * sizeof *all, true);
+        transfer(r, r->host->meet_from[i], theirs, count * sizeof *all, false);
+        if (!first) transfer(r, r->host->meet_to[i], mine, count * sizeof *all, true);
     }
     return atomic_load(r->cut_off) ? 0 : present;
 }
