@@ -249,34 +249,35 @@ static ons_status *assume_probabilities(const ons_model *model, const ons_config
 
 /* ---- options that find nothing to act on */
 
-/* Nodes that do something else while training, and what: which of them there are. */
-typedef struct switched {
-    bool normalises, drops;
-} switched;
-
-static switched find_switched(const ons_graph *graph) {
-    switched found = {0};
-    for (ons_node_id id = 0; id < graph->nodes.count; ++id) {
+bool ons_has_batch_statistics(const ons_graph *graph) {
+    bool found = false;
+    for (ons_node_id id = 0; id < graph->nodes.count && !found; ++id) {
         const ons_operator *op = ons_graph_node(graph, id)->op;
-        found.normalises |= op->forms.inference.differs && op->roles.statistics != 0;
-        found.drops |= op->forms.inference.differs && (op->roles.traits & ONS_TRAIT_RANDOM) != 0;
+        found = op->forms.inference.differs && op->roles.statistics != 0;
+    }
+    return found;
+}
+
+static bool drops(const ons_graph *graph) {
+    bool found = false;
+    for (ons_node_id id = 0; id < graph->nodes.count && !found; ++id) {
+        const ons_operator *op = ons_graph_node(graph, id)->op;
+        found = op->forms.inference.differs && (op->roles.traits & ONS_TRAIT_RANDOM) != 0;
     }
     return found;
 }
 
 static ons_status *assume_no_effect(const ons_model *model, const ons_config *config, ons_arena *arena,
                                     ons_assumptions *list) {
-    switched found = find_switched(model->graph);
-    if (config->batchnorm.value == ONS_AS_TRAINING && !found.normalises)
+    bool normalises = ons_has_batch_statistics(model->graph);
+    if (config->batchnorm.value == ONS_AS_TRAINING && !normalises)
         ONS_TRY(ons_assume(list, "--batchnorm train changes nothing: no node of the model normalises by the batch",
                            "leave it out; where an exporter has folded BatchNorm, " EXPORT_PLAIN));
-    if (config->sync_batchnorm && !found.normalises)
-        ONS_TRY(ons_assume(list,
-                           "--sync-batchnorm normalises nothing, since no node of the model does so by the batch, and "
-                           "yet leaves out what is left of an epoch's samples",
+    if (config->sync_batchnorm && !normalises)
+        ONS_TRY(ons_assume(list, "--sync-batchnorm changes nothing: no node of the model normalises by the batch",
                            "leave it out"));
     ons_word as_usual;
-    if (ons_word_find(ons_dropout_words, config->dropout, &as_usual) || found.drops) return NULL;
+    if (ons_word_find(ons_dropout_words, config->dropout, &as_usual) || drops(model->graph)) return NULL;
     return ons_assume(
         list, ons_arena_format(arena, "--dropout %s changes nothing: no node of the model drops", config->dropout),
         "leave it out, or export the model in train(): eval() leaves Dropout out");

@@ -19,6 +19,9 @@ ons_status *ons_assume(ons_assumptions *list, const char *what, const char *reme
  * does so wherever it runs. */
 bool ons_is_in_training_form(const ons_graph *graph);
 
+/* Whether some node normalises by the batch where it acts as in training. */
+bool ons_has_batch_statistics(const ons_graph *graph);
+
 /* --strict for commands that show none of them: finds them, and fails where there are any. */
 ons_status *ons_assumptions_refuse(const ons_model *model, const ons_config *config);
 

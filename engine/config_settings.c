@@ -254,9 +254,6 @@ ons_status *ons_config_check_supported(const ons_config *config) {
               "--stages %" PRId64 ": more than %d are not possible", config->stages, STAGES_MOST);
     ONS_CHECK(config->replicas <= REPLICAS_MOST, ONS_INVALID_ARGUMENT,
               "--replicas %" PRId64 ": more than %d are not possible", config->replicas, REPLICAS_MOST);
-    ONS_CHECK(!config->sync_batchnorm || !ons_config_uses_cuda(config), ONS_UNSUPPORTED,
-              "--sync-batchnorm: GPUs' kernels do not meet those of other replicas; leave it out (each replica then "
-              "normalises its own micro-batches), or train with --device cpu");
     if (config->plan == NULL) ONS_TRY(ons_config_check_replicas(config)); /* a plan has its own number */
     ONS_CHECK(config->plan != NULL || !ons_device_list_is_given(config), ONS_UNSUPPORTED,
               "--device-profile %s: training plans for devices that are alike; make the plan with onstage plan, and "

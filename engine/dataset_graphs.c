@@ -3,13 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/assumptions.h"
 #include "kernels/kernels.h"
 
 ons_dataset_graphs_options ons_training_graphs_options(const ons_model *model, const ons_config *config,
                                                        const ons_batching *batching, int64_t samples, bool repeats) {
     ons_portions last = ons_batching_portions(batching, samples % batching->batch);
     /* It goes through the pipeline by itself, when the replicas that it would be normalised with are at other nodes. */
-    bool drops_rest = batching->fixed || config->sync_batchnorm;
+    bool drops_rest = batching->fixed || (config->sync_batchnorm && ons_has_batch_statistics(model->graph));
     return (ons_dataset_graphs_options){
         .model = model,
         .config = config,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "engine/arena_search.h"
 #include "engine/plan_libraries.h"
 #include "engine/problem.h"
@@ -100,6 +101,7 @@ static ons_status *read_plan(ons_trainer *t) {
     ons_mapping file;
     ONS_TRY(ons_mapping_open(c->plan, &file));
     ons_status *status = ons_lowering_parse((const char *)file.bytes, file.size, &t->lowering);
+    t->plan_digest = ons_hash_bytes(ONS_HASH_BASIS, file.bytes, file.size);
     ons_mapping_close(&file);
     if (status != NULL) return ons_status_at(status, "%s", c->plan);
     const ons_plan *plan = &t->lowering.plan;
@@ -146,20 +148,24 @@ static ons_status *check_ranks(const ons_trainer *t, int64_t devices) {
 
 /* How the ranks are numbered: all must mean the same before they talk about anything else. */
 static ons_status *agree_on_ranks(const ons_trainer *t) {
-    const int64_t own[] = {t->config->stages, ons_config_devices(t->config), t->config->replicas,
-                           t->config->shard_optimizer};
+    const ons_config *c = t->config;
+    const int64_t own[] = {(int64_t)t->plan_digest, c->stages, ons_config_devices(c), c->replicas, c->shard_optimizer};
+    static const char *const options[] = {"--plan", "--stages", "--devices", "--replicas", "--shard-optimizer"};
+    enum { OPTIONS = sizeof options / sizeof *options };
     if (!t->remote) return NULL;
-    uint32_t ranks = world(t)->ranks, differs = 0;
-    int64_t(*all)[sizeof own / sizeof *own] = calloc(ranks, sizeof *all);
+    uint32_t ranks = world(t)->ranks, rank = 1, option = OPTIONS;
+    int64_t(*all)[OPTIONS] = calloc(ranks, sizeof *all);
     if (all == NULL) return ons_status_out_of_memory();
     bool went = world(t)->gather(world(t), own, all, sizeof own);
-    for (uint32_t i = 1; went && i < ranks && differs == 0; ++i)
-        if (memcmp(all[i], all[0], sizeof own) != 0) differs = i;
+    for (rank = 1; went && rank < ranks; ++rank) {
+        for (option = 0; option < OPTIONS && all[rank][option] == all[0][option];) ++option;
+        if (option < OPTIONS) break;
+    }
     free(all);
     if (!went) return world(t)->failure(world(t));
-    ONS_CHECK(differs == 0, ONS_INVALID_ARGUMENT,
-              "rank %u was started with other --stages, --devices, --replicas or --shard-optimizer than rank 0",
-              differs);
+    ONS_CHECK(rank >= ranks, ONS_INVALID_ARGUMENT,
+              "rank %u was started with another %s than rank 0; give all processes the same options", rank,
+              options[option]);
     return NULL;
 }
 
@@ -171,8 +177,8 @@ ons_status *ons_trainer_open_world(ons_trainer *t) {
     if (c->transport.value == ONS_TRANSPORT_MPI || among_processes) ONS_TRY(open_mpi(t));
     if (c->plan != NULL) ONS_TRY(read_plan(t));
     if (t->remote && c->plan == NULL && c->stages == 1) ONS_TRY(choose_stages(c, world(t)->ranks));
-    ONS_TRY(check_ranks(t, ons_config_devices(c)));
     ONS_TRY(agree_on_ranks(t));
+    ONS_TRY(check_ranks(t, ons_config_devices(c)));
     int64_t size = ons_config_devices(c) * c->replicas;
     c->stages_here = t->remote ? world(t)->host_ranks : size;
     if (!t->remote && size > 1) {

@@ -47,12 +47,17 @@ typedef struct ons_prepare {
 typedef ons_status *ons_prepare_function(ons_prepare *p);
 
 /* Replicas that compute the same node of their micro-batch at the same time. */
-typedef struct ons_replicas {
-    /* Brings every replica's `count` numbers at `mine` to `all`, in the order of the replicas, and says how many have
-     * such a micro-batch; 0: the others do not answer any more. A meeting of all of them. */
-    uint32_t (*gather)(void *context, const ons_step *step, const double *mine, double *all, size_t count);
+typedef struct ons_replicas ons_replicas;
+struct ons_replicas {
+    /* `all` has `count` numbers of each replica, in their order, of which this one has written its own: brings the
+     * others', and says how many have such a micro-batch, the first ones; 0: the others do not answer any more. A
+     * meeting of all of them. Where the host cannot access the device's memory `all` lies there, and what is on the
+     * launch's stream afterwards finds the numbers. */
+    uint32_t (*gather)(const ons_replicas *replicas, double *all, size_t count);
     void *context;
-} ons_replicas;
+    uint32_t own;         /* which of them this one is */
+    uint32_t micro_batch; /* which one it computes, of its own of the step */
+};
 
 typedef struct ons_launch {
     const void *const *inputs; /* NULL where left out */

@@ -2,14 +2,32 @@
 
 namespace {
 
+/* What this replica tells of its channels' sums. */
+struct tell_sums {
+    ons_cuda_batch s;
+    const double *partial;
+    double *own;
+    __device__ void operator()(int64_t c) const {
+        ons::tell(s, own, c, ons::channel_sum(s, partial, 0, c), ons::channel_sum(s, partial, 1, c));
+    }
+};
+
+/* Of all that are met, in the order of the replicas. */
+__device__ double sum_together(const ons_cuda_batch &s, const ons::channel_shares &met, int which, int64_t c) {
+    double sum = 0;
+    for (uint32_t i = 0; i < met.count; ++i) sum += met.at(s, i, which, c);
+    return sum;
+}
+
 template <class P> struct finish_gradient {
     ons_cuda_batch s;
     ons::channel_maps maps;
+    ons::channel_shares met;
     bool sums;
     const P *scale, *mean, *second; /* second: the inverse deviation or, of running statistics, the variance */
     P *dscale, *dbias;
     __device__ void operator()(int64_t c) const {
-        double n = (double)s.batch * (double)s.positions, given = ons::widen(second[c]);
+        double n = met.count > 0 ? met.all_values(s) : ons::values_of(s), given = ons::widen(second[c]);
         double inverse = s.constant ? 1 / sqrt(given + s.epsilon) : given, slope = ons::widen(scale[c]) * inverse;
         maps.shift[c] = ons::widen(mean[c]);
         maps.scale[c] = (float)slope;
@@ -17,8 +35,10 @@ template <class P> struct finish_gradient {
         if (!sums) return;
         double bias = ons::channel_sum(s, maps.partial, 0, c), product = ons::channel_sum(s, maps.partial, 1, c);
         if (!s.constant) {
-            maps.factor[c] = (float)(-slope * inverse * inverse * product / n);
-            maps.rest[c] = (float)(-slope * bias / n);
+            double all_bias = met.count > 0 ? sum_together(s, met, 0, c) : bias;
+            double all_product = met.count > 0 ? sum_together(s, met, 1, c) : product;
+            maps.factor[c] = (float)(-slope * inverse * inverse * all_product / n);
+            maps.rest[c] = (float)(-slope * all_bias / n);
         }
         if (dscale != nullptr) dscale[c] = ons::narrow<P>((float)(product * inverse));
         if (dbias != nullptr) dbias[c] = ons::narrow<P>((float)bias);
@@ -33,7 +53,8 @@ template <class T, class P> struct batch_gradient {
         bool sums = !s->constant || out[1] != nullptr || out[2] != nullptr;
         ons::channel_maps maps = ons::channel_maps_of(l, s);
         if (sums) ons::sum_by_channel<T, P>(l, s, maps, x, dy, in[3]);
-        ons::each(l, s->channels, finish_gradient<P>{*s, maps, sums, in[2], in[3], in[4], out[1], out[2]});
+        ons::channel_shares met = ons::meet(l, s, tell_sums{*s, maps.partial, nullptr});
+        ons::each(l, s->channels, finish_gradient<P>{*s, maps, met, sums, in[2], in[3], in[4], out[1], out[2]});
         ons::apply_channel_maps<T>(l, s, maps, x, dy, (T *)l->outputs[0]);
     }
 };

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "kernels/normalization/batch_statistics.h"
+#include "kernels/normalization/batch_training.h"
 
 typedef struct state {
     ons_batch_plan plan;
@@ -28,21 +28,21 @@ static ons_status *batch_normalization_gradient_prepare(ons_prepare *p) {
 
 /* Makes the sums, and their number *n, those of all replicas. */
 static void meet(const ons_launch *launch, const state *st, const ons_batch_scratch *s, double *n) {
-    int64_t channels = st->plan.size.channels, size = 1 + 2 * channels;
-    const ons_batch_shares shares = ons_batch_shares_of(&st->plan, st->replicas, launch->scratch);
-    if (shares.most == 1 || launch->replicas == NULL) return;
-    shares.mine[0] = *n;
+    int64_t channels = st->plan.size.channels, size = ons_batch_share_size(channels);
+    double *shares = ons_batch_shares_of(&st->plan, launch->scratch);
+    if (st->replicas == 1 || launch->replicas == NULL) return;
+    double *own = shares + launch->replicas->own * size;
+    own[0] = *n;
     for (int which = 0; which < 2; ++which)
-        for (int64_t c = 0; c < channels; ++c) shares.mine[1 + which * channels + c] = s->sums[which][c];
-    uint32_t replicas =
-        launch->replicas->gather(launch->replicas->context, launch->step, shares.mine, shares.all, (size_t)size);
+        for (int64_t c = 0; c < channels; ++c) own[1 + which * channels + c] = s->sums[which][c];
+    uint32_t replicas = launch->replicas->gather(launch->replicas, shares, (size_t)size);
     if (replicas == 0) return;
     *n = 0;
-    for (uint32_t i = 0; i < replicas; ++i) *n += shares.all[i * size];
+    for (uint32_t i = 0; i < replicas; ++i) *n += shares[i * size];
     for (int which = 0; which < 2; ++which)
         for (int64_t c = 0; c < channels; ++c) {
             double sum = 0;
-            for (uint32_t i = 0; i < replicas; ++i) sum += shares.all[i * size + 1 + which * channels + c];
+            for (uint32_t i = 0; i < replicas; ++i) sum += shares[i * size + 1 + which * channels + c];
             s->sums[which][c] = sum;
         }
 }

@@ -16,7 +16,8 @@ struct renew_statistics {
     __device__ void operator()(int64_t c) const {
         double keep = s.momentum;
         if (mean != nullptr) mean[c] = (float)(keep * mean_before[c] + (1 - keep) * saved_mean[c]);
-        if (variance != nullptr) variance[c] = (float)(keep * variance_before[c] + (1 - keep) * variance_of(c) * s.correction);
+        double correction = ons::correction_of(s, ons::values_of(s));
+        if (variance != nullptr) variance[c] = (float)(keep * variance_before[c] + (1 - keep) * variance_of(c) * correction);
     }
 };
 

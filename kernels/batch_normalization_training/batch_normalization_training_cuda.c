@@ -10,6 +10,7 @@ static ons_status *batch_normalization_training_prepare_cuda(ons_prepare *p) {
     ons_cuda_batch *s;
     ONS_TRY(ons_cuda_batch_training_prepare(p, ons_attribute_float(o, EPSILON), ons_attribute_float(o, MOMENTUM),
                                             ons_attribute_int(o, UNBIASED) != 0, &s));
+    ONS_TRY(ons_cuda_batch_share(p, ons_attribute_int(o, REPLICAS), s));
     return ons_cuda_batch_plan_training(p, s);
 }
 

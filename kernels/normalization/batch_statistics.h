@@ -38,16 +38,8 @@ void ons_batch_sum_squares(const ons_batch_plan *plan, const ons_batch_scratch *
 /* sums[0] = Σ dy, sums[1] = Σ dy (x − shift). */
 void ons_batch_sum_products(const ons_batch_plan *plan, const ons_batch_scratch *s, const float *dy, const float *x);
 
-/* What replicas tell each other of their micro-batches: the number of values by channel, then two numbers for each
- * channel. */
-typedef struct ons_batch_shares {
-    double *mine;  /* 1 + 2 × channels */
-    double *all;   /* of each replica */
-    uint32_t most; /* replicas; 1: there is nothing to tell */
-} ons_batch_shares;
-/* Adds to p->scratch_bytes what ons_batch_shares_of lays out behind a plan's scratch. */
-ons_status *ons_batch_shares_plan(ons_prepare *p, int64_t channels, int64_t replicas, uint32_t *most);
-ons_batch_shares ons_batch_shares_of(const ons_batch_plan *plan, uint32_t most, void *scratch);
+/* Behind a plan's scratch: what ons_batch_shares_plan (batch_training.h) has added to it. */
+double *ons_batch_shares_of(const ons_batch_plan *plan, void *scratch);
 
 /* y = (x − shift) × scale + rest. */
 void ons_batch_normalize(const ons_batch_plan *plan, const ons_batch_scratch *s, const float *x, float *y);

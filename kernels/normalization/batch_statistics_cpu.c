@@ -39,18 +39,9 @@ ons_batch_scratch ons_batch_scratch_of(const ons_batch_plan *plan, void *scratch
     return s;
 }
 
-ons_status *ons_batch_shares_plan(ons_prepare *p, int64_t channels, int64_t replicas, uint32_t *most) {
-    ONS_CHECK(replicas >= 1 && replicas < UINT16_MAX, ONS_INVALID_ARGUMENT,
-              "node '%s': statistics of %lld replicas are not possible", p->operands->name, (long long)replicas);
-    *most = (uint32_t)replicas;
-    if (replicas > 1) p->scratch_bytes += rounded((replicas + 1) * (1 + 2 * channels) * 8);
-    return NULL;
-}
-
-ons_batch_shares ons_batch_shares_of(const ons_batch_plan *plan, uint32_t most, void *scratch) {
+double *ons_batch_shares_of(const ons_batch_plan *plan, void *scratch) {
     char *at = (char *)scratch + plan_bytes(plan->size.channels, plan->parts, plan->width);
-    double *mine = (double *)(void *)at;
-    return (ons_batch_shares){mine, mine + 1 + 2 * plan->size.channels, most};
+    return (double *)(void *)at;
 }
 
 void ons_batch_repeat(const ons_batch_plan *plan, float *vector) {

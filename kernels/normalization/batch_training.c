@@ -23,6 +23,16 @@ ons_status *ons_batch_infer(ons_operands *o) {
     return NULL;
 }
 
+ons_status *ons_batch_shares_plan(ons_prepare *p, int64_t channels, int64_t replicas, uint32_t *most) {
+    enum { LINE = 64 };
+    ONS_CHECK(replicas >= 1 && replicas < UINT16_MAX, ONS_INVALID_ARGUMENT,
+              "node '%s': statistics of %lld replicas are not possible", p->operands->name, (long long)replicas);
+    *most = (uint32_t)replicas;
+    int64_t bytes = replicas * ons_batch_share_size(channels) * (int64_t)sizeof(double);
+    if (replicas > 1) p->scratch_bytes += (bytes + LINE - 1) / LINE * LINE;
+    return NULL;
+}
+
 void ons_batch_training_reference(const ons_operands *o, double epsilon, double momentum, bool unbiased,
                                   const void *const *inputs, double *y, double *new_mean, double *new_variance,
                                   double *saved_mean, double *saved_inverse) {

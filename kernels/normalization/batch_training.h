@@ -13,6 +13,12 @@ typedef struct ons_batch_training {
     uint32_t replicas; /* whose micro-batches have their statistics together; 1: this one's alone */
 } ons_batch_training;
 
+/* What replicas tell each other of their micro-batches (ons_replicas): the number of values by channel, then two
+ * numbers for each channel. */
+static inline int64_t ons_batch_share_size(int64_t channels) { return 1 + 2 * channels; }
+/* Adds to p->scratch_bytes the shares of so many replicas; one has nothing to tell, and no share. */
+ons_status *ons_batch_shares_plan(ons_prepare *p, int64_t channels, int64_t replicas, uint32_t *most);
+
 /* Everything by channel; NULL where nobody reads it. */
 typedef struct ons_batch_results {
     float *mean, *variance; /* the running ones, renewed */

@@ -40,7 +40,7 @@ static moments moments_here(const ons_batch_scratch *s, int64_t c, double n) {
 
 /* Of all replicas together, in their order. */
 static moments moments_together(const double *all, uint32_t replicas, int64_t channels, int64_t c, double n) {
-    int64_t size = 1 + 2 * channels;
+    int64_t size = ons_batch_share_size(channels);
     moments m = {0, 0};
     for (uint32_t i = 0; i < replicas; ++i) m.mean += all[i * size] * all[i * size + 1 + c] / n;
     for (uint32_t i = 0; i < replicas; ++i) {
@@ -52,19 +52,19 @@ static moments moments_together(const double *all, uint32_t replicas, int64_t ch
 
 /* Tells the other replicas of this one's statistics; *n: of all that answer, whose number is returned. */
 static uint32_t meet(const ons_launch *launch, const ons_batch_training *state, const ons_batch_scratch *s,
-                     const ons_batch_shares *shares, double *n) {
-    int64_t channels = state->plan.size.channels, size = 1 + 2 * channels;
-    if (shares->most == 1 || launch->replicas == NULL) return 0;
-    shares->mine[0] = *n;
+                     double *shares, double *n) {
+    int64_t channels = state->plan.size.channels, size = ons_batch_share_size(channels);
+    if (state->replicas == 1 || launch->replicas == NULL) return 0;
+    double *own = shares + launch->replicas->own * size;
+    own[0] = *n;
     for (int64_t c = 0; c < channels; ++c) {
         moments m = moments_here(s, c, *n);
-        shares->mine[1 + c] = m.mean;
-        shares->mine[1 + channels + c] = m.variance;
+        own[1 + c] = m.mean;
+        own[1 + channels + c] = m.variance;
     }
-    uint32_t replicas =
-        launch->replicas->gather(launch->replicas->context, launch->step, shares->mine, shares->all, (size_t)size);
+    uint32_t replicas = launch->replicas->gather(launch->replicas, shares, (size_t)size);
     if (replicas > 0) *n = 0;
-    for (uint32_t i = 0; i < replicas; ++i) *n += shares->all[i * size];
+    for (uint32_t i = 0; i < replicas; ++i) *n += shares[i * size];
     return replicas;
 }
 
@@ -78,12 +78,12 @@ void ons_batch_training_run(const ons_launch *launch, const ons_batch_results *r
     if (n == 0) return; /* an empty batch changes nothing: outputs 1 and 2 are in the place of the running statistics */
     take_first(plan, x, s.shift);
     ons_batch_sum_squares(plan, &s, x);
-    const ons_batch_shares shares = ons_batch_shares_of(plan, state->replicas, launch->scratch);
-    uint32_t replicas = meet(launch, state, &s, &shares, &n);
+    double *shares = ons_batch_shares_of(plan, launch->scratch);
+    uint32_t replicas = meet(launch, state, &s, shares, &n);
     double correction = ons_batch_training_correct(n, state->unbiased);
     for (int64_t c = 0; c < plan->size.channels; ++c) {
         moments m =
-            replicas > 0 ? moments_together(shares.all, replicas, plan->size.channels, c, n) : moments_here(&s, c, n);
+            replicas > 0 ? moments_together(shares, replicas, plan->size.channels, c, n) : moments_here(&s, c, n);
         double mean = m.mean, variance = m.variance;
         double inverse = 1 / sqrt(variance + state->epsilon);
         s.shift[c] = (float)mean;

@@ -60,7 +60,8 @@ ons_status *ons_cuda_batch_prepare(ons_prepare *p, const ons_type *x, ons_cuda_b
                           .batch = size.batch,
                           .channels = size.channels,
                           .positions = size.positions,
-                          .last = size.last};
+                          .last = size.last,
+                          .replicas = 1};
     int64_t count = s->batch * s->positions;
     if (count > UINT32_MAX) return ons_node_error(p->operands, "a channel of %lld elements", (long long)count);
     set_parts(s);
@@ -74,12 +75,16 @@ ons_status *ons_cuda_batch_prepare(ons_prepare *p, const ons_type *x, ons_cuda_b
 ons_status *ons_cuda_batch_training_prepare(ons_prepare *p, double epsilon, double momentum, bool unbiased,
                                             ons_cuda_batch **state) {
     ONS_TRY(ons_cuda_batch_prepare(p, &p->operands->inputs[0], state));
-    double n = (double)(*state)->batch * (double)(*state)->positions;
     (*state)->epsilon = epsilon;
     (*state)->momentum = momentum;
-    (*state)->correction = unbiased && n > 1 ? n / (n - 1) : 1;
+    (*state)->unbiased = unbiased;
     (*state)->training = true;
     return NULL;
+}
+
+ons_status *ons_cuda_batch_share(ons_prepare *p, int64_t replicas, ons_cuda_batch *s) {
+    s->shares_at = p->scratch_bytes;
+    return ons_batch_shares_plan(p, s->channels, replicas, &s->replicas);
 }
 
 /* The inputs after the first three are saved statistics, always float32. */

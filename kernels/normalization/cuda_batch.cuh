@@ -129,11 +129,53 @@ __device__ inline double channel_sum(const ons_cuda_batch &s, const double *part
     return sum;
 }
 
+/* By channel. */
+__device__ inline double values_of(const ons_cuda_batch &s) { return (double)s.batch * (double)s.positions; }
+
+/* As ons_batch_training_correct has it. */
+__device__ inline double correction_of(const ons_cuda_batch &s, double n) { return s.unbiased && n > 1 ? n / (n - 1) : 1; }
+
 /* From sums around any value of the channel's. */
 __device__ inline double channel_variance(const ons_cuda_batch &s, const double *partial, int64_t channel) {
-    double n = (double)s.batch * (double)s.positions, offset = channel_sum(s, partial, 0, channel) / n;
+    double n = values_of(s), offset = channel_sum(s, partial, 0, channel) / n;
     return fmax(channel_sum(s, partial, 1, channel) / n - offset * offset, 0.0);
 }
+
+/* What the replicas that are met (none: `count` 0) have told, one behind the other, each as ons_batch_share_size says. */
+struct channel_shares {
+    const double *all;
+    uint32_t count;
+    __device__ double values(const ons_cuda_batch &s, uint32_t replica) const { return all[replica * (1 + 2 * s.channels)]; }
+    __device__ double at(const ons_cuda_batch &s, uint32_t replica, int which, int64_t channel) const {
+        return all[replica * (1 + 2 * s.channels) + 1 + which * s.channels + channel];
+    }
+    __device__ double all_values(const ons_cuda_batch &s) const {
+        double n = 0;
+        for (uint32_t i = 0; i < count; ++i) n += values(s, i);
+        return n;
+    }
+};
+
+__device__ inline void tell(const ons_cuda_batch &s, double *own, int64_t channel, double first, double second) {
+    if (channel == 0) own[0] = values_of(s);
+    own[1 + channel] = first;
+    own[1 + s.channels + channel] = second;
+}
+
+/* `telling` is called for each channel, and writes this replica's share to where its member `own` says. */
+template <class Telling> channel_shares meet(const ons_launch *l, const ons_cuda_batch *s, Telling telling) {
+    if (s->replicas == 1 || l->replicas == nullptr) return {nullptr, 0};
+    double *all = (double *)(void *)((char *)l->scratch + s->shares_at);
+    int64_t size = ons_batch_share_size(s->channels);
+    telling.own = all + l->replicas->own * size;
+    each(l, s->channels, telling);
+    return {all, l->replicas->gather(l->replicas, all, (size_t)size)};
+}
+
+/* Of a channel's values. */
+struct moments {
+    double mean, variance;
+};
 
 /* Everything by channel; nullptr where nobody reads it. P: the parameters' type, T or float. */
 template <class P> struct channel_results {
@@ -141,16 +183,45 @@ template <class P> struct channel_results {
     P *saved_mean, *saved_inverse;
 };
 
+template <class T> __device__ moments moments_here(const ons_cuda_batch &s, const double *partial, const T *x, int64_t c) {
+    double offset = channel_sum(s, partial, 0, c) / values_of(s);
+    return {(double)widen(x[s.last ? c : c * s.positions]) + offset, channel_variance(s, partial, c)};
+}
+
+/* Of all that are met, in the order of the replicas. */
+__device__ inline moments moments_together(const ons_cuda_batch &s, const channel_shares &met, int64_t c, double n) {
+    moments m = {0, 0};
+    for (uint32_t i = 0; i < met.count; ++i) m.mean += met.values(s, i) * met.at(s, i, 0, c) / n;
+    for (uint32_t i = 0; i < met.count; ++i) {
+        double apart = met.at(s, i, 0, c) - m.mean;
+        m.variance += met.values(s, i) * (met.at(s, i, 1, c) + apart * apart) / n;
+    }
+    return m;
+}
+
+/* What this replica tells of the moments of its channels. */
+template <class T> struct tell_moments {
+    ons_cuda_batch s;
+    const double *partial;
+    const T *x;
+    double *own;
+    __device__ void operator()(int64_t c) const {
+        moments m = moments_here(s, partial, x, c);
+        tell(s, own, c, m.mean, m.variance);
+    }
+};
+
 template <class T, class P> struct finish_training {
     ons_cuda_batch s;
     channel_maps maps;
+    channel_shares met;
     const T *x;
     const P *scale, *bias, *mean_before, *variance_before;
     channel_results<P> results;
     __device__ void operator()(int64_t c) const {
-        double n = (double)s.batch * (double)s.positions, offset = channel_sum(s, maps.partial, 0, c) / n;
-        double mean = (double)widen(x[s.last ? c : c * s.positions]) + offset, keep = s.momentum;
-        double variance = channel_variance(s, maps.partial, c);
+        double n = met.count > 0 ? met.all_values(s) : values_of(s), keep = s.momentum;
+        moments m = met.count > 0 ? moments_together(s, met, c, n) : moments_here(s, maps.partial, x, c);
+        double mean = m.mean, variance = m.variance;
         double inverse = 1 / sqrt(variance + s.epsilon);
         maps.shift[c] = (float)mean;
         maps.scale[c] = (float)(widen(scale[c]) * inverse);
@@ -160,7 +231,7 @@ template <class T, class P> struct finish_training {
         if (results.mean != nullptr)
             results.mean[c] = narrow<P>((float)(keep * widen(mean_before[c]) + (1 - keep) * mean));
         if (results.variance != nullptr)
-            results.variance[c] = narrow<P>((float)(keep * widen(variance_before[c]) + (1 - keep) * variance * s.correction));
+            results.variance[c] = narrow<P>((float)(keep * widen(variance_before[c]) + (1 - keep) * variance * correction_of(s, n)));
     }
 };
 
@@ -254,7 +325,8 @@ void run_batch_training(const ons_launch *l, const ons_cuda_batch *s, const chan
     if (s->batch * s->positions == 0) return; /* an empty batch changes nothing */
     channel_maps maps = channel_maps_of(l, s);
     sum_by_channel<T, P>(l, s, maps, x, nullptr, nullptr);
-    each(l, s->channels, finish_training<T, P>{*s, maps, x, input_of<P>(l, 1), input_of<P>(l, 2), input_of<P>(l, 3),
+    channel_shares met = meet(l, s, tell_moments<T>{*s, maps.partial, x, nullptr});
+    each(l, s->channels, finish_training<T, P>{*s, maps, met, x, input_of<P>(l, 1), input_of<P>(l, 2), input_of<P>(l, 3),
                                                input_of<P>(l, 4), results});
     apply_channel_maps<T>(l, s, maps, x, nullptr, (T *)l->outputs[0]);
 }

@@ -14,10 +14,13 @@ typedef struct ons_cuda_batch {
     int64_t batch, channels, positions;
     bool last; /* channels lie side by side */
     int tile, pack;
-    int parts; /* of the sums over a channel */
-    double epsilon, momentum, correction;
-    bool training;        /* of the forward operator: by the batch's statistics */
-    bool constant;        /* of the gradient: the statistics are running ones */
+    int parts;         /* of the sums over a channel */
+    uint32_t replicas; /* whose micro-batches have their statistics together; 1: this one's alone */
+    int64_t shares_at; /* in the scratch: what they tell each other */
+    double epsilon, momentum;
+    bool unbiased;      /* see ons_batch_training */
+    bool training;      /* of the forward operator: by the batch's statistics */
+    bool constant;      /* of the gradient: the statistics are running ones */
     ons_cudnn_plan *plan; /* cuDNN's; NULL: our kernels run */
 } ons_cuda_batch;
 
@@ -27,10 +30,12 @@ ons_status *ons_cuda_batch_prepare(ons_prepare *p, const ons_type *x, ons_cuda_b
 /* The same with what ons_batch_training_prepare takes. */
 ons_status *ons_cuda_batch_training_prepare(ons_prepare *p, double epsilon, double momentum, bool unbiased,
                                             ons_cuda_batch **state);
+/* Statistics are those of so many replicas together. Our kernels run then: the library meets nobody. */
+ons_status *ons_cuda_batch_share(ons_prepare *p, int64_t replicas, ons_cuda_batch *state);
 
-/* By cuDNN where it has a plan: half types, channels last, float32 parameters. `outputs`: y, then the batch's mean and
- * inverse deviation, which must be there; or dx, dscale, dbias, of which the first must. Running statistics are renewed
- * by a kernel of ours, in double and with our correction. */
+/* By cuDNN where it has a plan: half types, channels last, float32 parameters, statistics of one replica. `outputs`: y,
+ * then the batch's mean and inverse deviation, which must be there; or dx, dscale, dbias, of which the first must.
+ * Running statistics are renewed by a kernel of ours, in double and with our correction. */
 ons_status *ons_cuda_batch_plan_training(ons_prepare *p, ons_cuda_batch *state);
 ons_status *ons_cuda_batch_plan_gradient(ons_prepare *p, ons_cuda_batch *state);
 /* Of plans that are there. */

@@ -99,8 +99,16 @@ uint32_t ons_reducer_first(const ons_reducer *r, const ons_sum *sum) {
     return total % r->o.ring.count;
 }
 
-const ons_replicas *ons_reducer_replicas(const ons_reducer *r) {
-    return r->replicas.gather == NULL ? NULL : &r->replicas;
+ons_replicas ons_reducer_replicas(const ons_reducer *r, uint32_t micro_batch) {
+    ons_replicas result = r->replicas;
+    result.micro_batch = micro_batch;
+    return result;
+}
+
+uint32_t ons_reducer_present(const ons_reducer *r, uint32_t micro_batch) {
+    uint32_t present = 0;
+    while (present < r->work.active && r->work.micro_batches[present] > micro_batch) ++present;
+    return present;
 }
 
 uint32_t ons_reducer_buckets(const ons_reducer *r) { return r->o.reduction->bucket_count; }
@@ -129,6 +137,8 @@ void ons_reducer_skip_turns(ons_reducer *r, ons_stream *compute) {
         if (sum->is_mean) r->medium->skip_turns(r, i, compute);
     }
 }
+
+void ons_reducer_set_meanwhile(ons_reducer *r, const ons_meanwhile *meanwhile) { r->meanwhile = *meanwhile; }
 
 void ons_reducer_begin(ons_reducer *r, const ons_replica_work *work, uint64_t step, atomic_bool *cut_off) {
     r->work = *work;

@@ -56,8 +56,9 @@ void ons_reducer_set_clock(ons_reducer *reducer, const ons_reducer_clock *clock)
 /* Waits until its streams are empty, also after a failure. NULL is fine. */
 void ons_reducer_drain(ons_reducer *reducer);
 
-/* How kernels meet the same nodes of other replicas; NULL: they do not. */
-const ons_replicas *ons_reducer_replicas(const ons_reducer *reducer);
+/* How kernels meet the same nodes of other replicas, in the replica's micro-batch of that number in the step; `gather`
+ * NULL: they do not. */
+ons_replicas ons_reducer_replicas(const ons_reducer *reducer, uint32_t micro_batch);
 
 uint32_t ons_reducer_buckets(const ons_reducer *reducer);
 /* ons_reduction's `ready` of the program; NULL: it has no sums (validation). */
@@ -69,6 +70,9 @@ void ons_reducer_begin_step(ons_reducer *reducer);
  * forget what the others' micro-batches in between would have made them forget. What comes next on `compute` goes on
  * from there. */
 void ons_reducer_skip_turns(ons_reducer *reducer, ons_stream *compute);
+/* What a thread does while its kernels wait for those of other replicas on the same GPU, which may themselves wait for
+ * messages from here. Until it is set again. */
+void ons_reducer_set_meanwhile(ons_reducer *reducer, const ons_meanwhile *meanwhile);
 /* Before each pass of a step is put on the streams. `cut_off` is set where a message did not go or come. */
 void ons_reducer_begin(ons_reducer *reducer, const ons_replica_work *work, uint64_t step, atomic_bool *cut_off);
 /* All that this bucket sums is complete when what is on `compute` has run. */

@@ -7,6 +7,9 @@
  * Every replica puts the same exchanges on its stream in the same order. Pieces of the next bucket go while those of
  * the last one are added up. Where replicas share a GPU an exchange keeps the thread until the others have come to it:
  * there all buckets wait for the end of the backward part, which hides nothing on one GPU.
+ *
+ * Kernels meet on the compute stream itself, by a circle of its own: what one replica has told is there for the kernel
+ * behind it.
  */
 #include <string.h>
 
@@ -24,7 +27,7 @@ typedef struct bucket_exchange {
 
 struct ons_reducer_gpu {
     const ons_backend *backend;
-    ons_circle *circle;
+    ons_circle *circle, *meetings; /* meetings NULL: kernels meet nobody */
     ons_stream *exchange, *adding;
     ons_event **complete, **come, **added; /* [bucket] */
     ons_event *updated, *exchanged;
@@ -93,6 +96,27 @@ static ons_status *set_up_part_sums(ons_reducer *r) {
     return NULL;
 }
 
+static ons_status *new_circle(const ons_reducer *r, uint32_t number, ons_stream *stream, ons_circle **circle) {
+    const ons_circle_options options = {.world = r->o.world,
+                                        .device = r->device,
+                                        .nccl = r->o.nccl,
+                                        .links = r->o.links,
+                                        .ranks = r->o.ranks,
+                                        .count = r->o.reduction->replicas,
+                                        .own = r->o.ring.own,
+                                        .number = number,
+                                        .stream = stream};
+    return ons_circle_new(&options, circle);
+}
+
+static uint32_t gather(const ons_replicas *replicas, double *all, size_t count);
+
+static ons_status *set_up_meetings(ons_reducer *r) {
+    if (!r->o.reduction->meets) return NULL;
+    r->replicas = (ons_replicas){.gather = gather, .context = r, .own = r->o.ring.own};
+    return new_circle(r, ONS_REDUCER_MEETINGS, ons_device_context_compute(r->o.device_context), &r->gpu->meetings);
+}
+
 static ons_status *set_up(ons_reducer *r) {
     ONS_NEW(r->gpu, r->arena, 1);
     ons_reducer_gpu *g = r->gpu;
@@ -108,16 +132,8 @@ static ons_status *set_up(ons_reducer *r) {
     ONS_TRY(new_events(r, &g->added));
     ONS_TRY(r->device->event_new(r->device, &g->updated));
     ONS_TRY(r->device->event_new(r->device, &g->exchanged));
-    const ons_circle_options options = {.world = r->o.world,
-                                        .device = r->device,
-                                        .nccl = r->o.nccl,
-                                        .links = r->o.links,
-                                        .ranks = r->o.ranks,
-                                        .count = r->o.reduction->replicas,
-                                        .own = r->o.ring.own,
-                                        .number = ONS_REDUCER_SUMS,
-                                        .stream = g->exchange};
-    return ons_circle_new(&options, &g->circle);
+    ONS_TRY(new_circle(r, ONS_REDUCER_SUMS, g->exchange, &g->circle));
+    return set_up_meetings(r);
 }
 
 static void tear_down(ons_reducer *r) {
@@ -126,6 +142,7 @@ static void tear_down(ons_reducer *r) {
     r->device->stream_free(g->exchange);
     r->device->stream_free(g->adding);
     ons_circle_free(g->circle);
+    ons_circle_free(g->meetings);
     free_events(r, g->complete);
     free_events(r, g->come);
     free_events(r, g->added);
@@ -241,6 +258,37 @@ static void turn_of_weights(void *context, ons_circle *circle, uint32_t round, u
 
 static bucket_exchange exchange_of(const ons_reducer *r, uint32_t bucket) {
     return (bucket_exchange){r, bucket_of(r, bucket), ons_reducer_staging(r, bucket % r->o.reduction->lanes)};
+}
+
+/* ------------------------------------------------------------------------------------------------------------ meetings
+ */
+
+/* Numbers that kernels tell each other. */
+typedef struct meeting {
+    double *all;
+    size_t count;
+    uint32_t own, present;
+} meeting;
+
+static void turn_of_meeting(void *context, ons_circle *circle, uint32_t round, uint32_t to, uint32_t from) {
+    (void)round;
+    const meeting *m = context;
+    size_t bytes = m->count * sizeof *m->all;
+    if (to < m->present) ons_circle_send(circle, to, m->all + m->own * m->count, bytes);
+    if (from < m->present) ons_circle_receive(circle, from, m->all + from * m->count, bytes);
+}
+
+/* Called where kernels are launched. */
+static uint32_t gather(const ons_replicas *replicas, double *all, size_t count) {
+    const ons_reducer *r = replicas->context;
+    meeting m = {all, count, replicas->own, ons_reducer_present(r, replicas->micro_batch)};
+    ons_circle_set_meanwhile(r->gpu->meetings, &r->meanwhile);
+    ons_status *failed = ons_circle_exchange(r->gpu->meetings, 1, turn_of_meeting, &m);
+    if (failed == NULL) return m.present;
+    atomic_store(r->cut_off, true);
+    r->o.world->fail(r->o.world, failed);
+    ons_status_free(failed);
+    return 0;
 }
 
 /* --------------------------------------------------------------------------------------------------------------- trace

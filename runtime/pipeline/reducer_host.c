@@ -3,8 +3,13 @@
 
 #include "runtime/pipeline/reducer_state.h"
 
-/* A message; mpi counts bytes in an int. */
-enum { MESSAGE_BYTES = 1 << 24, BLOCK = 1024 };
+enum { BLOCK = 1024 }; /* elements that are added at once */
+
+typedef struct message {
+    ons_message_part *items;
+    size_t count;
+    int64_t bytes;
+} message;
 
 /* Buckets that follow each other. */
 typedef struct lane {
@@ -14,6 +19,7 @@ typedef struct lane {
     ons_channel **to, **from; /* of each replica; NULL: itself */
     char *staging;
     char ***sums;                   /* of each replica, where memory is shared: its reducer's */
+    message *weights;               /* of each replica: its slices of the lane's weights */
     ons_event *handed_over, *whole; /* its weights */
 } lane;
 
@@ -21,6 +27,8 @@ typedef struct bucket_job {
     ons_reducer *r;
     lane *lane;
     uint32_t bucket;
+    message *slices; /* of each replica: its slice of the sums, where they lie */
+    message *staged; /* of each replica: what comes from it */
     ons_event *complete, *sent, *added, *summed, *handed_back;
 } bucket_job;
 
@@ -57,22 +65,74 @@ static ons_status *open_channels(const ons_reducer *r, uint32_t number, ons_chan
     return NULL;
 }
 
+static lane *lane_of(ons_reducer *r, uint32_t bucket) {
+    uint32_t lanes = r->o.reduction->lanes; /* none where there is no bucket */
+    return &r->host->lanes[lanes > 0 ? bucket % lanes : 0];
+}
+
+static const ons_sum_bucket *bucket_of(const bucket_job *job) { return &job->r->o.reduction->buckets[job->bucket]; }
+
+static char *staged(const bucket_job *job, uint32_t replica) {
+    return job->lane->staging + ons_reducer_staged_at(job->r, bucket_of(job), replica);
+}
+
+static void add_part(message *m, char *data, size_t bytes) {
+    m->items[m->count++] = (ons_message_part){data, bytes};
+    m->bytes += (int64_t)bytes;
+}
+
+/* A slice of a bucket; `place` NULL: where the sums lie. */
+static ons_status *list_pieces(const ons_reducer *r, const ons_sum_bucket *bucket, uint32_t slice, char *place,
+                               message *m) {
+    ONS_NEW(m->items, r->arena, (size_t)(bucket->begin[slice + 1] - bucket->begin[slice]) + 1);
+    for (uint32_t i = bucket->begin[slice]; i < bucket->begin[slice + 1]; ++i) {
+        const ons_sum_piece *piece = &bucket->pieces[i];
+        size_t bytes = (size_t)piece->count * ons_reducer_element_bytes(r, piece);
+        add_part(m, place == NULL ? ons_reducer_address(r, piece) : place + m->bytes, bytes);
+    }
+    return NULL;
+}
+
+static ons_status *set_up_messages(bucket_job *job) {
+    const ons_reducer *r = job->r;
+    ONS_NEW(job->slices, r->arena, r->o.reduction->replicas);
+    ONS_NEW(job->staged, r->arena, r->o.reduction->replicas);
+    for (uint32_t i = 0; i < r->o.reduction->replicas; ++i) {
+        ONS_TRY(list_pieces(r, bucket_of(job), i, NULL, &job->slices[i]));
+        if (i != r->o.ring.own) ONS_TRY(list_pieces(r, bucket_of(job), r->o.ring.own, staged(job, i), &job->staged[i]));
+    }
+    return NULL;
+}
+
+/* The slices that each replica owns of a lane's weights. */
+static ons_status *set_up_weights(lane *l) {
+    const ons_reducer *r = l->r;
+    const ons_reduction *reduction = r->o.reduction;
+    ONS_NEW(l->weights, r->arena, reduction->replicas);
+    for (uint32_t owner = 0; owner < reduction->replicas; ++owner) {
+        ONS_NEW(l->weights[owner].items, r->arena, (size_t)reduction->weight_count + 1);
+        for (uint32_t i = l->index; i < reduction->weight_count; i += reduction->lanes) {
+            const ons_divided_weight *w = &reduction->weights[i];
+            ons_slice slice = ons_slice_of(w->elements, owner, reduction->replicas);
+            int64_t size = (int64_t)ons_dtype_size(w->dtype);
+            add_part(&l->weights[owner], r->weights[i] + slice.first * size, (size_t)(slice.count * size));
+        }
+    }
+    return NULL;
+}
+
 static ons_status *set_up_lane(ons_reducer *r, uint32_t index) {
     lane *l = &r->host->lanes[index];
     l->r = r;
     l->index = index;
     l->staging = ons_reducer_staging(r, index);
     ONS_NEW(l->sums, r->arena, r->o.reduction->replicas);
+    ONS_TRY(set_up_weights(l));
     ONS_TRY(open_channels(r, ONS_REDUCER_SUMS + index, &l->to, &l->from));
     ONS_TRY(r->device->stream_new(r->device, "sums out", 1, &l->out));
     ONS_TRY(r->device->stream_new(r->device, "sums in", 1, &l->in));
     ONS_TRY(r->device->event_new(r->device, &l->handed_over));
     return r->device->event_new(r->device, &l->whole);
-}
-
-static lane *lane_of(ons_reducer *r, uint32_t bucket) {
-    uint32_t lanes = r->o.reduction->lanes; /* none where there is no bucket */
-    return &r->host->lanes[lanes > 0 ? bucket % lanes : 0];
 }
 
 static ons_status *set_up_jobs(ons_reducer *r) {
@@ -82,6 +142,7 @@ static ons_status *set_up_jobs(ons_reducer *r) {
         job->r = r;
         job->lane = lane_of(r, i);
         job->bucket = i;
+        ONS_TRY(set_up_messages(job));
         ONS_TRY(r->device->event_new(r->device, &job->complete));
         ONS_TRY(r->device->event_new(r->device, &job->sent));
         ONS_TRY(r->device->event_new(r->device, &job->added));
@@ -101,14 +162,14 @@ static ons_status *set_up_scalings(ons_reducer *r) {
     return NULL;
 }
 
-static uint32_t gather(void *context, const ons_step *step, const double *mine, double *all, size_t count);
+static uint32_t gather(const ons_replicas *replicas, double *all, size_t count);
 
 static ons_status *set_up(ons_reducer *r) {
     ONS_NEW(r->host, r->arena, 1);
     ONS_TRY(r->device->event_new(r->device, &r->host->updated));
     ONS_TRY(set_up_scalings(r));
     for (uint32_t i = 0; i < r->o.reduction->lanes; ++i) ONS_TRY(set_up_lane(r, i));
-    r->replicas = (ons_replicas){gather, r};
+    r->replicas = (ons_replicas){.gather = gather, .context = r, .own = r->o.ring.own};
     ONS_TRY(open_channels(r, ONS_REDUCER_MEETINGS, &r->host->meet_to, &r->host->meet_from));
     return set_up_jobs(r);
 }
@@ -135,30 +196,17 @@ static void tear_down(ons_reducer *r) {
 /* ------------------------------------------------------------------------------------------------------------ messages
  */
 
-static const ons_sum_bucket *bucket_of(const bucket_job *job) { return &job->r->o.reduction->buckets[job->bucket]; }
-
-static char *staged(const bucket_job *job, uint32_t replica) {
-    return job->lane->staging + ons_reducer_staged_at(job->r, bucket_of(job), replica);
-}
-
 /* That the world has failed is found at the end of the step. */
 static void transfer(const ons_reducer *r, ons_channel *channel, char *data, size_t bytes, bool out) {
     ons_transport *w = r->o.world;
-    for (size_t at = 0; at < bytes && !atomic_load(r->cut_off); at += MESSAGE_BYTES) {
-        size_t part = bytes - at < MESSAGE_BYTES ? bytes - at : MESSAGE_BYTES;
-        if (!(out ? w->send(channel, data + at, part) : w->receive(channel, data + at, part)))
-            atomic_store(r->cut_off, true);
-    }
+    if (atomic_load(r->cut_off)) return;
+    if (!(out ? w->send(channel, data, bytes) : w->receive(channel, data, bytes))) atomic_store(r->cut_off, true);
 }
 
-/* A slice of the sums themselves. */
-static void transfer_slice(const bucket_job *job, uint32_t slice, ons_channel *channel, bool out) {
-    const ons_sum_bucket *bucket = bucket_of(job);
-    for (uint32_t i = bucket->begin[slice]; i < bucket->begin[slice + 1]; ++i) {
-        const ons_sum_piece *piece = &bucket->pieces[i];
-        transfer(job->r, channel, ons_reducer_address(job->r, piece),
-                 (size_t)piece->count * ons_reducer_element_bytes(job->r, piece), out);
-    }
+static void transfer_parts(const ons_reducer *r, ons_channel *channel, const message *m, bool out) {
+    const ons_transport *w = r->o.world;
+    if (atomic_load(r->cut_off)) return;
+    if (!(out ? w->send_parts : w->receive_parts)(channel, m->items, m->count)) atomic_store(r->cut_off, true);
 }
 
 /* The other replica that is `turn`-th to send to, or to receive from: all are busy with each other in every turn. */
@@ -188,7 +236,7 @@ static void send_pieces(void *argument, uintptr_t native) {
         if (r->o.world->shares_memory)
             transfer(r, to, (char *)&r->sums, sizeof r->sums, true);
         else
-            transfer_slice(job, peer(r, turn, true), to, true);
+            transfer_parts(r, to, &job->slices[peer(r, turn, true)], true);
     }
 }
 
@@ -196,32 +244,32 @@ static void send_sums(void *argument, uintptr_t native) {
     (void)native;
     const bucket_job *job = argument;
     for (uint32_t turn = 1; turn < job->r->o.reduction->replicas; ++turn)
-        transfer_slice(job, job->r->o.ring.own, job->lane->to[peer(job->r, turn, true)], true);
+        transfer_parts(job->r, job->lane->to[peer(job->r, turn, true)], &job->slices[job->r->o.ring.own], true);
 }
 
 static void receive_sums(void *argument, uintptr_t native) {
     (void)native;
     const bucket_job *job = argument;
     int64_t begin = ons_trace_now();
-    for (uint32_t turn = 1; turn < job->r->o.reduction->replicas; ++turn)
-        transfer_slice(job, peer(job->r, turn, false), job->lane->from[peer(job->r, turn, false)], false);
+    for (uint32_t turn = 1; turn < job->r->o.reduction->replicas; ++turn) {
+        uint32_t from = peer(job->r, turn, false);
+        transfer_parts(job->r, job->lane->from[from], &job->slices[from], false);
+    }
     record(job->lane, "sums", begin, bucket_of(job)->bytes[job->r->o.ring.own]);
 }
 
-/* The first replicas have most micro-batches. A message that nobody waits for yet would keep the sender: of two, the
- * one with the smaller number sends first. */
-static uint32_t gather(void *context, const ons_step *step, const double *mine, double *all, size_t count) {
-    const ons_reducer *r = context;
-    uint32_t number = step->micro_batch - step->first_micro_batch, present = 0;
-    while (present < r->work.active && r->work.micro_batches[present] > number) ++present;
-    memcpy(all + r->o.ring.own * count, mine, count * sizeof *mine);
+/* A message that nobody waits for yet would keep the sender: of two, the one with the smaller number sends first. */
+static uint32_t gather(const ons_replicas *replicas, double *all, size_t count) {
+    const ons_reducer *r = replicas->context;
+    uint32_t present = ons_reducer_present(r, replicas->micro_batch);
+    char *mine = (char *)(all + replicas->own * count);
     for (uint32_t i = 0; i < present; ++i) {
-        if (i == r->o.ring.own) continue;
+        if (i == replicas->own) continue;
         char *theirs = (char *)(all + i * count);
-        bool first = r->o.ring.own < i;
-        if (first) transfer(r, r->host->meet_to[i], (char *)(uintptr_t)mine, count * sizeof *mine, true);
-        transfer(r, r->host->meet_from[i], theirs, count * sizeof *mine, false);
-        if (!first) transfer(r, r->host->meet_to[i], (char *)(uintptr_t)mine, count * sizeof *mine, true);
+        bool first = replicas->own < i;
+        if (first) transfer(r, r->host->meet_to[i], mine, count * sizeof *all, true);
+        transfer(r, r->host->meet_from[i], theirs, count * sizeof *all, false);
+        if (!first) transfer(r, r->host->meet_to[i], mine, count * sizeof *all, true);
     }
     return atomic_load(r->cut_off) ? 0 : present;
 }
@@ -229,33 +277,22 @@ static uint32_t gather(void *context, const ons_step *step, const double *mine, 
 /* ------------------------------------------------------------------------------------------------------------- weights
  */
 
-/* The slices that a replica owns of a lane's weights. */
-static int64_t transfer_weights(const lane *l, uint32_t owner, ons_channel *channel, bool out) {
-    const ons_reducer *r = l->r;
-    int64_t bytes = 0;
-    for (uint32_t i = l->index; i < r->o.reduction->weight_count; i += r->o.reduction->lanes) {
-        const ons_divided_weight *w = &r->o.reduction->weights[i];
-        ons_slice slice = ons_slice_of(w->elements, owner, r->o.reduction->replicas);
-        int64_t size = (int64_t)ons_dtype_size(w->dtype);
-        transfer(r, channel, r->weights[i] + slice.first * size, (size_t)(slice.count * size), out);
-        bytes += slice.count * size;
-    }
-    return bytes;
-}
-
 static void send_weights(void *argument, uintptr_t native) {
     (void)native;
     const lane *l = argument;
     for (uint32_t turn = 1; turn < l->r->o.reduction->replicas; ++turn)
-        transfer_weights(l, l->r->o.ring.own, l->to[peer(l->r, turn, true)], true);
+        transfer_parts(l->r, l->to[peer(l->r, turn, true)], &l->weights[l->r->o.ring.own], true);
 }
 
 static void receive_weights(void *argument, uintptr_t native) {
     (void)native;
     const lane *l = argument;
     int64_t begin = ons_trace_now(), bytes = 0;
-    for (uint32_t turn = 1; turn < l->r->o.reduction->replicas; ++turn)
-        bytes += transfer_weights(l, peer(l->r, turn, false), l->from[peer(l->r, turn, false)], false);
+    for (uint32_t turn = 1; turn < l->r->o.reduction->replicas; ++turn) {
+        uint32_t from = peer(l->r, turn, false);
+        transfer_parts(l->r, l->from[from], &l->weights[from], false);
+        bytes += l->weights[from].bytes;
+    }
     record(l, "weights", begin, bytes);
 }
 
@@ -333,21 +370,13 @@ static void add_piece(const bucket_job *job, const ons_sum_piece *piece, size_t 
 
 static void receive_pieces(const bucket_job *job) {
     const ons_reducer *r = job->r;
-    const ons_sum_bucket *bucket = bucket_of(job);
-    uint32_t own = r->o.ring.own;
     for (uint32_t turn = 1; turn < r->o.reduction->replicas; ++turn) {
         uint32_t from = peer(r, turn, false);
-        char *to = staged(job, from);
         if (from >= r->work.active) continue;
-        if (r->o.world->shares_memory) {
+        if (r->o.world->shares_memory)
             transfer(r, job->lane->from[from], (char *)&job->lane->sums[from], sizeof job->lane->sums[from], false);
-            continue;
-        }
-        for (uint32_t i = bucket->begin[own]; i < bucket->begin[own + 1]; ++i) {
-            size_t bytes = (size_t)bucket->pieces[i].count * ons_reducer_element_bytes(r, &bucket->pieces[i]);
-            transfer(r, job->lane->from[from], to, bytes, false);
-            to += bytes;
-        }
+        else
+            transfer_parts(r, job->lane->from[from], &job->staged[from], false);
     }
 }
 

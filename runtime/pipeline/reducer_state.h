@@ -42,6 +42,7 @@ struct ons_reducer {
     char **sums, **weights;  /* of each: where it lies */
     bool *is_complete;       /* [bucket] */
     uint32_t next;           /* bucket that is begun next */
+    ons_meanwhile meanwhile; /* of meetings */
     /* the step that runs */
     ons_replica_work work;
     uint64_t step;
@@ -69,6 +70,9 @@ static inline size_t ons_reducer_staged_at(const ons_reducer *r, const ons_sum_b
     uint32_t own = r->o.ring.own, place = replica < own ? replica : replica - 1;
     return (size_t)place * (size_t)ons_reducer_stride(r, bucket);
 }
+
+/* How many replicas have a micro-batch of that number: the first ones, which have most. */
+uint32_t ons_reducer_present(const ons_reducer *r, uint32_t micro_batch);
 
 /* The staging memory of a lane. */
 char *ons_reducer_staging(const ons_reducer *r, uint32_t lane);

@@ -67,11 +67,20 @@ static bool stays_with_owners(const ons_stage_program *s, ons_value_id id) {
     return updates > 0;
 }
 
-/* Whether replicas have their statistics together. */
+/* Whether it meets the same node of other replicas, to have its statistics together with them. */
 static bool is_common(const ons_node *node) {
     for (uint32_t i = 0; node->op->attributes[i].name != NULL; ++i)
         if (strcmp(node->op->attributes[i].name, "replicas") == 0) return node->attributes[i].i > 1;
     return false;
+}
+
+static bool meets(const planner *p) {
+    bool found = false;
+    for (uint32_t i = 0; i < p->program_count; ++i) {
+        const ons_graph *graph = p->programs[i]->cut->graph;
+        for (ons_node_id n = 0; n < graph->nodes.count && !found; ++n) found = is_common(ons_graph_node(graph, n));
+    }
+    return found;
 }
 
 static ons_status *describe(const planner *p, const ons_stage_program *s, ons_value_id id, ons_sum *sum) {
@@ -271,6 +280,7 @@ static ons_status *plan(planner *p) {
     p->r->bucket_count = (uint32_t)p->buckets.count;
     p->r->lanes = p->buckets.count < ONS_REDUCTION_LANES ? (uint32_t)p->buckets.count : ONS_REDUCTION_LANES;
     p->r->staging_bytes *= p->r->lanes;
+    p->r->meets = meets(p);
     ONS_TRY(list_weights(p));
     return list_ready(p);
 }

@@ -63,6 +63,7 @@ typedef struct ons_reduction {
     uint32_t weight_count;
     int64_t staging_bytes; /* of the device: `lanes` times the others' pieces of the largest slice */
     uint32_t lanes;        /* no more than buckets */
+    bool meets;            /* kernels meet the same nodes of other replicas */
     const ons_stage_program *const *programs;
     uint32_t program_count;
     /* [program][bucket]: the position in front of which, in the last micro-batch, a bucket's sums are complete */

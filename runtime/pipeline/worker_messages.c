@@ -59,8 +59,7 @@ static ons_status *put_message(const ons_program_pass *x, const ons_cut_transfer
 
 static ons_status *receive_ahead(const ons_program_pass *x, uint32_t channel);
 
-/* Whatever others have for this stage and it has places for. */
-static ons_status *receive_all_ahead(const ons_program_pass *x) {
+ons_status *ons_program_pass_receive_ahead(const ons_program_pass *x) {
     for (uint32_t i = 0; i < x->w->channel_count; ++i)
         if (!x->w->channels[i].sends) ONS_TRY(receive_ahead(x, i));
     return NULL;
@@ -86,7 +85,7 @@ ons_status *ons_program_pass_await_gone(const ons_program_pass *x, const ons_pen
     }
     for (;;) {
         uint64_t seen = ons_links_news(w->o.links);
-        ONS_TRY(receive_all_ahead(x));
+        ONS_TRY(ons_program_pass_receive_ahead(x));
         if (ons_link_wait_gone(pending->link, w->compute, pending->ticket)) {
             record_sent(x, pending);
             return NULL;
@@ -336,7 +335,7 @@ ons_status *ons_program_pass_await(const ons_program_pass *x, uint32_t index, ui
     uint32_t channel = channel_of(x, index, micro_batch);
     while (w->channels[channel].link != NULL && w->asked[channel] <= number_of(x, index, channel, micro_batch)) {
         uint64_t seen = ons_links_news(w->o.links);
-        ONS_TRY(receive_all_ahead(x));
+        ONS_TRY(ons_program_pass_receive_ahead(x));
         if (w->asked[channel] <= number_of(x, index, channel, micro_batch))
             ONS_TRY(ons_links_await_news(w->o.links, seen, w->o.transport));
     }

@@ -45,18 +45,26 @@ static void tell_fault(ons_worker *w, const ons_job *job) {
     ons_status_free(status);
 }
 
+/* The replicas that a job's kernels meet. */
+static ons_replicas replicas_of(const ons_job *job) {
+    const ons_reducer *reducer = job->worker->o.reducer;
+    if (reducer == NULL) return (ons_replicas){0};
+    return ons_reducer_replicas(reducer, job->step.micro_batch - job->step.first_micro_batch);
+}
+
 static void run_nodes(void *argument, uintptr_t native) {
     ons_job *job = argument;
     ons_worker *w = job->worker;
     if (w->fault.fault.problem != NULL || atomic_load(&w->cut_off)) return;
     bool discrete_memory = job->device_step != NULL;
+    const ons_replicas replicas = replicas_of(job);
     const ons_run run = {
         .step = discrete_memory ? job->device_step : &job->step,
         .turn = &job->turn,
         .observer = ons_worker_node_observer(w),
         .context = job,
         .fault = discrete_memory ? NULL : &w->fault,
-        .replicas = w->o.reducer == NULL ? NULL : ons_reducer_replicas(w->o.reducer),
+        .replicas = replicas.gather == NULL ? NULL : &replicas,
         .stream = native,
         .device_fault = w->control.fault,
         .finder = w->o.ring.own,
@@ -456,9 +464,17 @@ static ons_status *settle(const ons_program_pass *x) {
     return status;
 }
 
-static ons_status *put_actions(const ons_program_pass *x) {
-    if (x->w->o.reducer != NULL && x->f->replicas.active > 0)
-        ons_reducer_begin(x->w->o.reducer, &x->f->replicas, x->f->step.step, &x->w->cut_off);
+static ons_status *receive_meanwhile(void *context) { return ons_program_pass_receive_ahead(context); }
+
+static void begin_reduction(ons_program_pass *x) {
+    const ons_meanwhile meanwhile = {receive_meanwhile, x};
+    if (x->w->o.reducer == NULL || x->f->replicas.active == 0) return;
+    ons_reducer_begin(x->w->o.reducer, &x->f->replicas, x->f->step.step, &x->w->cut_off);
+    ons_reducer_set_meanwhile(x->w->o.reducer, &meanwhile);
+}
+
+static ons_status *put_actions(ons_program_pass *x) {
+    begin_reduction(x);
     ONS_TRY(ons_program_pass_begin_messages(x));
     for (uint32_t i = 0; x->f->begins && i < x->share_count; ++i) ONS_TRY(put_part(&x->shares[i], ONS_PART_BEGIN, 0));
     for (uint32_t i = 0; i < x->f->actions.count; ++i) ONS_TRY(put_action(x, i));

@@ -45,6 +45,8 @@ void ons_program_pass_record_span(const ons_program_pass *x, ons_trace_track *tr
 
 /* Asks for the first messages of the pass, before all else of it. */
 ons_status *ons_program_pass_begin_messages(const ons_program_pass *x);
+/* Asks for whatever others have for this stage and it has places for. */
+ons_status *ons_program_pass_receive_ahead(const ons_program_pass *x);
 /* Sends what is there once the piece has been computed. */
 ons_status *ons_program_pass_send(const ons_program_pass *x, uint32_t index, uint32_t micro_batch, ons_piece piece);
 /* Makes the compute stream wait until what the piece reads of the message has come. */

@@ -10,6 +10,7 @@ struct ons_circle {
     ons_link **to, **from; /* of each rank; NULL: itself, or there is NCCL */
     uint64_t *tickets;     /* of each: of the last message to it in this round, and one more; 0: there was none */
     ons_status *status;    /* of this exchange */
+    ons_meanwhile meanwhile;
 };
 
 static ons_status *open_links(ons_circle *c) {
@@ -54,6 +55,8 @@ void ons_circle_free(ons_circle *c) {
     free(c);
 }
 
+void ons_circle_set_meanwhile(ons_circle *c, const ons_meanwhile *meanwhile) { c->meanwhile = *meanwhile; }
+
 bool ons_circle_meets(const ons_circle *c) { return c->nccl == NULL; }
 
 /* ------------------------------------------------------------------------------------------------------------ messages
@@ -71,7 +74,10 @@ void ons_circle_send(ons_circle *c, uint32_t to, const void *data, size_t bytes)
 }
 
 /* Until somebody has taken or offered something. */
-static void await_news(ons_circle *c, uint64_t seen) { c->status = ons_links_await_news(c->o.links, seen, c->o.world); }
+static void await_news(ons_circle *c, uint64_t seen) {
+    if (c->meanwhile.run != NULL) c->status = c->meanwhile.run(c->meanwhile.context);
+    if (c->status == NULL) c->status = ons_links_await_news(c->o.links, seen, c->o.world);
+}
 
 void ons_circle_receive(ons_circle *c, uint32_t from, void *data, size_t bytes) {
     if (c->nccl != NULL) {

@@ -31,6 +31,13 @@ void ons_circle_free(ons_circle *circle); /* when its stream has run, before NCC
  * stream, and the thread goes on. */
 bool ons_circle_meets(const ons_circle *circle);
 
+/* What the thread does each time before it waits for others, so that they need not wait for it. */
+typedef struct ons_meanwhile {
+    ons_status *(*run)(void *context); /* NULL: nothing */
+    void *context;
+} ons_meanwhile;
+void ons_circle_set_meanwhile(ons_circle *circle, const ons_meanwhile *meanwhile);
+
 /* Messages to one rank in a round, at most. */
 enum { ONS_CIRCLE_ROUND = 256 };
 

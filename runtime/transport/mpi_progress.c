@@ -1,5 +1,6 @@
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <time.h>
 
@@ -48,15 +49,73 @@ static void fail_gone(ons_mpi_world *w, const ons_channel *active, double now) {
     ons_mpi_world_fail(w, ONS_DEFECT, reason);
 }
 
+/* What MPI is told of a piece. */
+typedef struct memory {
+    void *data;
+    int count;
+    MPI_Datatype type;
+} memory;
+
+static bool make_room(ons_mpi_world *w, size_t parts) {
+    if (parts <= w->part_room) return true;
+    MPI_Aint *places = realloc(w->part_places, parts * sizeof *places);
+    if (places != NULL) w->part_places = places;
+    int *sizes = realloc(w->part_sizes, parts * sizeof *sizes);
+    if (sizes != NULL) w->part_sizes = sizes;
+    if (places == NULL || sizes == NULL) return false;
+    w->part_room = parts;
+    return true;
+}
+
+/* Parts are a type of their own: MPI copies them without anybody gathering them first. */
+static int describe_parts(ons_mpi_world *w, const ons_channel *channel, memory *m) {
+    if (!make_room(w, channel->part_count)) return MPI_ERR_NO_MEM;
+    for (size_t i = 0; i < channel->part_count; ++i) {
+        w->part_sizes[i] = (int)channel->parts[i].bytes;
+        MPI_Get_address(channel->parts[i].data, &w->part_places[i]);
+    }
+    *m = (memory){.data = MPI_BOTTOM, .count = 1};
+    int error = MPI_Type_create_hindexed((int)channel->part_count, w->part_sizes, w->part_places, MPI_BYTE, &m->type);
+    return error == MPI_SUCCESS ? MPI_Type_commit(&m->type) : error;
+}
+
+static int describe(ons_mpi_world *w, const ons_channel *channel, size_t piece, memory *m) {
+    if (channel->parts != NULL) return describe_parts(w, channel, m);
+    *m = (memory){channel->data + channel->moved, (int)piece, MPI_BYTE};
+    return MPI_SUCCESS;
+}
+
+/* What is under way keeps a type as long as it needs it. */
+static void forget(const ons_channel *channel, memory *m) {
+    if (channel->parts != NULL) MPI_Type_free(&m->type);
+}
+
+static int begin_send(ons_mpi_world *w, ons_channel *channel, size_t piece) {
+    memory m;
+    int error = describe(w, channel, piece, &m);
+    if (error != MPI_SUCCESS) return error;
+    error =
+        MPI_Isend(m.data, m.count, m.type, (int)channel->peer, (int)channel->number, channel->comm, &channel->request);
+    forget(channel, &m);
+    return error;
+}
+
+static int begin_receive(ons_mpi_world *w, ons_channel *channel, size_t piece, MPI_Message *message) {
+    memory m;
+    int error = describe(w, channel, piece, &m);
+    if (error != MPI_SUCCESS) return error;
+    error = MPI_Imrecv(m.data, m.count, m.type, message, &channel->request);
+    forget(channel, &m);
+    return error;
+}
+
 /* Hands the next piece to MPI; false: it is not there yet. */
 static bool begin_piece(ons_mpi_world *w, ons_channel *channel) {
     size_t rest = channel->bytes - channel->moved;
     size_t piece = rest < channel->piece_bytes ? rest : channel->piece_bytes;
-    unsigned char *data = channel->data + channel->moved;
     int error, there = 1;
     if (channel->sends) {
-        error = MPI_Isend(data, (int)piece, MPI_BYTE, (int)channel->peer, (int)channel->number, channel->comm,
-                          &channel->request);
+        error = begin_send(w, channel, piece);
     } else {
         MPI_Message message;
         MPI_Status status;
@@ -68,7 +127,7 @@ static bool begin_piece(ons_mpi_world *w, ons_channel *channel) {
             fail_size(w, channel, (size_t)arrived);
             return false;
         }
-        if (error == MPI_SUCCESS) error = MPI_Imrecv(data, arrived, MPI_BYTE, &message, &channel->request);
+        if (error == MPI_SUCCESS) error = begin_receive(w, channel, piece, &message);
     }
     if (error != MPI_SUCCESS) {
         fail_mpi(w, error, channel);

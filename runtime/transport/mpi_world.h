@@ -36,6 +36,8 @@ struct ons_channel {
     bool pending;
     unsigned char *data;
     size_t bytes;
+    const ons_message_part *parts; /* of a message that goes in one piece; NULL: it lies at `data` */
+    size_t part_count;
 
     /* The progress thread's. */
     ons_channel *next_active; /* also in the list of those asked for */
@@ -78,6 +80,9 @@ struct ons_mpi_world {
     bool finalizes; /* MPI is ours to end */
     pthread_t thread;
     ons_mpi_watch watch;
+    MPI_Aint *part_places; /* the progress thread's: of the message that it begins, as MPI wants it */
+    int *part_sizes;
+    size_t part_room;
     ons_channel *channels;
     ons_channel **gather_out, **gather_in; /* by rank; NULL for our own */
 

@@ -20,6 +20,12 @@
 typedef struct ons_transport ons_transport;
 typedef struct ons_channel ons_channel;
 
+/* A part of a message whose parts lie apart in memory. */
+typedef struct ons_message_part {
+    void *data;
+    size_t bytes;
+} ons_message_part;
+
 /* One stage's end of the world. Functions may be called from several threads, those of one channel from one at a time;
  * gather from one. */
 struct ons_transport {
@@ -42,6 +48,11 @@ struct ons_transport {
     /* False: the world has failed. Neither allocates in the steady state. */
     bool (*send)(ons_channel *channel, const void *data, size_t bytes);
     bool (*receive)(ons_channel *channel, void *data, size_t bytes);
+
+    /* A message in parts, of which both ends have as many, of the same sizes: as so many messages, but that the two
+     * ends find each other once, where it need not go in pieces. Nothing is sent where there are none. */
+    bool (*send_parts)(ons_channel *channel, const ons_message_part *parts, size_t count);
+    bool (*receive_parts)(ons_channel *channel, const ons_message_part *parts, size_t count);
 
     /* Everybody's `bytes` at `mine` come to everybody's `all`, by rank; a meeting of all ranks. For small records at
      * the end of a step, and for what is done once. */

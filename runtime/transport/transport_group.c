@@ -46,6 +46,8 @@ ons_status *ons_transport_group_new(ons_transport *world, uint32_t first, uint32
                       .run_ahead = world->run_ahead,
                       .send = world->send,
                       .receive = world->receive,
+                      .send_parts = world->send_parts,
+                      .receive_parts = world->receive_parts,
                       .fail = fail,
                       .failure = failure,
                       .tells = tells,

@@ -9,7 +9,7 @@
 typedef struct world world;
 
 /* Both ends hold the same one. A sender that comes first waits for `wanted`, a receiver that comes first for
- * `delivered`: the buffer of the second to come is never looked at by anybody but the copy. */
+ * `delivered`: the buffers of the second to come are never looked at by anybody but the copy. */
 struct ons_channel {
     world *world;
     ons_channel *next; /* in the world's list */
@@ -19,10 +19,10 @@ struct ons_channel {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool sender_left, receiver_left;
-    bool wanted;  /* a receiver waits with the buffer below */
-    bool copying; /* the sender is writing to it: the receiver may not leave */
-    void *buffer;
-    size_t bytes; /* that the receiver expects */
+    bool wanted;  /* a receiver waits with the parts below */
+    bool copying; /* the sender is writing to them: the receiver may not leave */
+    const ons_message_part *parts;
+    size_t count;
 };
 
 typedef struct end {
@@ -78,14 +78,28 @@ static void world_fail_with(world *w, ons_status *why) {
 /* ------------------------------------------------------------------------------------------------------------ messages
  */
 
-static bool send_message(ons_channel *channel, const void *data, size_t bytes) {
+static size_t bytes_of(const ons_message_part *parts, size_t count) {
+    size_t bytes = 0;
+    for (size_t i = 0; i < count; ++i) bytes += parts[i].bytes;
+    return bytes;
+}
+
+static bool are_alike(const ons_message_part *parts, const ons_message_part *others, size_t count) {
+    size_t i = 0;
+    while (i < count && parts[i].bytes == others[i].bytes) ++i;
+    return i == count;
+}
+
+static bool send_parts(ons_channel *channel, const ons_message_part *parts, size_t count) {
     world *w = channel->world;
+    if (count == 0) return !has_failed(w);
     pthread_mutex_lock(&channel->lock);
     while (!channel->wanted && !channel->receiver_left && !has_failed(w))
         pthread_cond_wait(&channel->changed, &channel->lock);
-    bool wanted = channel->wanted && !has_failed(w), same = channel->bytes == bytes;
-    size_t expected = channel->bytes;
-    void *to = channel->buffer;
+    bool wanted = channel->wanted && !has_failed(w);
+    const ons_message_part *to = channel->parts;
+    bool same = wanted && channel->count == count && are_alike(parts, to, count);
+    size_t expected = wanted && !same ? bytes_of(to, channel->count) : 0;
     channel->copying = wanted && same;
     pthread_mutex_unlock(&channel->lock);
     if (!wanted) {
@@ -96,10 +110,11 @@ static bool send_message(ons_channel *channel, const void *data, size_t bytes) {
     if (!same) {
         world_fail_with(w,
                         ons_status_new(ONS_DEFECT, "channel %u: rank %u sends %zu bytes, but rank %u expects %zu bytes",
-                                       channel->number, channel->from, bytes, channel->to, expected));
+                                       channel->number, channel->from, bytes_of(parts, count), channel->to, expected));
         return false;
     }
-    if (bytes > 0) memcpy(to, data, bytes);
+    for (size_t i = 0; i < count; ++i)
+        if (parts[i].bytes > 0) memcpy(to[i].data, parts[i].data, parts[i].bytes);
     pthread_mutex_lock(&channel->lock);
     channel->wanted = channel->copying = false;
     pthread_cond_signal(&channel->changed);
@@ -107,14 +122,15 @@ static bool send_message(ons_channel *channel, const void *data, size_t bytes) {
     return true;
 }
 
-static bool receive_message(ons_channel *channel, void *data, size_t bytes) {
+static bool receive_parts(ons_channel *channel, const ons_message_part *parts, size_t count) {
     world *w = channel->world;
+    if (count == 0) return !has_failed(w);
     pthread_mutex_lock(&channel->lock);
     bool asked = !has_failed(w) && !channel->sender_left;
     if (asked) {
         channel->wanted = true;
-        channel->buffer = data;
-        channel->bytes = bytes;
+        channel->parts = parts;
+        channel->count = count;
         pthread_cond_signal(&channel->changed);
     }
     while (channel->wanted && (channel->copying || (!channel->sender_left && !has_failed(w))))
@@ -126,6 +142,14 @@ static bool receive_message(ons_channel *channel, void *data, size_t bytes) {
         world_fail_with(w, ons_status_new(ONS_DEFECT, "rank %u has left, and rank %u waits for it on channel %u",
                                           channel->from, channel->to, channel->number));
     return delivered;
+}
+
+static bool send_message(ons_channel *channel, const void *data, size_t bytes) {
+    return send_parts(channel, &(ons_message_part){(void *)(uintptr_t)data, bytes}, 1);
+}
+
+static bool receive_message(ons_channel *channel, void *data, size_t bytes) {
+    return receive_parts(channel, &(ons_message_part){data, bytes}, 1);
 }
 
 static ons_channel *find_channel(const world *w, uint32_t from, uint32_t to, uint32_t number) {
@@ -292,6 +316,8 @@ static const ons_transport table = {
     .run_ahead = run_ahead,
     .send = send_message,
     .receive = receive_message,
+    .send_parts = send_parts,
+    .receive_parts = receive_parts,
     .gather = gather,
     .fail = fail,
     .failure = failure,

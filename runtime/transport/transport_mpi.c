@@ -11,13 +11,15 @@ static ons_mpi_world *world_of(ons_transport *transport) { return (ons_mpi_world
 /* ------------------------------------------------------------------------------------------------------------ messages
  */
 
-static bool start(ons_channel *channel, void *data, size_t bytes) {
+static bool start_parts(ons_channel *channel, const ons_message_part *parts, size_t count, void *data, size_t bytes) {
     ons_mpi_world *w = channel->world;
     pthread_mutex_lock(&w->lock);
     bool good = !w->failed && !w->parting;
     if (good) {
         channel->data = data;
         channel->bytes = bytes;
+        channel->parts = parts;
+        channel->part_count = count;
         channel->moved = 0;
         channel->in_flight = false;
         channel->pending = true;
@@ -29,6 +31,8 @@ static bool start(ons_channel *channel, void *data, size_t bytes) {
     pthread_mutex_unlock(&w->lock);
     return good;
 }
+
+static bool start(ons_channel *channel, void *data, size_t bytes) { return start_parts(channel, NULL, 0, data, bytes); }
 
 static bool finish(ons_channel *channel) {
     ons_mpi_world *w = channel->world;
@@ -46,6 +50,17 @@ static bool send_message(ons_channel *channel, const void *data, size_t bytes) {
 
 static bool receive_message(ons_channel *channel, void *data, size_t bytes) {
     return start(channel, data, bytes) && finish(channel);
+}
+
+/* Either way. What would need several pieces goes part by part. */
+static bool transfer_parts(ons_channel *channel, const ons_message_part *parts, size_t count) {
+    size_t bytes = 0;
+    bool good = true;
+    for (size_t i = 0; i < count; ++i) bytes += parts[i].bytes;
+    if (count > 1 && bytes < channel->piece_bytes)
+        return start_parts(channel, parts, count, NULL, bytes) && finish(channel);
+    for (size_t i = 0; i < count && good; ++i) good = start(channel, parts[i].data, parts[i].bytes) && finish(channel);
+    return good;
 }
 
 static bool gather(ons_transport *transport, const void *mine, void *all, size_t bytes) {
@@ -181,6 +196,8 @@ static void world_free(ons_mpi_world *w) {
     pthread_mutex_destroy(&w->lock);
     free(w->gather_in);
     free(w->gather_out);
+    free(w->part_places);
+    free(w->part_sizes);
     free(w);
 }
 
@@ -249,6 +266,8 @@ static const ons_transport table = {
     .run_ahead = run_ahead,
     .send = send_message,
     .receive = receive_message,
+    .send_parts = transfer_parts,
+    .receive_parts = transfer_parts,
     .gather = gather,
     .fail = fail,
     .failure = failure,

@@ -128,9 +128,16 @@ if succeeds plan "${mlp[@]:0:7}" --threads 1 --batch 12 -o "$work/alone.json"; t
 fi
 
 begin "where there are none, that is noted"
-if succeeds train "${mlp[@]}" --steps 1 --replicas 2 --sync-batchnorm && grep -q "^note: --sync-batchnorm normalises nothing, .*; leave it out" "$work/stderr"; then
+if succeeds train "${mlp[@]}" --steps 1 --replicas 2 --sync-batchnorm && grep -q "^note: --sync-batchnorm changes nothing: .*; leave it out" "$work/stderr"; then
     pass "$name"
 else fail "$name" "$(head -2 "$work/stderr")"; fi
+begin "… and no sample is left out"
+odd=("${mlp[@]:0:7}" --threads 1 --batch 20 --rows 0:43 --epochs 2 --replicas 2)
+if succeeds train "${odd[@]}" --out without.onnx && succeeds train "${odd[@]}" --sync-batchnorm --out with.onnx; then
+    if grep -q "samples left out" "$work/stderr"; then fail "$name" "$(grep "left out" "$work/stderr")"
+    elif ! cmp -s without.onnx with.onnx; then fail "$name" "other bits than without the option"
+    else pass "$name"; fi
+fi
 begin "common statistics are trained as planned"
 bn=("$golden/cnn_dynamic/model.onnx" --input "image=$golden/cnn_dynamic/input.npy" --target "$golden/cnn_dynamic/target.npy" --loss cross_entropy --threads 1
     --batchnorm train --replicas 2 --sync-batchnorm)

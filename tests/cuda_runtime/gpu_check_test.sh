@@ -47,4 +47,7 @@ done
 expect '^ *bits +cnn_dynamic, capuchin: arena +passed'
 expect '^ *replicas +mlp, local --stages 2 +passed'
 expect '^ *replicas +mlp, nccl +not run'
+expect '^ *replicas +cnn_dynamic, statistics together, local +passed'
+expect '^ *replicas +cnn_dynamic, statistics together, local --stages 2: bits +passed'
+expect '^ *replicas +cnn_dynamic, statistics together, nccl +not run'
 tail -n 4 "$work/out"

@@ -148,6 +148,72 @@ Test(replicas, several_stages_on_a_device, .timeout = 600) {
     pipeline_record_free(&whole);
 }
 
+#define TOGETHER "device", "cuda", "sync-batchnorm", "true", "batchnorm", "train", "optimizer", "sgd"
+static const char *const together[] = {TOGETHER, NULL};
+static const char *const by_itself[] = {"device", "cuda", "batchnorm", "train", "optimizer", "sgd", NULL};
+
+/* Replicas that normalise together are one with a micro-batch that is as many times as large, but for roundings; each
+ * by itself is another run. */
+static void expect_common_statistics(const pipeline_setting *s, const pipeline_record *cut) {
+    pipeline_setting one = *s;
+    pipeline_record whole, apart;
+    one.options = by_itself;
+    one.stages = one.devices = 1;
+    must(pipeline_run(&one, &apart), &one);
+    one.replicas = 0;
+    must(pipeline_run(&one, &whole), &one);
+    cr_expect_lt(pipeline_distance(&whole, cut), 2e-5, "%u replicas: %g", s->replicas, pipeline_distance(&whole, cut));
+    cr_expect_gt(pipeline_distance(&whole, &apart), 1e-3, "%u replicas: %g", s->replicas,
+                 pipeline_distance(&whole, &apart));
+    pipeline_record_free(&whole);
+    pipeline_record_free(&apart);
+}
+
+/* With the same bits however messages go, and in whatever order streams run. */
+static void try_common_statistics(pipeline_setting s, uint32_t most_stages, bool is_one_batch) {
+    pipeline_record first;
+    s.kind = &ons_generator_one_f_one_b;
+    s.stages = s.devices = 1;
+    s.nccl = false;
+    bucket_bytes = 0;
+    far_nccl_use(s.replicas * most_stages);
+    must(pipeline_run(&s, &first), &s);
+    if (is_one_batch) expect_common_statistics(&s, &first);
+    for (s.stages = 1; s.stages <= most_stages; ++s.stages)
+        for (int nccl = 0; nccl < 2; ++nccl) {
+            s.devices = s.stages;
+            s.nccl = nccl == 1;
+            s.seed = 10 * s.stages + s.nccl + 1;
+            s.relief = s.stages == 2 ? PIPELINE_RECOMPUTES : PIPELINE_KEEPS;
+            compare(&s, &first);
+        }
+    pipeline_record_free(&first);
+    cr_expect_null(far_nccl_complaint(), "%s", far_nccl_complaint());
+}
+
+Test(replicas, common_statistics, .timeout = 600) {
+    pipeline_setting s = {.model = "cnn_dynamic", .options = together, .micro_batches = 1, .steps = 2};
+    s.replicas = 2;
+    s.batch = 5; /* a sample more in one of them */
+    try_common_statistics(s, 2, true);
+    s.replicas = 3;
+    s.batch = 6;
+    try_common_statistics(s, 1, true);
+}
+
+/* Micro-batches that replicas have or have not, and as many as keep stages waiting for each other. */
+Test(replicas, common_statistics_of_micro_batches, .timeout = 600) {
+    static const char *const two[] = {TOGETHER, "rows", "0:9", NULL}, *const three[] = {TOGETHER, "rows", "0:5", NULL};
+    pipeline_setting s = {.model = "cnn_dynamic", .options = two, .replicas = 2, .micro_batches = 3, .steps = 2};
+    s.batch = 6;
+    try_common_statistics(s, 3, false);
+    s.options = three;
+    s.replicas = 3;
+    s.micro_batches = 1;
+    s.batch = 3;
+    try_common_statistics(s, 2, false);
+}
+
 /* So that the order is looked at: sums taken the other way round are other numbers somewhere. */
 Test(replicas, the_order_of_the_sum_decides_bits, .timeout = 300) {
     static const char *const options[] = {"device", "cuda", NULL};

@@ -251,8 +251,6 @@ Test(choice, refusals, .timeout = 300) {
     use_fake(3);
     expect_refusal(OPTIONS("replicas", "2", "stages", "2", "transport", "nccl"), ONS_UNSUPPORTED, "there are 3 for 4",
                    "without --transport");
-    expect_refusal(OPTIONS("replicas", "2", "sync-batchnorm", "true"), ONS_UNSUPPORTED, "--sync-batchnorm",
-                   "--device cpu");
     expect_refusal(OPTIONS("replicas", "2", "stages", "2", "pipeline", "pipedream-async"), ONS_UNSUPPORTED,
                    "asynchronous", "1f1b");
     ons_nccl_load_from("libnccl_that_is_not_there.so.2");

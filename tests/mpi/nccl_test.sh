@@ -97,7 +97,17 @@ for replicas in 2 3; do
     as_alone "2 replicas of 2 stages, clipped, updates divided" 4
 done
 
+# Statistics over replicas have one process's bits: of one GPU, by copies within it.
+options=("$golden/cnn_dynamic/model.onnx" --device cuda --input "image=$golden/cnn_dynamic/input.npy" --target "$golden/cnn_dynamic/target.npy"
+    --loss cross_entropy --batch 4 --optimizer sgd --steps 2 --batchnorm train --replicas 2 --sync-batchnorm --micro-batches 1)
+run "$onstage" train "${options[@]}" --transport local --out "$work/alone.onnx" || fail "statistics together" "replicas on one GPU do not train"
+over 2
+as_alone "2 replicas that normalise together" 2
+over 4 --stages 2
+as_alone "2 replicas of 2 stages that normalise together" 4
+
 # Slices go through a checkpoint.
+choose mlp
 options=("${all_options[@]}" --micro-batches 2 --steps 6)
 run "$onstage" train "${options[@]}" --out "$work/alone.onnx" || fail "6 steps" "one stage does not train"
 options=("${all_options[@]}" --micro-batches 1 --replicas 2 --shard-optimizer --checkpoint "$work/kept")

@@ -90,8 +90,16 @@ refuses() {
 data mlp
 refuses "too few processes" 1 "2 replicas of 2 devices cannot run in 3 processes.*mpirun -n 4" \
     "${mpirun[@]}" -n 3 "$onstage" train "${data[@]}" --replicas 2 --stages 2
-refuses "ranks with other numbers of replicas" 1 "rank 1 was started with other --stages, --devices, --replicas or --shard-optimizer" \
+refuses "ranks with other numbers of replicas" 1 "rank 1 was started with another --stages than rank 0; give all processes the same options" \
     "${mpirun[@]}" -n 2 "${by_rank[@]}" 1 "$onstage" train "${data[@]}" --replicas 2 + 1 "$onstage" train "${data[@]}" --stages 2
+run "$onstage" plan "${data[@]}" --batch 8 --stages 2 -o "$work/plan.json"
+{ cat "$work/plan.json" && echo; } >"$work/other.json"
+for others in "" "--stages 2" "--plan $work/other.json"; do
+    # shellcheck disable=SC2086  # a list
+    refuses "a plan in one of the processes, beside '${others/$work\//}'" 1 "rank 1 was started with another --plan than rank 0" \
+        "${mpirun[@]}" -n 2 "${by_rank[@]}" 1 timeout 60 "$onstage" train "${data[@]}" --steps 3 --plan "$work/plan.json" + 1 \
+        timeout 60 "$onstage" train "${data[@]}" --batch 8 --steps 3 $others
+done
 for divided in "" --shard-optimizer; do
     # shellcheck disable=SC2086
     refuses "a log in one of the processes ${divided:-with whole updates}" 1 "rank 1 was started with other options" \

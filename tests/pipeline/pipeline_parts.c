@@ -1,4 +1,4 @@
-/* Records that processes leave in files, put together. Written and read by one machine. */
+/* Records that processes leave in files, put together, written and read by one machine; and how far two are apart. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -148,4 +148,33 @@ ons_status *pipeline_compare_parts(const pipeline_record *whole, const pipeline_
     ons_status *status = at == NULL ? ons_status_out_of_memory() : compare_values(whole, parts, count, at);
     free(at);
     return status;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ distance
+ */
+
+static const struct pipeline_value *find_value(const pipeline_record *record, const char *name) {
+    for (uint32_t i = 0; i < record->value_count; ++i)
+        if (strcmp(record->values[i].name, name) == 0) return &record->values[i];
+    return NULL;
+}
+
+/* What is there only while a step runs is no result. */
+static bool is_result(const struct pipeline_value *value) {
+    return strstr(value->name, "accumulator") == NULL && strcmp(value->name, "loss/sum") != 0;
+}
+
+double pipeline_distance(const pipeline_record *a, const pipeline_record *b) {
+    double largest = 0;
+    for (uint32_t i = 0; i < a->value_count; ++i) {
+        const struct pipeline_value *left = &a->values[i], *right = find_value(b, left->name);
+        if (!is_result(left)) continue;
+        if (right == NULL || right->bytes != left->bytes) return INFINITY;
+        for (size_t k = 0; k < left->bytes / sizeof(float); ++k) {
+            double apart = fabs((double)((const float *)left->data)[k] - (double)((const float *)right->data)[k]);
+            if (!(apart <= largest)) largest = apart;
+        }
+    }
+    for (uint32_t i = 0; i < a->steps; ++i) largest = fmax(largest, fabs(a->losses[i] - b->losses[i]));
+    return largest;
 }

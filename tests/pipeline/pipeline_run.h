@@ -85,4 +85,8 @@ ons_status *pipeline_compare_parts(const pipeline_record *whole, const pipeline_
 ons_status *pipeline_record_write(const pipeline_record *record, const char *path);
 ons_status *pipeline_record_read(const char *path, pipeline_record *record);
 
+/* The largest difference of losses and of what was trained in float32, for runs that are the same but for roundings;
+ * INFINITY where a value is missing. */
+double pipeline_distance(const pipeline_record *a, const pipeline_record *b);
+
 #endif

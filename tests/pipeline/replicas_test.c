@@ -1,7 +1,6 @@
 /* Replicas of a pipeline against training in sequence with the same groups of micro-batches (tests/pipeline/grouped.h):
  * losses, norms, weights, states and statistics have the same bits, however many stages, late messages or samples. */
 #include <criterion/criterion.h>
-#include <math.h>
 #include <string.h>
 
 #include "base/status.h"
@@ -107,26 +106,6 @@ Test(replicas, divided_updates_in_half_precision) {
     try_replicas((pipeline_setting){.model = "gpt_tied", .options = options, .micro_batches = 2, .steps = 4});
 }
 
-static const struct pipeline_value *find_value(const pipeline_record *record, const char *name) {
-    uint32_t i = 0;
-    while (i < record->value_count && strcmp(record->values[i].name, name) != 0) ++i;
-    cr_assert_lt(i, record->value_count, "'%s' is missing", name);
-    return &record->values[i];
-}
-
-/* The largest difference of what was trained, where numbers are about 1. */
-static double distance(const pipeline_record *a, const pipeline_record *b) {
-    double largest = 0;
-    for (uint32_t i = 0; i < a->value_count; ++i) {
-        if (strstr(a->values[i].name, "accumulator") != NULL || strcmp(a->values[i].name, "loss/sum") == 0) continue;
-        const float *left = a->values[i].data, *right = find_value(b, a->values[i].name)->data;
-        for (size_t k = 0; k < a->values[i].bytes / sizeof *left; ++k)
-            largest = fmax(largest, fabs((double)left[k] - (double)right[k]));
-    }
-    for (uint32_t i = 0; i < a->steps; ++i) largest = fmax(largest, fabs(a->losses[i] - b->losses[i]));
-    return largest;
-}
-
 static const char *const together[] = {"sync-batchnorm", "true", "batchnorm", "train", "optimizer", "sgd", NULL};
 static const char *const by_itself[] = {"batchnorm", "train", "optimizer", "sgd", NULL};
 
@@ -145,8 +124,10 @@ static void try_common_statistics(uint32_t batch, uint32_t stages) {
         must(pipeline_run(&s, &cut), &s);
         s.options = by_itself;
         must(pipeline_run(&s, &apart), &s);
-        cr_expect_lt(distance(&whole, &cut), 2e-5, "%u replicas: %g", s.replicas, distance(&whole, &cut));
-        cr_expect_gt(distance(&whole, &apart), 1e-3, "%u replicas: %g", s.replicas, distance(&whole, &apart));
+        cr_expect_lt(pipeline_distance(&whole, &cut), 2e-5, "%u replicas: %g", s.replicas,
+                     pipeline_distance(&whole, &cut));
+        cr_expect_gt(pipeline_distance(&whole, &apart), 1e-3, "%u replicas: %g", s.replicas,
+                     pipeline_distance(&whole, &apart));
         pipeline_record_free(&cut);
         pipeline_record_free(&apart);
     }

@@ -7,7 +7,7 @@
 
 #include "base/philox.h"
 
-enum { CHANNELS = 12, MESSAGES = 40, GATHERS = 25, LARGEST = 300000 };
+enum { CHANNELS = 12, MESSAGES = 40, GATHERS = 25, LARGEST = 300000, PARTS = 20 };
 
 typedef struct line {
     ons_transport *transport;
@@ -50,6 +50,29 @@ static void pause_a_little(const line *l, uint32_t message) {
     if (draw(l->seed, l->number, message, 3 + (l->transport->rank == l->to)) % 8 == 0) usleep(500);
 }
 
+/* Some messages are in parts, of which some are empty and all lie apart at both ends. */
+static size_t parts_of(const line *l, uint32_t message, uint8_t *data, size_t bytes, ons_message_part *parts) {
+    size_t count = draw(l->seed, l->number, message, 5) % PARTS, taken = 0;
+    for (size_t i = 0; i < count; ++i) {
+        size_t left = bytes - taken,
+               part = i + 1 == count ? left : left * (draw(l->seed, l->number, message, 6) % 3) / 4;
+        parts[i] = (ons_message_part){data + taken, part};
+        taken += part;
+    }
+    return count;
+}
+
+/* Parts are as they lie in the message, but in the opposite order, so that they are not one stretch of memory. */
+static bool transfer(const line *l, uint32_t message, uint8_t *data, size_t bytes) {
+    ons_transport *t = l->transport;
+    ons_message_part parts[PARTS], turned[PARTS];
+    bool sends = t->rank == l->from;
+    size_t count = parts_of(l, message, data, bytes, parts);
+    for (size_t i = 0; i < count; ++i) turned[i] = parts[count - 1 - i];
+    if (count == 0) return sends ? t->send(l->channel, data, bytes) : t->receive(l->channel, data, bytes);
+    return sends ? t->send_parts(l->channel, turned, count) : t->receive_parts(l->channel, turned, count);
+}
+
 static void *serve(void *argument) {
     line *l = argument;
     uint8_t *data = malloc(LARGEST), *expected = malloc(LARGEST);
@@ -60,11 +83,11 @@ static void *serve(void *argument) {
         fill(l, message, expected, bytes);
         if (l->transport->rank == l->from) {
             memcpy(data, expected, bytes);
-            if (!l->transport->send(l->channel, data, bytes)) break;
+            if (!transfer(l, message, data, bytes)) break;
             memset(data, 0xA5, bytes); /* what was sent may be overwritten now */
             continue;
         }
-        if (!l->transport->receive(l->channel, data, bytes)) break;
+        if (!transfer(l, message, data, bytes)) break;
         if (memcmp(data, expected, bytes) != 0) {
             fail(l, "something else than what was sent arrived", message);
             break;

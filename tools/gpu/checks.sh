@@ -138,12 +138,6 @@ replicas_of() { # MODEL
     done
 }
 
-# Of models without running statistics, whose roundings go by replicas.
-part_replicas() {
-    # shellcheck disable=SC2086  # a list
-    side_by_side replicas_of ${REPLICAS:-mlp gpt_tied}
-}
-
 # The largest distance of two runs' losses, as a share.
 distance() { # KEY LOG LOG
     paste <(numbers "$1" "$2") <(numbers "$1" "$3") |
@@ -154,6 +148,31 @@ put_near() { # CHECK BAR KEY LOG LOG WHAT
     local off
     off=$(distance "$3" "$4" "$5")
     put "$1" "$(holds "$off" "$2" 'a <= b' && echo passed || echo failed)" "$off off $6 (bar $2)" "distance=$off"
+}
+
+# Two replicas that normalise together are one of the whole batch, but for roundings, on one GPU and by NCCL to the same bits.
+common_statistics_of() { # MODEL
+    local model=$1 run name sync=(--batchnorm train --optimizer sgd --micro-batches 1)
+    train_golden "$model" "$model.batch" "${sync[@]}" || { put "$model" failed "$(say "logs/$PART.$model.batch")"; return 0; }
+    for run in local "local --stages 2" nccl; do
+        name="$model.together.${run//[ -]/}"
+        # shellcheck disable=SC2206  # a list of options
+        if train_golden "$model" "$name" "${sync[@]}" --replicas 2 --sync-batchnorm --transport $run; then
+            put_near "$model, statistics together, $run" 1e-4 loss "$WORK/$name.jsonl" "$WORK/$model.batch.jsonl" 'one replica'
+            [[ $run == local ]] || put_same "$model, statistics together, $run: bits" "$model.together.local" "$name" 'the same bits as on one GPU'
+        elif grep -q 'NCCL takes one stage a GPU' "logs/$PART.$name"; then
+            put "$model, statistics together, $run" 'not run' 'too few GPUs'
+        else
+            put "$model, statistics together, $run" failed "$(say "logs/$PART.$name")"
+        fi
+    done
+}
+
+# Of models without running statistics, whose roundings go by replicas.
+part_replicas() {
+    # shellcheck disable=SC2086  # a list
+    side_by_side replicas_of ${REPLICAS:-mlp gpt_tied}
+    common_statistics_of cnn_dynamic
 }
 
 runs_of() { # MODEL
