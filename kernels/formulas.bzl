@@ -1,4 +1,4 @@
-"""Operators whose CUDA kernel is a formula (kernels/common/elementwise/cuda_formula.cuh); tools/build/formulas.sh checks the list."""
+"""Operators whose CUDA kernel is a formula (kernels/common/cuda/cuda_formula.cuh); tools/build/formulas.sh checks the list."""
 
 FORMULAS = [
     "abs",

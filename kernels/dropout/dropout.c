@@ -6,7 +6,7 @@
 #include "graph/passes/bind.h"
 #include "graph/upgrade.h"
 #include "kernels/common/operator/checks.h"
-#include "kernels/dropout/kept_elements.h"
+#include "kernels/random/dropout.h"
 
 extern const ons_operator ons_op_cast;
 extern const ons_operator ons_op_dropout_training;

@@ -2,7 +2,7 @@
 #include "kernels/dropout/dropout_gradient.h"
 
 #include "kernels/common/operator/checks.h"
-#include "kernels/dropout/kept_elements.h"
+#include "kernels/random/dropout.h"
 
 static ons_status *dropout_gradient_infer(ons_operands *o) {
     ONS_TRY(ons_need_float(o, 0));

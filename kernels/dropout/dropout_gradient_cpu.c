@@ -2,7 +2,7 @@
 #include "kernels/dropout/dropout_gradient.h"
 
 #include "kernels/common/elementwise/unary.h"
-#include "kernels/dropout/kept_elements.h"
+#include "kernels/random/dropout.h"
 
 static ons_status *dropout_gradient_prepare(ons_prepare *p) {
     ONS_TRY(ons_unary_prepare(p));

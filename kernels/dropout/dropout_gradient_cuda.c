@@ -2,7 +2,7 @@
 #include "kernels/dropout/dropout_gradient.h"
 
 #include "kernels/common/elementwise/cuda_elementwise.h"
-#include "kernels/dropout/kept_elements.h"
+#include "kernels/random/dropout.h"
 
 extern ons_run_function ons_cuda_run_dropout_gradient;
 

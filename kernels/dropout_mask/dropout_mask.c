@@ -1,7 +1,7 @@
 /* Which elements a Dropout keeps, without the elements: for operators that drop in passing. */
 #include "kernels/dropout_mask/dropout_mask.h"
 
-#include "kernels/dropout/kept_elements.h"
+#include "kernels/random/dropout.h"
 
 static ons_status *dropout_mask_infer(ons_operands *o) {
     const ons_attribute *given = &o->attributes[SHAPE];

@@ -1,7 +1,7 @@
 /* DropoutMask on the CPU. */
 #include "kernels/dropout_mask/dropout_mask.h"
 
-#include "kernels/dropout/kept_elements.h"
+#include "kernels/random/dropout.h"
 
 ons_status *ons_dropout_mask_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;

@@ -3,7 +3,7 @@
 #include "kernels/dropout_training/dropout_training.h"
 
 #include "kernels/common/operator/checks.h"
-#include "kernels/dropout/kept_elements.h"
+#include "kernels/random/dropout.h"
 
 extern const ons_operator ons_op_dropout_gradient;
 

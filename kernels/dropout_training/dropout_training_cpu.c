@@ -2,7 +2,7 @@
 #include "kernels/dropout_training/dropout_training.h"
 
 #include "kernels/common/operator/checks.h"
-#include "kernels/dropout/kept_elements.h"
+#include "kernels/random/dropout.h"
 
 ons_status *ons_dropout_training_make_state(ons_prepare *p) {
     const ons_operands *o = p->operands;

@@ -22,5 +22,4 @@ ons_status *ons_cuda_model_loss_prepare(ons_prepare *p);
 enum { ONS_CUDA_LOSS_PARTS = 256 };
 ons_status *ons_cuda_pointwise_loss_prepare(ons_prepare *p);
 
-
 #endif

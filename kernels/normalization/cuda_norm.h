@@ -21,5 +21,4 @@ ons_status *ons_cuda_norm_types(const ons_operands *o, uint32_t x, uint32_t scal
 /* For gradients: books scratch for the sums over rows. */
 void ons_cuda_norm_parts(ons_prepare *p, ons_cuda_norm *norm);
 
-
 #endif

@@ -4,7 +4,7 @@
 
 #include "kernels/common/cuda/cuda_each.cuh"
 extern "C" {
-#include "kernels/dropout/kept_elements.h"
+#include "kernels/random/dropout.h"
 }
 
 namespace ons {

@@ -12,5 +12,4 @@ typedef struct ons_cuda_rows {
 /* For Softmax and its relatives; the state is an ons_cuda_rows. */
 ons_status *ons_cuda_softmax_prepare(ons_prepare *p);
 
-
 #endif

@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "kernels/dropout/kept_elements.h"
+#include "kernels/random/dropout.h"
 
 static const ons_random_key key = {0x0123456789abcdefu, 0xfedcba9876543210u};
 

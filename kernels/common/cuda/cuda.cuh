@@ -9,7 +9,7 @@
 #ifndef ONSTAGE_KERNELS_COMMON_CUDA_CUDA_CUH
 #define ONSTAGE_KERNELS_COMMON_CUDA_CUDA_CUH
 
-#include "kernels/common/elementwise/cuda_formula.cuh"
+#include "kernels/common/cuda/cuda_formula.cuh"
 
 extern "C" {
 #include "kernels/common/elementwise/cuda_elementwise.h"

@@ -1,6 +1,6 @@
 /* Which elements Dropout keeps: a function of seed, step, micro-batch, node and element alone. */
-#ifndef ONSTAGE_KERNELS_DROPOUT_KEPT_ELEMENTS_H
-#define ONSTAGE_KERNELS_DROPOUT_KEPT_ELEMENTS_H
+#ifndef ONSTAGE_KERNELS_RANDOM_DROPOUT_H
+#define ONSTAGE_KERNELS_RANDOM_DROPOUT_H
 
 #include "kernels/random/random.h"
 

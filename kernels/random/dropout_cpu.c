@@ -1,5 +1,5 @@
-/* What the CPU runs of kept_elements.h. */
-#include "kernels/dropout/kept_elements.h"
+/* What the CPU runs of dropout.h. */
+#include "kernels/random/dropout.h"
 
 void ons_dropout_mask(const ons_dropout_key *key, int64_t begin, int64_t count, uint8_t *mask) {
     uint32_t words[ONS_RANDOM_BLOCK];

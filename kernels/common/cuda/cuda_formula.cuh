@@ -6,8 +6,8 @@
  * no headers, so what it lacks is said here. Both compile formulas without joining multiplications and additions
  * (-fmad=false): an operator's bits do not depend on what it is fused with.
  */
-#ifndef ONSTAGE_KERNELS_COMMON_ELEMENTWISE_CUDA_FORMULA_CUH
-#define ONSTAGE_KERNELS_COMMON_ELEMENTWISE_CUDA_FORMULA_CUH
+#ifndef ONSTAGE_KERNELS_COMMON_CUDA_CUDA_FORMULA_CUH
+#define ONSTAGE_KERNELS_COMMON_CUDA_CUDA_FORMULA_CUH
 
 #ifdef __CUDACC_RTC__
 

@@ -1,4 +1,4 @@
-#include "kernels/dropout/kept_elements.h"
+#include "kernels/random/dropout.h"
 
 #include "kernels/common/operator/kernel.h"
 
