@@ -2,6 +2,7 @@
 #include "kernels/common/indexing/cuda_indexing.cuh"
 #include "kernels/common/rows/cuda_rows.cuh"
 extern "C" {
+#include "kernels/common/elementwise/cuda_elementwise.h"
 #include "kernels/quantization/quantization.h"
 }
 

@@ -1,4 +1,7 @@
 #include "kernels/common/cuda/cuda_multi_tensor.cuh"
+extern "C" {
+#include "kernels/common/elementwise/cuda_elementwise.h"
+}
 
 namespace {
 

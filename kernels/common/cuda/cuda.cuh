@@ -12,7 +12,7 @@
 #include "kernels/common/cuda/cuda_formula.cuh"
 
 extern "C" {
-#include "kernels/common/elementwise/cuda_elementwise.h"
+#include "kernels/common/cuda/cuda_prepare.h"
 #include "kernels/common/operator/kernel.h"
 }
 

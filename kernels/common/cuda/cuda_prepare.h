@@ -1,0 +1,31 @@
+/* For prepare functions of CUDA kernels: what they refuse, and the CPU's prepare functions in their place. */
+#ifndef ONSTAGE_KERNELS_COMMON_CUDA_CUDA_PREPARE_H
+#define ONSTAGE_KERNELS_COMMON_CUDA_CUDA_PREPARE_H
+
+#include "kernels/common/operator/kernel.h"
+
+/* Refuses operands in a layout other than ONNX's. */
+ons_status *ons_cuda_require_plain(const ons_operands *o);
+/* Refuses operands that do not all lie alike, single numbers apart; those in a layout other than ONNX's must have the
+ * output's shape. */
+ons_status *ons_cuda_require_alike(const ons_operands *o);
+/* Refuses dtypes other than float32, float16, bfloat16. */
+ons_status *ons_cuda_require_float(const ons_operands *o, ons_dtype dtype);
+/* The failure of a CUDA kernel that lacks this dtype. */
+ons_status *ons_cuda_refuse_dtype(const ons_operands *o, ons_dtype dtype);
+
+/* What ons_cuda_prepare_typed leaves: the dtype of the node's floats, and the state of the CPU's kernel. */
+typedef struct ons_cuda_typed {
+    ons_dtype dtype;
+    const void *state;
+} ons_cuda_typed;
+/* A prepare function of the CPU's float32 kernel, shown the node with float32 in place of a half type. All floats of
+ * the node must be of one type. */
+ons_status *ons_cuda_prepare_typed(ons_prepare *p, ons_prepare_function *prepare);
+/* The same for kernels that take what the operator's layout rule chooses. */
+ons_status *ons_cuda_prepare_typed_as_it_lies(ons_prepare *p, ons_prepare_function *prepare);
+
+/* Another operator's prepare function, made for the CPU's float32 kernel but fit for CUDA. */
+ons_status *ons_cuda_prepare_like_cpu(ons_prepare *p, ons_prepare_function *prepare);
+
+#endif
