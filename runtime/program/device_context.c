@@ -285,6 +285,9 @@ ons_status *ons_device_context_start(ons_device_context *c) {
         ONS_TRY(load_contents(c, each));
         if (c->device->host_can_access) ons_poison_tail((char *)c->arena + each->offset, each->bytes);
     }
+    bool poison = true;
+    for (size_t i = 0; i < c->programs.count; ++i) poison = poison && ons_program_poisons(c->programs.items[i]);
+    for (size_t i = 0; !poison && i < c->programs.count; ++i) ons_program_stop_poisoning(c->programs.items[i]);
     for (int halves = 0; halves < 2; ++halves) /* behind the programs that they lie in */
         for (size_t i = 0; i < c->programs.count; ++i)
             if ((ons_program_whole(c->programs.items[i]) != NULL) == (halves == 1))

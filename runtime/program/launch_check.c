@@ -53,9 +53,10 @@ static bool is_aligned(const void *address, int64_t alignment) {
 }
 
 static const char *check_alignment(const ons_launch_promise *p, const ons_launch *l) {
-    for (uint32_t i = 0; i < p->node->input_count && !p->sliced; ++i)
+    bool anywhere = p->sliced || p->halved;
+    for (uint32_t i = 0; i < p->node->input_count && !anywhere; ++i)
         if (!is_aligned(l->inputs[i], ONS_ARENA_ALIGNMENT)) return "an input is not aligned";
-    for (uint32_t i = 0; i < p->node->output_count && !p->sliced; ++i)
+    for (uint32_t i = 0; i < p->node->output_count && !anywhere; ++i)
         if (!is_aligned(l->outputs[i], ONS_ARENA_ALIGNMENT)) return "an output is not aligned";
     return is_aligned(l->scratch, p->scratch_alignment) ? NULL : "scratch memory is not aligned";
 }

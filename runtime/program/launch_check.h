@@ -12,7 +12,8 @@ typedef struct ons_launch_promise {
     const ons_operands *operands; /* that the kernel was prepared with */
     int64_t scratch_bytes;
     int64_t scratch_alignment;
-    bool sliced; /* the operands are slices of the node's */
+    bool sliced; /* the operands are slices of the node's, and begin anywhere */
+    bool halved; /* the operands are halves of others, and begin anywhere */
 } ons_launch_promise;
 
 /* Gives what does not hold; NULL: all does.

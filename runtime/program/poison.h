@@ -1,7 +1,10 @@
 /* Poison: under the address sanitizer, memory of an arena that holds nothing is as good as freed. A program poisons a
  * value's buffer behind the last node that needs it, and unpoisons it before the node that makes it; what lies between
  * the end of a buffer and the next one's alignment is poisoned as well. The layout is the same; other builds do
- * nothing. */
+ * nothing. Values of a device are left alone where one of its programs exchanges some with others while it runs (stages
+ * of a pipeline, swaps), or has its parts run between another one's: when those are done with them its lifetimes do not
+ * say.
+ */
 #ifndef ONSTAGE_RUNTIME_PROGRAM_POISON_H
 #define ONSTAGE_RUNTIME_PROGRAM_POISON_H
 

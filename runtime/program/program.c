@@ -50,17 +50,27 @@ static ons_status *note_places(ons_program *p, const ons_program_options *option
     return NULL;
 }
 
+/* Whether others read or write the program's memory while it runs, or another program's parts run between its own: when
+ * they are done with it is not for this program to say. */
+static bool is_shared(const ons_program *p, const ons_program_options *o) {
+    bool shared = o->joined || p->halves != NULL;
+    for (ons_value_id id = 0; id < p->graph->values.count && !shared; ++id)
+        shared = (o->stays != NULL && o->stays[id] > 0) || (o->rings != NULL && o->rings[id] > 0);
+    return shared;
+}
+
 /* What a node of a micro-batch makes, and scratch memory, dies. What comes from elsewhere, or is made once for all
  * micro-batches, is not looked after. */
 static bool dies(const ons_program *p, ons_buffer_id id) {
     const ons_buffer *buffer = &p->liveness.buffers[id];
     bool made = buffer->owner == ONS_NONE || ons_program_makes(p, buffer->owner);
-    return made && !buffer->persistent && p->rings[id] == 0 && buffer->last < p->execution_order.count &&
+    return made && !buffer->persistent && buffer->last < p->execution_order.count &&
            buffer->first >= ons_execution_order_first(&p->execution_order);
 }
 
-static ons_status *note_deaths(ons_program *p) {
+static ons_status *note_deaths(ons_program *p, const ons_program_options *options) {
     uint32_t count = 0;
+    if (p->discrete_memory || is_shared(p, options)) return NULL;
     ONS_NEW(p->dying, p->arena, p->liveness.buffer_count + 1);
     ONS_NEW(p->dying_at, p->arena, p->execution_order.count + 2);
     for (uint32_t position = 0; position < p->execution_order.count; ++position) {
@@ -71,6 +81,10 @@ static ons_status *note_deaths(ons_program *p) {
     p->dying_at[p->execution_order.count] = count;
     return NULL;
 }
+
+bool ons_program_poisons(const ons_program *p) { return p->dying != NULL; }
+
+void ons_program_stop_poisoning(ons_program *p) { p->dying = NULL; }
 
 static bool wants_launch_groups(void) { return !ons_environment_is_off(ONS_ENV_ONSTAGE_CUDA_TOGETHER); }
 
@@ -123,7 +137,7 @@ static ons_status *prepare_all(ons_program *p, const ons_program_options *option
     };
     ONS_TRY(ons_liveness_find(&lifetimes, p->arena, &p->liveness));
     ONS_TRY(note_places(p, options));
-    if (ONS_POISONS && !p->discrete_memory) ONS_TRY(note_deaths(p));
+    if (ONS_POISONS) ONS_TRY(note_deaths(p, options));
     if (p->halves != NULL)
         return ons_half_layout_make(p->graph, p->halves, &p->execution_order, &p->liveness, p->arena, &p->own,
                                     &p->layout);
@@ -153,7 +167,6 @@ ons_status *ons_program_prepare(const ons_graph *graph, const ons_registry *regi
     p->shard = options->shard;
     p->halves = options->halves;
     p->half = options->half;
-    p->receives = options->arrives != NULL;
     ons_status *status = prepare_all(p, options);
     if (status != NULL) {
         ons_program_free(p);

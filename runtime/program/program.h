@@ -83,6 +83,11 @@ int64_t ons_program_held_elements(const ons_program *program, ons_value_id value
  * aligned) and the transient part its own. */
 ons_status *ons_program_place(ons_program *program, void *const *persistent, void *transient);
 
+/* Tests whether the program poisons values that are dead (runtime/program/poison.h), and makes it leave them alone: all
+ * programs in one memory have to do the same. */
+bool ons_program_poisons(const ons_program *program);
+void ons_program_stop_poisoning(ons_program *program);
+
 /* Finds where a value lies, after ons_program_place; `turn` NULL: that of the first micro-batch and version. */
 void *ons_program_address(const ons_program *program, ons_value_id value, const ons_turn *turn);
 

@@ -119,6 +119,7 @@ static bool keeps_promises(const ons_program *p, const launch *l, const ons_laun
             .scratch_bytes = p->scratch[l->node] - (p->scratch[l->node] > 0 ? ons_program_scratch_slack(p) : 0),
             .scratch_alignment = p->backend->scratch_alignment,
             .sliced = ons_program_divides(p, node),
+            .halved = p->halves != NULL,
         },
         arguments);
     if (broken != NULL) fprintf(stderr, "node '%s' (%s): %s\n", node->name, node->op->name, broken);
@@ -130,7 +131,7 @@ static void revive(const ons_program *p, ons_buffer_id id, const ons_turn *turn)
     if (id == ONS_NONE || p->liveness.buffers[id].persistent) return;
     void *address = address_of_buffer(p, id, turn, false);
     ons_unpoison(address, p->liveness.buffers[id].bytes);
-    if (p->halves == NULL) ons_poison_tail(address, p->liveness.buffers[id].bytes);
+    ons_poison_tail(address, p->liveness.buffers[id].bytes);
 }
 
 /* What a launch writes holds something from here on. */
@@ -141,27 +142,11 @@ static void revive_written(const ons_program *p, const launch *l, const ons_turn
     revive(p, p->liveness.scratch_of_node[l->node], turn);
 }
 
-/* Whether a message may be coming there. */
-static bool may_arrive(const ons_program *p, const char *first, int64_t bytes) {
-    for (ons_value_id id = 0; p->receives && id < p->graph->values.count; ++id) {
-        ons_buffer_id buffer = p->liveness.buffer_of_value[id];
-        if (buffer == ONS_NONE || ons_program_makes(p, id)) continue;
-        const place *at = &p->places[buffer];
-        if (first < at->first + at->stride * (at->count - 1) + p->liveness.buffers[buffer].bytes &&
-            at->first < first + bytes)
-            return true;
-    }
-    return p->whole != NULL && may_arrive(p->whole, first, bytes);
-}
-
 /* What dies at positions [first, end). */
 static void bury(const ons_program *p, uint32_t first, uint32_t end, const ons_run *run) {
     const ons_turn *turn = run->turn != NULL ? run->turn : &first_turn;
     for (uint32_t i = p->dying_at[first]; i < p->dying_at[end]; ++i) {
-        if (p->halves != NULL && !p->own[p->dying[i]]) continue;
-        int64_t bytes = p->liveness.buffers[p->dying[i]].bytes;
-        char *address = address_of_buffer(p, p->dying[i], turn, false);
-        if (!may_arrive(p, address, bytes)) ons_poison(address, bytes);
+        ons_poison(address_of_buffer(p, p->dying[i], turn, false), p->liveness.buffers[p->dying[i]].bytes);
     }
 }
 

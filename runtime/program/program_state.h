@@ -64,9 +64,8 @@ struct ons_program {
     const ons_program *whole;
     bool *own;     /* of each buffer of a half: it lies in the forward part's scratch memory */
     place *places; /* of each buffer */
-    bool receives; /* messages may come while parts run */
-    /* Under the address sanitizer alone: buffers by the position behind which nobody needs them, and where those of
-     * each position begin among them. */
+    /* Under the address sanitizer alone, and where nobody else uses the memory: buffers by the position behind which
+     * nobody needs them, and where those of each position begin among them. NULL: nothing is poisoned. */
     ons_buffer_id *dying;
     uint32_t *dying_at;
 };

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/program/poison.h"
+
 enum { GUARD = 4096, DEVICES = 256, GUARD_BYTE = 0xA7, POISON_BYTE = 0xFF };
 
 typedef struct block {
@@ -106,6 +108,7 @@ ons_status *guarded_poison(ons_device_context *device_context) {
     if (is_far(device_context)) return poison_far(device_context);
     const block *b = find_block(ons_device_context_device(device_context));
     ONS_TRY(ons_device_context_predict(device_context, &memory));
+    ons_unpoison(b->address + (memory.total - memory.transient), memory.transient);
     memset(b->address + (memory.total - memory.transient), POISON_BYTE, (size_t)memory.transient);
     return NULL;
 }
