@@ -30,7 +30,7 @@ struct ons_trainer {
     ons_batching batching;
     ons_dataset_graphs training, validation; /* validation.dataset NULL: none */
     ons_lowering lowering;                   /* which stages there are, and what they keep */
-    uint64_t plan_digest; /* of --plan's file; 0: there is none */
+    uint64_t plan_digest;                    /* of --plan's file; 0: there is none */
     ons_transport **transports;              /* of the stages in this process; NULL: there is one stage */
     uint32_t transport_count;
     bool remote; /* the other stages are in other processes */
