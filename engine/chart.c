@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "engine/timeline.h"
 #include "planner/workload/print.h"
 
@@ -111,7 +112,7 @@ static void print_device(chart *c, uint32_t device) {
 /* Columns that a text of UTF-8 takes. */
 static int width_of(const char *text) {
     int width = 0;
-    for (; *text != '\0'; ++text) width += ((unsigned char)*text & 0xc0) != 0x80;
+    for (; *text != '\0'; ++text) width += !ons_utf8_continues(*text);
     return width;
 }
 

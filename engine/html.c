@@ -3,25 +3,22 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Length of the UTF-8 character at `c`, or 0: none, or one that HTML does not allow. */
-static size_t character(const unsigned char *c) {
-    size_t length = c[0] < 0x80 ? 1 : c[0] >= 0xf0 ? 4 : c[0] >= 0xe0 ? 3 : 2;
-    if (c[0] < 0x20 || c[0] == 0x7f || (c[0] >= 0x80 && c[0] < 0xc2) || c[0] > 0xf4) return 0;
-    for (size_t i = 1; i < length; ++i)
-        if ((c[i] & 0xc0) != 0x80) return 0;
-    unsigned second = length > 1 ? c[1] : 0;
-    if (c[0] == 0xc2 && second < 0xa0) return 0; /* control characters */
-    if ((c[0] == 0xe0 && second < 0xa0) || (c[0] == 0xed && second >= 0xa0)) return 0;
-    if ((c[0] == 0xf0 && second < 0x90) || (c[0] == 0xf4 && second >= 0x90)) return 0;
+#include "base/text.h"
+
+/* Length of the UTF-8 character at `text`, or 0: none, or one that HTML does not allow. */
+static size_t character(const char *text) {
+    const unsigned char *c = (const unsigned char *)text;
+    size_t length = ons_utf8_length(text);
+    if (length == 0 || ons_is_control(text, length)) return 0;
     /* What turns the direction of the text around could make a name look like another. */
-    if (c[0] == 0xe2 && second == 0x80 && c[2] >= 0xaa && c[2] <= 0xae) return 0;
-    if (c[0] == 0xe2 && second == 0x81 && c[2] >= 0xa6 && c[2] <= 0xa9) return 0;
+    if (c[0] == 0xe2 && c[1] == 0x80 && c[2] >= 0xaa && c[2] <= 0xae) return 0;
+    if (c[0] == 0xe2 && c[1] == 0x81 && c[2] >= 0xa6 && c[2] <= 0xa9) return 0;
     return length;
 }
 
 static void write_text(FILE *out, const char *text, size_t length_most) {
     for (const char *c = text; *c != '\0' && (size_t)(c - text) < length_most;) {
-        size_t length = character((const unsigned char *)c);
+        size_t length = character(c);
         switch (*c) {
         case '&': fputs("&amp;", out); break;
         case '<': fputs("&lt;", out); break;
@@ -44,7 +41,7 @@ enum { NAME_MOST = 96, NAME_START = 48, NAME_END = 40 };
 
 /* Where the character begins that holds the byte. */
 static size_t boundary(const char *text, size_t at) {
-    while (at > 0 && ((unsigned char)text[at] & 0xc0) == 0x80) --at;
+    while (at > 0 && ons_utf8_continues(text[at])) --at;
     return at;
 }
 

@@ -14,6 +14,7 @@
 #include "engine/profile_speed.h"
 #include "engine/results.h"
 #include "engine/schedule_file.h"
+#include "graph/phase.h"
 #include "kernels/backend.h"
 #include "planner/cost/node_amount.h"
 #include "planner/cost/node_costs.h"
@@ -383,20 +384,21 @@ static int by_seconds(const void *left, const void *right) {
 }
 
 static ons_status *summarise(making *m) {
-    static const char *const phases[] = {"forward", "input gradient", "weight gradient", "update"};
     ons_profile *p = &m->o->profile;
     const ons_node_costs *costs = &m->o->costs;
     ons_node_profile *nodes;
     ONS_NEW(nodes, m->o->arena, costs->count + 1);
     for (uint32_t i = 0; i < costs->count; ++i) {
         const ons_node_cost *cost = &costs->nodes[i];
-        nodes[i] = (ons_node_profile){cost->name,    cost->operator_name, cost->implementation, phases[cost->phase],
-                                      cost->seconds, cost->flops,         cost->saved_bytes,    cost->scratch_bytes};
+        nodes[i] =
+            (ons_node_profile){cost->name,    cost->operator_name, cost->implementation, ons_phase_text(cost->phase),
+                               cost->seconds, cost->flops,         cost->saved_bytes,    cost->scratch_bytes};
         p->phase_seconds[cost->phase] += cost->seconds;
         p->phase_flops[cost->phase] += cost->flops;
         p->saved_bytes += cost->saved_bytes;
         p->scratch_bytes = cost->scratch_bytes > p->scratch_bytes ? cost->scratch_bytes : p->scratch_bytes;
     }
+    for (int i = 0; i < ONS_PHASE_COUNT; ++i) p->phase_names[i] = ons_phase_text((ons_phase)i);
     qsort(nodes, costs->count, sizeof *nodes, by_seconds);
     p->nodes = nodes;
     p->node_count = costs->count;
