@@ -391,7 +391,7 @@ static ons_status *choose_schedule(ons_planning *p) {
 }
 
 /* Where no schedule fits, the first one does not: it says what would. */
-static ons_status *fill(ons_planning *p) {
+ons_status *ons_planning_fill(ons_planning *p) {
     const ons_partition_strategy *strategy = p->strategy;
     const ons_planned first = p->planned;
     if (!ons_config_chooses_schedule(p->config)) return fill_one(p);
@@ -404,21 +404,7 @@ static ons_status *fill(ons_planning *p) {
     return fill_one(p);
 }
 
-/* That nothing fits is no reason to write no report, on the contrary. */
-static ons_status *report(ons_planning *p, ons_status *status) {
-    if (p->config->report == NULL || (status != NULL && ons_status_get_code(status) != ONS_OUT_OF_MEMORY))
-        return status;
-    ons_status *failure = ons_planning_report(p, &p->report_text);
-    if (status == NULL || failure != NULL) {
-        ons_status_free(status);
-        return failure;
-    }
-    failure = ons_status_new(ONS_OUT_OF_MEMORY, "%s%s", ons_status_get_message(status), p->report_text);
-    ons_status_free(status);
-    return failure;
-}
-
-static ons_status *make(ons_planning *p, const char *path) {
+ons_status *ons_planning_prepare(ons_planning *p, const char *path) {
     const char *cost_graph = p->config->cost_graph;
     p->arena = ons_arena_new();
     if (p->arena == NULL) return ons_status_out_of_memory();
@@ -440,25 +426,7 @@ static ons_status *make(ons_planning *p, const char *path) {
     if (path != NULL) ONS_TRY(ons_model_open(path, p->config, true, NULL, &p->model));
     if (p->model != NULL) ONS_TRY(ons_assumptions_refuse(p->model, p->config));
     ONS_TRY(check_out(p));
-    ONS_TRY(path != NULL ? plan_model(p) : plan_file(p));
-    ONS_TRY(report(p, fill(p)));
-    ONS_TRY(ons_arena_check(p->arena));
-    return ons_planning_describe(p, &p->text);
-}
-
-ons_status *ons_planning_new(const char *path, const ons_config *config, ons_planning **result) {
-    ONS_GIVEN(config, "config");
-    ONS_GIVEN(result, "planning");
-    ons_planning *p = calloc(1, sizeof *p);
-    if (p == NULL) return ons_status_out_of_memory();
-    ons_status *status = ons_config_copy(config, &p->config);
-    if (status == NULL) status = make(p, path);
-    if (status != NULL) {
-        ons_planning_free(p);
-        return status;
-    }
-    *result = p;
-    return NULL;
+    return path != NULL ? plan_model(p) : plan_file(p);
 }
 
 void ons_planning_free(ons_planning *p) {

@@ -23,6 +23,10 @@ struct ons_planning {
     char *text;
 };
 
+/* Checks what is asked for, and makes the problem; then plans. */
+ons_status *ons_planning_prepare(ons_planning *planning, const char *path);
+ons_status *ons_planning_fill(ons_planning *planning);
+
 /* The problem for a batch of so many samples in so many micro-batches; frees the input of an earlier one. */
 ons_status *ons_planning_pose(ons_planning *planning, int64_t batch, int64_t micro_batches);
 
