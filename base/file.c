@@ -262,6 +262,8 @@ ons_status *ons_file_write(ons_file_writer *writer, const void *bytes, size_t si
     return NULL;
 }
 
+ons_status *ons_file_sink(void *writer, const void *bytes, size_t size) { return ons_file_write(writer, bytes, size); }
+
 uint64_t ons_file_position(const ons_file_writer *writer) { return writer->written + writer->buffered; }
 
 ons_status *ons_file_sync(ons_file_writer *writer) {

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
 void ons_json_writer_init(ons_json_writer *writer, ons_byte_sink *sink, void *context) {
     writer->sink = sink;
     writer->context = context;
@@ -33,32 +35,19 @@ static void put(ons_json_writer *writer, const char *text, size_t size) {
     writer->used += size;
 }
 
-/* Length of the UTF-8 character at `text`; 0 where there is none. */
-static size_t character_length(const unsigned char *text) {
-    unsigned char first = text[0];
-    size_t length = first < 0x80 ? 1 : first >= 0xc2 && first < 0xe0 ? 2 : first >= 0xe0 && first < 0xf0 ? 3 : 4;
-    if (length == 4 && (first < 0xf0 || first > 0xf4)) return 0;
-    for (size_t i = 1; i < length; ++i)
-        if ((text[i] & 0xc0) != 0x80) /* also the end of the text */
-            return 0;
-    bool overlong = (first == 0xe0 && text[1] < 0xa0) || (first == 0xf0 && text[1] < 0x90);
-    bool outside = (first == 0xed && text[1] >= 0xa0) || (first == 0xf4 && text[1] >= 0x90);
-    return overlong || outside ? 0 : length;
-}
-
 static void put_quoted(ons_json_writer *writer, const char *text) {
     put(writer, "\"", 1);
-    for (const unsigned char *at = (const unsigned char *)text; *at != '\0';) {
-        size_t length = character_length(at);
+    for (const char *at = text; *at != '\0';) {
+        size_t length = ons_utf8_length(at);
         char escape[8];
         if (length == 0)
             put(writer, "?", 1);
         else if (*at == '"' || *at == '\\')
-            put(writer, (const char[]){'\\', (char)*at}, 2);
-        else if (*at < 0x20)
-            put(writer, escape, (size_t)snprintf(escape, sizeof escape, "\\u%04x", *at));
+            put(writer, (const char[]){'\\', *at}, 2);
+        else if ((unsigned char)*at < 0x20)
+            put(writer, escape, (size_t)snprintf(escape, sizeof escape, "\\u%04x", (unsigned)*at));
         else
-            put(writer, (const char *)at, length);
+            put(writer, at, length);
         at += length == 0 ? 1 : length;
     }
     put(writer, "\"", 1);

@@ -8,7 +8,17 @@ bool ons_is_control(const char *text, size_t left) {
     return c < ' ' || c == 0x7f || (c == 0xc2 && next >= 0x80 && next < 0xa0);
 }
 
-static bool continues(char c) { return ((unsigned char)c & 0xc0) == 0x80; }
+size_t ons_utf8_length(const char *text) {
+    unsigned char first = (unsigned char)text[0];
+    size_t length = first < 0x80 ? 1 : first >= 0xc2 && first < 0xe0 ? 2 : first >= 0xe0 && first < 0xf0 ? 3 : 4;
+    if (length == 4 && (first < 0xf0 || first > 0xf4)) return 0;
+    for (size_t i = 1; i < length; ++i)
+        if (!ons_utf8_continues(text[i])) return 0; /* also the end of the text */
+    unsigned char second = length > 1 ? (unsigned char)text[1] : 0;
+    bool overlong = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
+    bool outside = (first == 0xed && second >= 0xa0) || (first == 0xf4 && second >= 0x90);
+    return overlong || outside ? 0 : length;
+}
 
 const char *ons_shown(const char *name, char text[ONS_SHOWN_BYTES]) {
     static const char gap[] = "…";
@@ -17,8 +27,8 @@ const char *ons_shown(const char *name, char text[ONS_SHOWN_BYTES]) {
     size_t begin = space / 2, end = space - begin;
     if (length <= ONS_SHOWN_MOST) return name;
     const char *tail = name + length - end;
-    while (begin > 0 && continues(name[begin])) --begin;
-    while (continues(*tail)) ++tail;
+    while (begin > 0 && ons_utf8_continues(name[begin])) --begin;
+    while (ons_utf8_continues(*tail)) ++tail;
     memcpy(text, name, begin);
     strcpy(stpcpy(text + begin, gap), tail);
     return text;

@@ -12,6 +12,11 @@
  * UTF-8 writes as two bytes. `left`: bytes from there on, at least 1. */
 bool ons_is_control(const char *text, size_t left);
 
+/* Length of the character of UTF-8 at `text`, which ends with a 0; 0: there is none. */
+size_t ons_utf8_length(const char *text);
+/* Whether the byte goes on with a character of UTF-8. */
+static inline bool ons_utf8_continues(char byte) { return ((unsigned char)byte & 0xc0) == 0x80; }
+
 /* Bytes of a name that are shown, and of the text with its end. */
 enum { ONS_SHOWN_MOST = 96, ONS_SHOWN_BYTES = ONS_SHOWN_MOST + 1 };
 

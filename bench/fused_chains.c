@@ -11,9 +11,9 @@
 #include <time.h>
 
 #include "device/cuda_compiler.h"
-#include "engine/config.h"
-#include "engine/model.h"
-#include "engine/stage_graph.h"
+#include "engine/config/config.h"
+#include "engine/model/model.h"
+#include "engine/model/stage_graph.h"
 #include "graph/operands.h"
 #include "graph/passes/fuse_elementwise.h"
 #include "kernels/fused_elementwise/fused.h"

@@ -3,7 +3,7 @@
 #ifndef ONSTAGE_BENCH_PAPER_MODELS_H
 #define ONSTAGE_BENCH_PAPER_MODELS_H
 
-#include "engine/plan_input.h"
+#include "engine/plan/plan_input.h"
 #include "planner/search/planner.h"
 
 enum { PAPER_MODELS = 4, PAPER_KEPT = 48, PAPER_CEILING = -1, PAPER_PLAIN_CEILING = -2, PAPER_STAGES_MAX = 8 };

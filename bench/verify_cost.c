@@ -5,8 +5,8 @@
  */
 #include <stdio.h>
 
-#include "engine/local_stages_verify.h"
-#include "engine/trainer.h"
+#include "engine/stages/local_stages_verify.h"
+#include "engine/train/trainer.h"
 
 enum { ROUNDS = 5 };
 

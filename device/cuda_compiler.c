@@ -12,6 +12,7 @@
 
 #include "base/environment.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "device/cuda.h"
 #include "device/cuda_architecture.h"
 #include "device/cuda_library.h"
@@ -64,10 +65,10 @@ static ons_status *load_locked(void) {
 /* --------------------------------------------------------------------------------------------------------------- keys
  */
 
-/* Two sums of FNV's kind over everything that the code depends on. */
+/* Two sums, one of them FNV's, over everything that the code depends on. */
 static void add(uint64_t key[2], const char *text) {
     for (const char *c = text;; ++c) { /* the end counts, too */
-        key[0] = (key[0] ^ (unsigned char)*c) * 0x100000001b3u;
+        key[0] = ons_hash_bytes(key[0], c, 1);
         key[1] = (key[1] ^ (unsigned char)*c) * 0x9e3779b97f4a7c15u;
         key[1] ^= key[1] >> 29;
         if (*c == '\0') return;
@@ -77,7 +78,7 @@ static void add(uint64_t key[2], const char *text) {
 static void make_key(const ons_cuda_source *source, const char *architecture, uint64_t key[2]) {
     char version[64];
     snprintf(version, sizeof version, "1 %d.%d", library.major, library.minor);
-    key[0] = 0xcbf29ce484222325u;
+    key[0] = ONS_HASH_BASIS;
     key[1] = 0x243f6a8885a308d3u;
     add(key, version);
     add(key, architecture);
@@ -98,11 +99,7 @@ typedef struct file_head {
     uint64_t key[2], bytes, sum;
 } file_head;
 
-static uint64_t sum_of(const void *bytes, size_t size) {
-    uint64_t sum = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < size; ++i) sum = (sum ^ ((const unsigned char *)bytes)[i]) * 0x100000001b3u;
-    return sum;
-}
+static uint64_t sum_of(const void *bytes, size_t size) { return ons_hash_bytes(ONS_HASH_BASIS, bytes, size); }
 
 static char *path_of(const char *folder, const uint64_t key[2]) {
     char *path = NULL;

@@ -5,15 +5,11 @@
 #include "base/text.h"
 #include "graph/graph.h"
 #include "graph/operator.h"
+#include "graph/phase.h"
 
 static const char *kind_name(ons_value_kind kind) {
     static const char *const names[] = {"input", "parameter", "constant", "activation", "gradient", "state", "buffer"};
     return names[kind];
-}
-
-static const char *phase_name(ons_phase phase) {
-    static const char *const names[] = {"forward", "input_gradient", "weight_gradient", "update"};
-    return names[phase];
 }
 
 static void print_attribute(FILE *out, const char *name, const ons_attribute *a) {
@@ -58,7 +54,7 @@ static void print_node(FILE *out, const ons_graph *graph, const ons_node *node) 
         print_attribute(out, node->op->attributes[i].name, &node->attributes[i]);
     if (node->output_count > 0 && node->outputs[0] != ONS_NONE)
         fprintf(out, " : %s", ons_type_print(&ons_graph_value(graph, node->outputs[0])->type, type));
-    fprintf(out, " @%s%s\n", phase_name(node->phase), node->per_step ? " per_step" : "");
+    fprintf(out, " @%s%s\n", ons_phase_name(node->phase), node->per_step ? " per_step" : "");
 }
 
 ons_status *ons_graph_print(const ons_graph *graph, char **text) {

@@ -398,7 +398,8 @@ typedef struct ons_profile {
     int64_t repetitions;
     const ons_node_profile *nodes; /* those that run, by falling time */
     size_t node_count;
-    size_t nodes_from_cache; /* all or none */
+    size_t nodes_from_cache;    /* all or none */
+    const char *phase_names[4]; /* as for a node */
     double phase_seconds[4], phase_flops[4];
     double step_seconds; /* the median of whole steps; 0: all times come from the cache */
     /* What a step takes beside its nodes: from a node to the next; to copy the data of a micro-batch in; once a step,

@@ -56,11 +56,10 @@ static void print_nodes(const ons_profile *p, double all) {
 }
 
 static void print_phases(const ons_profile *p, double all) {
-    static const char *const names[] = {"forward", "input gradient", "weight gradient", "update"};
     double flops = 0;
     printf("\n%-36s %9s %6s %9s %6s\n", "phase", "ms", "share", "GFLOP/s", "peak");
     for (int i = 0; i < 4; ++i) {
-        printf("%-36s %9.3f %5.1f%% %9.1f %5.1f%%\n", names[i], p->phase_seconds[i] * 1e3,
+        printf("%-36s %9.3f %5.1f%% %9.1f %5.1f%%\n", p->phase_names[i], p->phase_seconds[i] * 1e3,
                100 * p->phase_seconds[i] / all, rate(p->phase_flops[i], p->phase_seconds[i]),
                100e9 * rate(p->phase_flops[i], p->phase_seconds[i]) / p->peak_flops);
         flops += p->phase_flops[i];

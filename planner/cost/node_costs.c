@@ -5,12 +5,10 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "graph/phase.h"
 #include "planner/cost/node_amount.h"
 
 enum { VERSION = 1 };
-
-static const char *const phases[] = {"forward", "input_gradient", "weight_gradient", "update"};
-enum { PHASES = sizeof phases / sizeof phases[0] };
 
 /* ------------------------------------------------------------------------------------------------------------- reading
  */
@@ -38,8 +36,8 @@ static ons_status *read_count(const ons_json *json, const char *name, int64_t *v
 static ons_status *read_phase(const ons_json *json, ons_phase *phase) {
     const char *text;
     ONS_TRY(ons_json_get_text(json, "phase", &text));
-    for (int i = 0; i < PHASES; ++i)
-        if (strcmp(text, phases[i]) == 0) {
+    for (int i = 0; i < ONS_PHASE_COUNT; ++i)
+        if (strcmp(text, ons_phase_name((ons_phase)i)) == 0) {
             *phase = (ons_phase)i;
             return NULL;
         }
@@ -149,7 +147,7 @@ static ons_status *fill_node(ons_json *json, const ons_node_cost *n) {
     ONS_TRY(ons_json_set_text(json, "name", n->name));
     ONS_TRY(ons_json_set_text(json, "operator", n->operator_name));
     ONS_TRY(ons_json_set_text(json, "implementation", n->implementation));
-    ONS_TRY(ons_json_set_text(json, "phase", phases[n->phase]));
+    ONS_TRY(ons_json_set_text(json, "phase", ons_phase_name(n->phase)));
     ONS_TRY(ons_json_set_double(json, "seconds", n->seconds));
     ONS_TRY(ons_json_set_double(json, "flops", n->flops));
     ONS_TRY(ons_json_set_double(json, "bytes", n->bytes));

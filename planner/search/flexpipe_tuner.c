@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "planner/partition/cuts.h"
 #include "planner/schedule/separate.h"
 #include "planner/search/runnable.h"
@@ -94,7 +95,7 @@ static ons_status *estimate(point *p, ons_arena *arena, double *bound) {
 }
 
 static uint64_t hash_lists(const ons_schedule *s) {
-    uint64_t h = 0xcbf29ce484222325u;
+    uint64_t h = ONS_HASH_BASIS;
     for (uint32_t device = 0; device < s->devices; ++device)
         for (uint32_t i = 0; i < s->lists[device].count; ++i) {
             const ons_action *a = &s->lists[device].items[i];

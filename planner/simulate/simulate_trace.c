@@ -1,77 +1,38 @@
 #include <stdio.h>
 
 #include "base/file.h"
-#include "base/json_writer.h"
+#include "base/trace_json.h"
 #include "planner/simulate/simulate.h"
 
-/* Chrome's JSON trace format, which Perfetto reads; times in microseconds. Rows are numbered from 1, as the runtime's
- * own traces are (runtime/log/trace.h), so that the two can be laid side by side. */
-
-static ons_status *write_file(void *context, const void *bytes, size_t size) {
-    return ons_file_write(context, bytes, size);
-}
-
-static void end_line(ons_json_writer *json) {
-    ons_json_end_object(json);
-    ons_json_put_line_break(json);
-    json->comma = true;
-}
-
-static void put_row(ons_json_writer *json, const ons_simulation *s, ons_resource_id row) {
-    ons_json_put_uint64(json, "pid", ons_simulation_resource_device(s, row));
-    ons_json_put_uint64(json, "tid", (uint64_t)row + 1);
-}
-
-static void put_name(ons_json_writer *json, const ons_simulation *s, ons_resource_id row, const char *what,
-                     const char *name) {
-    ons_json_begin_object(json, NULL);
-    ons_json_put_text(json, "name", what);
-    ons_json_put_text(json, "ph", "M");
-    put_row(json, s, row);
-    ons_json_begin_object(json, "args");
-    ons_json_put_text(json, "name", name);
-    ons_json_end_object(json);
-    end_line(json);
+static ons_trace_row row_of(const ons_simulation *s, ons_resource_id row) {
+    return (ons_trace_row){ons_simulation_resource_device(s, row), (uint64_t)row + 1};
 }
 
 static void put_names(ons_json_writer *json, const ons_simulation *s) {
     for (uint32_t row = 0; row < ons_simulation_resource_count(s); ++row) {
         char device[32];
         snprintf(device, sizeof device, "device %u", ons_simulation_resource_device(s, row));
-        put_name(json, s, row, "process_name", device);
-        put_name(json, s, row, "thread_name", ons_simulation_resource_name(s, row));
+        ons_trace_json_name(json, row_of(s, row), "process_name", device);
+        ons_trace_json_name(json, row_of(s, row), "thread_name", ons_simulation_resource_name(s, row));
     }
 }
 
 static void put_task(ons_json_writer *json, const ons_simulation *s, ons_task_id task, ons_resource_id row) {
     const ons_task_spec *spec = ons_simulation_task(s, task);
     ons_task_times times = ons_simulation_times(s, task);
-    ons_json_begin_object(json, NULL);
-    ons_json_put_text(json, "name", spec->name);
-    ons_json_put_text(json, "cat", ons_action_name(spec->action.kind));
-    ons_json_put_text(json, "ph", "X");
-    ons_json_put_double(json, "ts", times.start * 1e6);
-    ons_json_put_double(json, "dur", spec->seconds * 1e6);
-    put_row(json, s, row);
-    ons_json_begin_object(json, "args");
+    ons_trace_json_begin_event(json, row_of(s, row), spec->name, ons_action_name(spec->action.kind), times.start * 1e6,
+                               spec->seconds * 1e6);
     ons_json_put_uint64(json, "stage", spec->action.stage);
     ons_json_put_uint64(json, "micro_batch", spec->action.micro_batch);
-    ons_json_end_object(json);
-    end_line(json);
+    ons_trace_json_end_event(json);
 }
 
 static void put_memory(ons_json_writer *json, uint32_t device, const ons_memory_point *points, uint32_t count) {
     for (uint32_t i = 0; i < count; ++i) {
         if (i + 1 < count && points[i + 1].seconds <= points[i].seconds) continue; /* the last of a moment is drawn */
-        ons_json_begin_object(json, NULL);
-        ons_json_put_text(json, "name", "memory");
-        ons_json_put_text(json, "ph", "C");
-        ons_json_put_double(json, "ts", points[i].seconds * 1e6);
-        ons_json_put_uint64(json, "pid", device);
-        ons_json_begin_object(json, "args");
+        ons_trace_json_begin_count(json, device, "memory", points[i].seconds * 1e6);
         ons_json_put_int(json, "bytes", points[i].bytes);
-        ons_json_end_object(json);
-        end_line(json);
+        ons_trace_json_end_event(json);
     }
 }
 
@@ -90,9 +51,7 @@ static ons_status *put_memories(ons_json_writer *json, const ons_simulation *s, 
 }
 
 static ons_status *put_trace(ons_json_writer *json, const ons_simulation *s, ons_arena *arena) {
-    ons_json_begin_object(json, NULL);
-    ons_json_put_text(json, "displayTimeUnit", "ms");
-    ons_json_begin_array(json, "traceEvents");
+    ons_trace_json_begin(json);
     put_names(json, s);
     for (uint32_t task = 0; task < ons_simulation_task_count(s); ++task) {
         const ons_task_spec *spec = ons_simulation_task(s, task);
@@ -101,9 +60,8 @@ static ons_status *put_trace(ons_json_writer *json, const ons_simulation *s, ons
             put_task(json, s, task, spec->second_resource);
     }
     ons_status *status = put_memories(json, s, arena);
-    ons_json_end_array(json);
-    ons_json_end_object(json);
-    ons_json_put_line_break(json);
+    ons_trace_json_end_events(json);
+    ons_trace_json_end(json);
     ons_status *flushed = ons_json_writer_flush(json);
     if (status == NULL) return flushed;
     ons_status_free(flushed);
@@ -119,7 +77,7 @@ ons_status *ons_simulation_write_trace(const ons_simulation *s, const char *path
     ons_status *status = ons_file_writer_open(path, &file);
     if (status == NULL) {
         ons_json_writer json;
-        ons_json_writer_init(&json, write_file, file);
+        ons_json_writer_init(&json, ons_file_sink, file);
         status = put_trace(&json, s, arena);
         if (status == NULL)
             status = ons_file_commit(file);

@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "base/file.h"
-#include "base/json_writer.h"
+#include "base/trace_json.h"
 #include "base/vector.h"
 
 struct ons_trace_track {
@@ -81,10 +81,6 @@ int64_t ons_trace_last_end(const ons_trace_track *track) {
 
 /* ---------------------------------------------------------------------------------------------------------- writing */
 
-static ons_status *write_file(void *context, const void *bytes, size_t size) {
-    return ons_file_write(context, bytes, size);
-}
-
 /* By time; what encloses others comes before them. */
 static int by_time(const void *left, const void *right) {
     const ons_trace_event *a = left, *b = right;
@@ -94,26 +90,6 @@ static int by_time(const void *left, const void *right) {
 
 static size_t kept_events(const ons_trace_track *track) {
     return track->recorded < track->capacity ? (size_t)track->recorded : track->capacity;
-}
-
-static void put_row(ons_json_writer *json, const ons_trace_track *track, size_t thread) {
-    ons_json_put_uint64(json, "pid", track->process);
-    ons_json_put_uint64(json, "tid", thread);
-}
-
-/* A name that the viewer shows: of the process, or of the thread. */
-static void put_name(ons_json_writer *json, const ons_trace_track *track, size_t thread, const char *what,
-                     const char *name) {
-    ons_json_begin_object(json, NULL);
-    ons_json_put_text(json, "name", what);
-    ons_json_put_text(json, "ph", "M");
-    put_row(json, track, thread);
-    ons_json_begin_object(json, "args");
-    ons_json_put_text(json, "name", name);
-    ons_json_end_object(json);
-    ons_json_end_object(json);
-    ons_json_put_line_break(json);
-    json->comma = true;
 }
 
 static void put_argument(ons_json_writer *json, const char *name, int64_t value) {
@@ -128,24 +104,15 @@ static double shown(const ons_trace_clock *clock, int64_t time) {
     return (double)(time + clock->ahead[0] + drift - clock->origin) / 1000;
 }
 
-static void put_event(ons_json_writer *json, const ons_trace_clock *clock, const ons_trace_track *track, size_t thread,
+static void put_event(ons_json_writer *json, const ons_trace_clock *clock, ons_trace_row row,
                       const ons_trace_event *event) {
-    ons_json_begin_object(json, NULL);
-    ons_json_put_text(json, "name", event->name);
-    if (event->category != NULL) ons_json_put_text(json, "cat", event->category);
-    ons_json_put_text(json, "ph", "X");
-    ons_json_put_double(json, "ts", shown(clock, event->begin));
-    ons_json_put_double(json, "dur", (double)(event->end - event->begin) / 1000);
-    put_row(json, track, thread);
-    ons_json_begin_object(json, "args");
+    ons_trace_json_begin_event(json, row, event->name, event->category, shown(clock, event->begin),
+                               (double)(event->end - event->begin) / 1000);
     put_argument(json, "step", event->step);
     put_argument(json, "micro_batch", event->micro_batch);
     put_argument(json, "bytes", event->bytes);
     if (event->detail != NULL) ons_json_put_text(json, "detail", event->detail);
-    ons_json_end_object(json);
-    ons_json_end_object(json);
-    ons_json_put_line_break(json);
-    json->comma = true;
+    ons_trace_json_end_event(json);
 }
 
 static ons_status *put_track(ons_json_writer *json, const ons_trace_clock *clock, const ons_trace_track *track,
@@ -155,9 +122,10 @@ static ons_status *put_track(ons_json_writer *json, const ons_trace_clock *clock
     if (sorted == NULL) return ons_status_out_of_memory();
     memcpy(sorted, track->events, count * sizeof *sorted);
     qsort(sorted, count, sizeof *sorted, by_time);
-    put_name(json, track, thread, "process_name", track->process_name);
-    put_name(json, track, thread, "thread_name", track->name);
-    for (size_t i = 0; i < count; ++i) put_event(json, clock, track, thread, &sorted[i]);
+    const ons_trace_row row = {track->process, thread};
+    ons_trace_json_name(json, row, "process_name", track->process_name);
+    ons_trace_json_name(json, row, "thread_name", track->name);
+    for (size_t i = 0; i < count; ++i) put_event(json, clock, row, &sorted[i]);
     free(sorted);
     return NULL;
 }
@@ -200,17 +168,14 @@ static ons_status *put_guests(ons_json_writer *json, ons_trace_guests *guests, v
 static ons_status *put_trace(ons_json_writer *json, const ons_trace *trace, ons_trace_guests *guests, void *context) {
     uint64_t lost = 0;
     const ons_trace_clock own = {.origin = trace->begin};
-    ons_json_begin_object(json, NULL);
-    ons_json_put_text(json, "displayTimeUnit", "ms");
-    ons_json_begin_array(json, "traceEvents");
+    ons_trace_json_begin(json);
     ons_status *status = put_tracks(json, trace, &own, &lost);
     if (status == NULL) status = put_guests(json, guests, context, &lost);
-    ons_json_end_array(json);
+    ons_trace_json_end_events(json);
     ons_json_begin_object(json, "otherData");
     ons_json_put_uint64(json, "lost_events", lost);
     ons_json_end_object(json);
-    ons_json_end_object(json);
-    ons_json_put_line_break(json);
+    ons_trace_json_end(json);
     return end(json, status);
 }
 
@@ -222,7 +187,7 @@ ons_status *ons_trace_write_all(const ons_trace *trace, const char *path, ons_tr
     ons_file_writer *file;
     ONS_TRY(ons_file_writer_open(path, &file));
     ons_json_writer json;
-    ons_json_writer_init(&json, write_file, file);
+    ons_json_writer_init(&json, ons_file_sink, file);
     ons_status *status = put_trace(&json, trace, guests, context);
     if (status != NULL) {
         ons_file_discard(file);

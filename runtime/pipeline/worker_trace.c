@@ -2,6 +2,7 @@
  * these read the host's clock; where they only put work on the streams, timestamps among that work are read when it is
  * done.
  */
+#include "graph/phase.h"
 #include "runtime/pipeline/worker_state.h"
 
 static uint32_t begin_sum(void *context, ons_stream *stream) { return ons_worker_timestamp(context, stream); }
@@ -24,11 +25,10 @@ void ons_worker_close_trace(ons_worker *w) {
 }
 
 static ons_trace_event event_of_node(const ons_job *job, ons_node_id id) {
-    static const char *const phases[] = {"forward", "input_gradient", "weight_gradient", "update"};
     const ons_node *node = ons_graph_node(job->program->cut->graph, id);
     return (ons_trace_event){
         .name = node->name,
-        .category = job->program->cut->again[id] ? "recompute" : phases[node->phase],
+        .category = job->program->cut->again[id] ? "recompute" : ons_phase_name(node->phase),
         .step = (int64_t)job->step.step,
         .micro_batch = (int64_t)job->step.micro_batch,
         .bytes = -1,

@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_TESTS_BACKEND_TRIAL_H
 #define ONSTAGE_TESTS_BACKEND_TRIAL_H
 
-#include "engine/model.h"
+#include "engine/model/model.h"
 #include "runtime/program/device_context.h"
 #include "tests/backend/data_file.h"
 

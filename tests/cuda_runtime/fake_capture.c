@@ -1,55 +1,35 @@
 /* Captures and graphs. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "tests/cuda_runtime/fake_state.h"
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode) {
     cudaError_t error = fake_enter("cudaStreamBeginCapture", CONTEXT | NO_CAPTURE);
     if (error == cudaSuccess) error = fake_check_stream(stream, "cudaStreamBeginCapture");
-    if (error == cudaSuccess && stream->capture != NULL)
+    if (error == cudaSuccess && fake_capture(stream) != NULL)
         error = fake_complain(cudaErrorIllegalState, "a capture is begun on a stream that captures");
     if (error == cudaSuccess && mode != cudaStreamCaptureModeThreadLocal)
         error = fake_complain(cudaErrorInvalidValue, "a capture that other threads' calls can break");
     if (error == cudaSuccess) {
         fake_graph *g = calloc(1, sizeof *g);
         if (g == NULL) abort();
-        *g = (fake_graph){.origin = stream, .thread = pthread_self(), .readers = 1};
-        stream->capture = fake_begun = g;
-        stream->last = NOTHING;
+        *g = (fake_graph){.thread = pthread_self(), .readers = 1};
+        fake_begun = g;
+        gpu_begin_recording(&g->recorded, &stream->scheduled);
     }
     return fake_leave(error);
 }
 
-/* Whether the stream on which it began has waited for all of it. */
-static bool is_joined(const fake_graph *g, bool *reached) {
-    if (g->nodes.count > 0 && g->origin->last == NOTHING) return false;
-    if (g->nodes.count > 0) reached[g->origin->last] = true;
-    for (size_t i = g->nodes.count; i-- > 0;) {
-        const fake_operation *o = &g->nodes.items[i];
-        if (!reached[i]) return false;
-        for (int k = 0; k < 2; ++k)
-            if (o->after[k] != NOTHING) reached[o->after[k]] = true;
-    }
-    return true;
-}
-
-static void close_capture(fake_graph *g) {
-    for (cudaStream_t s = fake.streams; s != NULL; s = s->next)
-        if (s->capture == g) s->capture = NULL;
+static void close_events(const fake_graph *g) {
     for (cudaEvent_t e = fake.events; e != NULL; e = e->next)
-        if (e->capture == g) {
-            e->capture = NULL;
-            e->captured = true;
+        if (e->scheduled.recording == &g->recorded) {
+            e->scheduled.recording = NULL;
+            e->scheduled.captured = true;
         }
-    fake_begun = NULL;
 }
 
 static cudaError_t judge(fake_graph *g) {
-    g->ran = calloc(g->nodes.count + 1, sizeof *g->ran);
-    if (g->ran == NULL) abort();
-    bool joined = is_joined(g, g->ran);
-    memset(g->ran, 0, g->nodes.count * sizeof *g->ran);
+    bool joined = gpu_end_recording(&g->recorded);
     if (fake.lost != cudaSuccess) return fake.lost; /* joining it was refused, too */
     if (g->invalid != NULL) return cudaErrorStreamCaptureInvalidated;
     return joined ? cudaSuccess
@@ -59,14 +39,15 @@ static cudaError_t judge(fake_graph *g) {
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *result) {
     cudaError_t error = fake_enter("cudaStreamEndCapture", NOTHING_MORE);
     *result = NULL;
-    if (!fake_is_stream(stream) || stream->capture == NULL || stream->capture->origin != stream ||
-        stream->capture != fake_begun)
+    if (!fake_is_stream(stream) || fake_capture(stream) == NULL ||
+        fake_capture(stream)->recorded.origin != &stream->scheduled || fake_capture(stream) != fake_begun)
         return fake_leave(error != cudaSuccess ? error
                                                : fake_complain(cudaErrorIllegalState,
                                                                "a capture is ended where or by whom it was not begun"));
-    fake_graph *g = stream->capture;
+    fake_graph *g = fake_capture(stream);
     cudaError_t judged = judge(g);
-    close_capture(g);
+    close_events(g);
+    fake_begun = NULL;
     ++fake.counts.graphs;
     if (error == cudaSuccess) error = judged;
     if (error == cudaSuccess && fake_fails(FAKE_CUDA_REFUSE_CAPTURE)) error = cudaErrorNotSupported;
@@ -121,9 +102,9 @@ static cudaError_t check_launch(cudaGraphExec_t executable, cudaStream_t stream,
     cudaError_t error = fake_check_stream(stream, name);
     if (error != cudaSuccess) return error;
     if (executable == NULL) return fake_complain(cudaErrorInvalidValue, "%s of no graph", name);
-    if (stream->capture != NULL)
+    if (fake_capture(stream) != NULL)
         return fake_complain(cudaErrorStreamCaptureUnsupported, "%s on a stream that captures", name);
-    if (executable->gpu != stream->gpu)
+    if (executable->gpu != stream->scheduled.gpu)
         return fake_complain(cudaErrorInvalidValue, "%s on another GPU than the graph's", name);
     return cudaSuccess;
 }
@@ -141,10 +122,10 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
         ++fake.counts.repetitions;
         ++executable->queued;
         ++executable->graph->readers;
-        fake_put_locked(stream, (fake_operation){.kind = REPEAT,
-                                                 .graph = executable->graph,
-                                                 .argument = executable,
-                                                 .sums = fake_watch(executable->graph)});
+        fake_put_locked(stream, (gpu_operation){.kind = REPEAT,
+                                                .recording = &executable->graph->recorded,
+                                                .argument = executable,
+                                                .sums = fake_watch(executable->graph)});
     }
     return fake_leave(error);
 }

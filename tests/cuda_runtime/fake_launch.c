@@ -40,7 +40,7 @@ static bool is_of_host(uint64_t address) {
 
 /* What stands between a structure's fields, and behind those of its arrays that are used, may look like an address of
  * the host's; an argument that is one is a defect. */
-static cudaError_t look_at_words(const char *bytes, size_t size, int argument, fake_operation *o) {
+static cudaError_t look_at_words(const char *bytes, size_t size, int argument, gpu_operation *o) {
     for (size_t at = 0; at + sizeof(uint64_t) <= size; at += sizeof(uint64_t)) {
         uint64_t word;
         memcpy(&word, bytes + at, sizeof word);
@@ -55,7 +55,7 @@ static cudaError_t look_at_words(const char *bytes, size_t size, int argument, f
     return cudaSuccess;
 }
 
-static cudaError_t look_at_arguments(const ons_emulation_kernel *k, fake_operation *o) {
+static cudaError_t look_at_arguments(const ons_emulation_kernel *k, gpu_operation *o) {
     size_t words = 1;
     for (int i = 0; i < k->count; ++i) words += k->sizes[i] / sizeof(uint64_t);
     o->touches = calloc(words, sizeof *o->touches);
@@ -67,13 +67,13 @@ static cudaError_t look_at_arguments(const ons_emulation_kernel *k, fake_operati
     return cudaSuccess;
 }
 
-static cudaError_t put_kernel(uintptr_t native, const ons_emulation_kernel *k, fake_operation o) {
+static cudaError_t put_kernel(uintptr_t native, const ons_emulation_kernel *k, gpu_operation o) {
     cudaStream_t stream = (cudaStream_t)native;
     cudaError_t error = fake_enter("a launch", CONTEXT);
     if (error == cudaSuccess) error = fake_check_stream(stream, "a launch");
-    if (error == cudaSuccess && stream->gpu != fake_gpu)
+    if (error == cudaSuccess && stream->scheduled.gpu != fake_gpu)
         error = fake_complain(cudaErrorInvalidResourceHandle, "a launch on a stream of GPU %d by a thread on GPU %d",
-                              stream->gpu, fake_gpu);
+                              stream->scheduled.gpu, fake_gpu);
     if (error == cudaSuccess && k != NULL) error = check_shape(k);
     if (error == cudaSuccess && k != NULL) error = look_at_arguments(k, &o);
     if (error == cudaSuccess && fake_fails(FAKE_CUDA_REFUSE_LAUNCH)) error = cudaErrorLaunchOutOfResources;
@@ -87,17 +87,17 @@ static cudaError_t put_kernel(uintptr_t native, const ons_emulation_kernel *k, f
 }
 
 void fake_put_work(uintptr_t stream, void (*run)(void *argument), void (*drop)(void *argument), void *argument) {
-    (void)put_kernel(stream, NULL, (fake_operation){.kind = KERNEL, .run = run, .drop = drop, .argument = argument});
+    (void)put_kernel(stream, NULL, (gpu_operation){.kind = KERNEL, .run = run, .drop = drop, .argument = argument});
 }
 
 void fake_put_when(uintptr_t stream, bool (*ready)(void *argument), void (*run)(void *argument), void *argument) {
-    (void)put_kernel(stream, NULL, (fake_operation){.kind = KERNEL, .ready = ready, .run = run, .argument = argument});
+    (void)put_kernel(stream, NULL, (gpu_operation){.kind = KERNEL, .ready = ready, .run = run, .argument = argument});
 }
 
 static int launch(uintptr_t stream, const ons_emulation_kernel *kernel, void (*run)(void *argument),
                   void (*drop)(void *argument), void *argument) {
     return (int)put_kernel(stream, kernel,
-                           (fake_operation){.kind = KERNEL, .run = run, .drop = drop, .argument = argument});
+                           (gpu_operation){.kind = KERNEL, .run = run, .drop = drop, .argument = argument});
 }
 
 static int copy(void *to, const void *from, size_t bytes, uintptr_t stream) {

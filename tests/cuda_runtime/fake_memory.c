@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/hash.h"
 #include "tests/cuda_runtime/fake_state.h"
 
 enum { PAGE = 4096, ALIGNMENT = 256 };
@@ -18,14 +19,13 @@ fake_block *fake_block_of(const void *address, size_t bytes) {
 }
 
 uint64_t fake_sum(const void *memory, size_t bytes) {
-    uint64_t sum = 0xcbf29ce484222325u, word;
+    uint64_t sum = ONS_HASH_BASIS, word;
     const char *at = memory;
     for (; bytes >= sizeof word; bytes -= sizeof word, at += sizeof word) {
         memcpy(&word, at, sizeof word);
-        sum = (sum ^ word) * 0x100000001b3u;
+        sum = (sum ^ word) * ONS_HASH_PRIME;
     }
-    for (; bytes > 0; --bytes, ++at) sum = (sum ^ (unsigned char)*at) * 0x100000001b3u;
-    return sum | 1;
+    return ons_hash_bytes(sum, at, bytes) | 1;
 }
 
 /* ------------------------------------------------------------------------------------------------------- taking,
@@ -76,7 +76,7 @@ cudaError_t cudaHostAlloc(void **address, size_t bytes, unsigned flags) {
     return fake_leave(cudaSuccess);
 }
 
-static bool uses(const fake_operation *o, const void *argument) {
+static bool uses(const gpu_operation *o, const void *argument) {
     const fake_block *b = argument;
     if (o->kind == COPY && o->staged == NULL && fake_overlaps(o->from, o->bytes, b->address, b->bytes)) return true;
     if ((o->kind == COPY || o->kind == FILL) && fake_overlaps(o->to, o->bytes, b->address, b->bytes)) return true;
@@ -133,44 +133,45 @@ static cudaError_t check_kind(enum cudaMemcpyKind kind, const fake_block *to, co
                          (int)kind);
 }
 
-static bool writes(const fake_operation *o, const void *copy) {
-    const fake_operation *c = copy;
+static bool writes(const gpu_operation *o, const void *copy) {
+    const gpu_operation *c = copy;
     return o->kind == COPY && fake_overlaps(o->to, o->bytes, c->from, c->bytes);
 }
 
 /* 0: others may write there until it runs. */
-static uint64_t watch(const fake_operation *o) {
+static uint64_t watch(const gpu_operation *o) {
     const fake_block *b = fake_block_of(o->from, o->bytes);
     return b == NULL || b->gpu >= 0 || fake_any_pending(writes, o) ? 0 : fake_sum(o->from, o->bytes);
 }
 
 uint64_t *fake_watch(const fake_graph *graph) {
-    size_t count = graph->nodes.count;
+    const gpu_operations *nodes = &graph->recorded.operations;
+    size_t count = nodes->count;
     uint64_t *sums = calloc(count + 1, sizeof *sums);
     if (sums == NULL) abort();
     for (size_t i = 0; i < count; ++i) {
-        const fake_operation *o = &graph->nodes.items[i];
+        const gpu_operation *o = &nodes->items[i];
         bool written = o->kind != COPY;
-        for (size_t k = 0; k < count && !written; ++k) written = writes(&graph->nodes.items[k], o);
+        for (size_t k = 0; k < count && !written; ++k) written = writes(&nodes->items[k], o);
         if (!written) sums[i] = watch(o);
     }
     return sums;
 }
 
 /* Memory that is not pinned is copied when the stream has come so far, and the caller waits. */
-static cudaError_t put_copy(cudaStream_t stream, fake_operation o, bool stages, bool waits) {
+static cudaError_t put_copy(cudaStream_t stream, gpu_operation o, bool stages, bool waits) {
     ++fake.counts.copies;
     fake.counts.pageable_copies += stages;
     if (stages) {
-        fake_run_until(NULL, 0, stream);
+        gpu_run_until(NULL, 0, &stream->scheduled);
         o.staged = malloc(o.bytes + 1);
         if (o.staged == NULL) abort();
         memcpy(o.staged, o.from, o.bytes);
-    } else if (stream->capture == NULL) {
+    } else if (fake_capture(stream) == NULL) {
         o.sum = watch(&o);
     }
     fake_put_locked(stream, o);
-    if (waits) fake_run_until(NULL, 0, stream);
+    if (waits) gpu_run_until(NULL, 0, &stream->scheduled);
     return fake.lost;
 }
 
@@ -183,12 +184,12 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
     if (error == cudaSuccess) error = look_up(to, bytes, "a copy writes", &of_to);
     if (error == cudaSuccess) error = look_up(from, bytes, "a copy reads", &of_from);
     if (error == cudaSuccess) error = check_kind(kind, of_to, of_from);
-    if (error == cudaSuccess && stream->capture != NULL && (of_to == NULL || of_from == NULL))
+    if (error == cudaSuccess && fake_capture(stream) != NULL && (of_to == NULL || of_from == NULL))
         error =
             fake_complain(cudaErrorStreamCaptureUnsupported, "a copy that is captured has memory that is not pinned");
     if (error == cudaSuccess)
-        error = put_copy(stream, (fake_operation){.kind = COPY, .to = to, .from = from, .bytes = bytes},
-                         of_from == NULL, of_to == NULL);
+        error = put_copy(stream, (gpu_operation){.kind = COPY, .to = to, .from = from, .bytes = bytes}, of_from == NULL,
+                         of_to == NULL);
     return fake_leave(error);
 }
 
@@ -205,7 +206,7 @@ cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stre
     if (error == cudaSuccess) error = check_fill(to, bytes);
     if (error == cudaSuccess) {
         ++fake.counts.kernels;
-        fake_put_locked(stream, (fake_operation){.kind = FILL, .to = to, .value = value, .bytes = bytes});
+        fake_put_locked(stream, (gpu_operation){.kind = FILL, .to = to, .value = value, .bytes = bytes});
     }
     return fake_leave(error);
 }

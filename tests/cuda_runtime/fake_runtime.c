@@ -9,9 +9,6 @@
 #include "tests/cuda_runtime/fake_state.h"
 
 fake_state fake = {
-    .lock = PTHREAD_MUTEX_INITIALIZER,
-    .put_more = PTHREAD_COND_INITIALIZER,
-    .random_state = 1,
     .gpus = 1,
     .driver = 13000,
     .major = 9,
@@ -39,11 +36,11 @@ cudaError_t fake_complain(cudaError_t error, const char *format, ...) {
 
 const char *fake_cuda_collect(void) {
     static char told[sizeof fake.complaint];
-    pthread_mutex_lock(&fake.lock);
+    pthread_mutex_lock(&scheduler.lock);
     fake.collects = true;
     memcpy(told, fake.complaint, sizeof told);
     fake.complaint[0] = 0;
-    pthread_mutex_unlock(&fake.lock);
+    pthread_mutex_unlock(&scheduler.lock);
     return told[0] == 0 ? NULL : told;
 }
 
@@ -54,19 +51,19 @@ bool fake_fails(fake_cuda_fault fault) {
 
 void fake_lose(cudaError_t error) {
     if (fake.lost == cudaSuccess) fake.lost = error;
-    pthread_cond_broadcast(&fake.put_more);
+    pthread_cond_broadcast(&scheduler.put_more);
 }
 
 void fake_cuda_fail(fake_cuda_fault fault, int64_t at) {
-    pthread_mutex_lock(&fake.lock);
+    pthread_mutex_lock(&scheduler.lock);
     fake.until[fault] = at;
-    pthread_mutex_unlock(&fake.lock);
+    pthread_mutex_unlock(&scheduler.lock);
 }
 
 bool fake_cuda_is_to_fail(fake_cuda_fault fault) {
-    pthread_mutex_lock(&fake.lock);
+    pthread_mutex_lock(&scheduler.lock);
     bool is = fake.until[fault] != 0;
-    pthread_mutex_unlock(&fake.lock);
+    pthread_mutex_unlock(&scheduler.lock);
     return is;
 }
 
@@ -77,16 +74,16 @@ void fake_cuda_machine(int gpus, int driver, int major) {
 }
 
 fake_cuda_counts fake_cuda_get_counts(void) {
-    pthread_mutex_lock(&fake.lock);
+    pthread_mutex_lock(&scheduler.lock);
     fake_cuda_counts counts = fake.counts;
-    pthread_mutex_unlock(&fake.lock);
+    pthread_mutex_unlock(&scheduler.lock);
     return counts;
 }
 
 fake_cuda_left fake_cuda_get_left(void) {
-    pthread_mutex_lock(&fake.lock);
+    pthread_mutex_lock(&scheduler.lock);
     fake_cuda_left left = fake.left;
-    pthread_mutex_unlock(&fake.lock);
+    pthread_mutex_unlock(&scheduler.lock);
     return left;
 }
 
@@ -117,13 +114,13 @@ static cudaError_t check_call(const char *name, unsigned needs) {
 }
 
 cudaError_t fake_enter(const char *name, unsigned needs) {
-    pthread_mutex_lock(&fake.lock);
+    pthread_mutex_lock(&scheduler.lock);
     ++fake.counts.calls;
     return check_call(name, needs);
 }
 
 cudaError_t fake_leave(cudaError_t error) {
-    pthread_mutex_unlock(&fake.lock);
+    pthread_mutex_unlock(&scheduler.lock);
     if (error != cudaSuccess) last_error = error;
     return error;
 }
@@ -135,9 +132,9 @@ cudaError_t cudaGetLastError(void) {
 }
 
 cudaError_t cudaPeekAtLastError(void) {
-    pthread_mutex_lock(&fake.lock);
+    pthread_mutex_lock(&scheduler.lock);
     cudaError_t lost = fake.lost;
-    pthread_mutex_unlock(&fake.lock);
+    pthread_mutex_unlock(&scheduler.lock);
     return lost != cudaSuccess ? lost : last_error;
 }
 
@@ -167,7 +164,7 @@ cudaError_t cudaDriverGetVersion(int *version) {
 }
 
 cudaError_t cudaGetDeviceCount(int *count) {
-    pthread_mutex_lock(&fake.lock);
+    pthread_mutex_lock(&scheduler.lock);
     fake.asked = true;
     *count = fake.driver == 0 ? 0 : fake.gpus;
     cudaError_t error = fake.driver == 0 ? cudaErrorInsufficientDriver

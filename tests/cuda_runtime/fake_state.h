@@ -5,8 +5,8 @@
 #include <cuda_runtime_api.h>
 #include <pthread.h>
 
-#include "base/vector.h"
 #include "tests/cuda_runtime/fake_cuda.h"
+#include "tests/far/scheduler.h"
 
 enum { GPUS_MOST = 16 };
 
@@ -14,67 +14,28 @@ enum { GPUS_MOST = 16 };
  * streams
  */
 
-typedef enum fake_kind { KERNEL, FILL, COPY, RECORD, AWAIT, REPEAT } fake_kind;
-
-typedef struct fake_graph fake_graph;
-
-typedef struct fake_operation {
-    fake_kind kind;
-    void (*run)(void *argument);   /* KERNEL */
-    bool (*ready)(void *argument); /* NULL: at once */
-    void (*drop)(void *argument);
-    void *argument;
-    void *to; /* COPY, FILL */
-    const void *from;
-    size_t bytes;
-    int value;
-    void *staged;         /* COPY from memory that is not pinned: what stood there */
-    uint64_t sum;         /* COPY: of the host's memory, which must stay as it is until then; 0: others write there */
-    uint64_t *sums;       /* REPEAT: likewise for each node */
-    const void **touches; /* KERNEL: addresses among its arguments */
-    size_t touch_count;
-    cudaEvent_t event; /* RECORD, AWAIT */
-    uint64_t number;
-    fake_graph *graph; /* REPEAT */
-    size_t after[2];   /* of a graph: what must have run before, NOTHING or its index */
-} fake_operation;
-
-#define NOTHING SIZE_MAX
-
-typedef ONS_VECTOR(fake_operation) fake_operations;
+/* What a stream, an event and a recording are to the scheduler comes first in each. */
 
 struct CUstream_st {
-    cudaStream_t next; /* of all */
-    int gpu;
-    fake_operations queue;
-    size_t done;
-    fake_graph *capture; /* what is put on it goes there */
-    size_t last;         /* put on it there, or NOTHING */
+    gpu_stream scheduled;
 };
 
 struct CUevent_st {
+    gpu_event scheduled;
     cudaEvent_t next; /* of all */
     int gpu;
     bool timed;
-    uint64_t recorded, reached;
-    double time;         /* when, by the host's clock, in seconds */
-    fake_graph *capture; /* recorded last while this was being captured */
-    size_t place;        /* in it */
-    bool captured;       /* recorded last in a capture that has ended */
     bool destroyed;
     int queued; /* operations that know it */
 };
 
 /* What was captured; a graph and what has been made of it share it. */
-struct fake_graph {
-    fake_operations nodes; /* in the order in which they were put: one in which they can run */
-    cudaStream_t origin;
+typedef struct fake_graph {
+    gpu_recording recorded;
     pthread_t thread;    /* that captures */
     const char *invalid; /* the call that made it so */
     int readers;
-    bool *ran; /* each of them, in the repetition that runs */
-    size_t ran_count;
-};
+} fake_graph;
 
 struct CUgraph_st {
     fake_graph *graph;
@@ -103,16 +64,13 @@ typedef struct fake_block {
  * state
  */
 
+/* With the lock of `scheduler`. */
 typedef struct fake_state {
-    pthread_mutex_t lock; /* of all that follows: what a test needs is order, not speed */
-    pthread_cond_t put_more;
-    cudaStream_t streams;
     cudaEvent_t events;
     fake_block *blocks;
     fake_cuda_left left;
     fake_cuda_counts counts;
     int64_t until[FAKE_CUDA_FAULTS]; /* calls until it fails; 0: never, -1: each does */
-    uint64_t random_state;
     int gpus, driver, major;
     bool asked;              /* for driver and GPUs */
     bool context[GPUS_MOST]; /* made */
@@ -149,20 +107,19 @@ cudaError_t fake_check_stream(cudaStream_t stream, const char *name);
 cudaError_t fake_check_event(cudaEvent_t event, const char *name);
 
 /* With the lock held: puts it on the stream, or into what is captured there. */
-void fake_put_locked(cudaStream_t stream, fake_operation operation);
-/* Runs what may run until an event is reached, or (event NULL) a stream is empty; at once where the device is lost. */
-void fake_run_until(cudaEvent_t event, uint64_t number, cudaStream_t stream);
-void fake_drop_operation(fake_operation *operation);
+void fake_put_locked(cudaStream_t stream, gpu_operation operation);
+void fake_drop_operation(gpu_operation *operation);
+/* NULL: the stream does not capture. */
+fake_graph *fake_capture(cudaStream_t stream);
 void fake_let_go(cudaEvent_t event); /* if it is destroyed and no operation knows it */
 void fake_graph_release(fake_graph *graph);
-uint64_t fake_draw(void);
 /* The host may access device memory in between alone. */
 void fake_open_memory(bool open);
 
 fake_block *fake_block_of(const void *address, size_t bytes); /* NULL: none of ours */
 uint64_t fake_sum(const void *memory, size_t bytes);
 /* Calls `look` for every operation that has not run, those of graphs included, until it returns true. */
-bool fake_any_pending(bool (*look)(const fake_operation *operation, const void *argument), const void *argument);
+bool fake_any_pending(bool (*look)(const gpu_operation *operation, const void *argument), const void *argument);
 bool fake_overlaps(const void *a, size_t a_bytes, const void *b, size_t b_bytes);
 /* Sums of what the graph's copies read from the host, for each node. */
 uint64_t *fake_watch(const fake_graph *graph);

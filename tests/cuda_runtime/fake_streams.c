@@ -4,8 +4,8 @@
 #include "tests/cuda_runtime/fake_state.h"
 
 bool fake_is_stream(cudaStream_t stream) {
-    cudaStream_t s = fake.streams;
-    while (s != NULL && s != stream) s = s->next;
+    const gpu_stream *s = scheduler.streams;
+    while (s != NULL && s != &stream->scheduled) s = s->next;
     return s != NULL;
 }
 
@@ -40,9 +40,8 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *result, unsigned flags) {
     if (error == cudaSuccess) {
         cudaStream_t s = calloc(1, sizeof *s);
         if (s == NULL) abort();
-        s->gpu = fake_gpu;
-        s->next = fake.streams;
-        fake.streams = s;
+        s->scheduled.gpu = fake_gpu;
+        gpu_add_stream(&s->scheduled);
         ++fake.left.streams;
         *result = s;
     }
@@ -54,20 +53,14 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
     cudaError_t error = fake_enter("cudaStreamDestroy", NO_CAPTURE);
     if (fake.lost == cudaSuccess) error = fake_check_stream(stream, "cudaStreamDestroy");
     if (!fake_is_stream(stream)) return fake_leave(error);
-    if (fake.lost == cudaSuccess && stream->done < stream->queue.count)
+    gpu_stream *s = &stream->scheduled;
+    if (fake.lost == cudaSuccess && s->done < s->queue.count)
         error = fake_complain(cudaErrorInvalidValue, "a stream is destroyed with %zu operations on it",
-                              stream->queue.count - stream->done);
-    if (stream->capture != NULL)
+                              s->queue.count - s->done);
+    if (s->recording != NULL)
         error = fake_complain(cudaErrorStreamCaptureUnsupported, "a stream is destroyed while it captures");
-    for (; stream->done < stream->queue.count; ++stream->done) {
-        fake_operation *o = &stream->queue.items[stream->done];
-        if (o->kind == REPEAT) --((cudaGraphExec_t)o->argument)->queued;
-        fake_drop_operation(o);
-    }
-    cudaStream_t *at = &fake.streams;
-    while (*at != stream) at = &(*at)->next;
-    *at = stream->next;
-    ons_vector_free(&stream->queue);
+    for (; s->done < s->queue.count; ++s->done) fake_drop_operation(&s->queue.items[s->done]);
+    gpu_remove_stream(s);
     free(stream); /* NOLINT: it is one of ours */
     --fake.left.streams;
     return fake_leave(error);
@@ -76,12 +69,12 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
     cudaError_t error = fake_enter("cudaStreamSynchronize", NO_CAPTURE);
     if (error == cudaSuccess) error = fake_check_stream(stream, "cudaStreamSynchronize");
-    if (error == cudaSuccess && stream->capture != NULL) {
-        stream->capture->invalid = "cudaStreamSynchronize";
+    if (error == cudaSuccess && fake_capture(stream) != NULL) {
+        fake_capture(stream)->invalid = "cudaStreamSynchronize";
         error = fake_complain(cudaErrorStreamCaptureUnsupported, "a capturing stream is waited for");
     }
     if (error == cudaSuccess) {
-        fake_run_until(NULL, 0, stream);
+        gpu_run_until(NULL, 0, &stream->scheduled);
         error = fake.lost;
     }
     return fake_leave(error);
@@ -90,17 +83,17 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
 /* All streams of the GPU; none of them may be capturing, whoever does. */
 cudaError_t cudaDeviceSynchronize(void) {
     cudaError_t error = fake_enter("cudaDeviceSynchronize", CONTEXT | NO_CAPTURE);
-    for (cudaStream_t s = fake.streams; error == cudaSuccess && s != NULL; s = s->next)
-        if (s->gpu == fake_gpu && s->capture != NULL) {
-            s->capture->invalid = "cudaDeviceSynchronize";
+    for (gpu_stream *s = scheduler.streams; error == cudaSuccess && s != NULL; s = s->next)
+        if (s->gpu == fake_gpu && s->recording != NULL) {
+            fake_capture((cudaStream_t)s)->invalid = "cudaDeviceSynchronize";
             error = fake_complain(cudaErrorStreamCaptureUnsupported, "cudaDeviceSynchronize while a stream captures");
         }
     /* Others may put more meanwhile and take streams away: those that are there now, one after the other. */
     for (bool again = true; error == cudaSuccess && again;) {
         again = false;
-        for (cudaStream_t s = fake.streams; !again && s != NULL; s = s->next)
+        for (gpu_stream *s = scheduler.streams; !again && s != NULL; s = s->next)
             if (s->gpu == fake_gpu && s->done < s->queue.count) {
-                fake_run_until(NULL, 0, s);
+                gpu_run_until(NULL, 0, s);
                 error = fake.lost;
                 again = true;
             }
@@ -152,29 +145,28 @@ static cudaError_t check_pair(cudaStream_t stream, cudaEvent_t event, const char
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
     cudaError_t error = fake_enter("cudaEventRecord", CONTEXT);
     if (error == cudaSuccess) error = check_pair(stream, event, "cudaEventRecord");
-    if (error == cudaSuccess && event->gpu != stream->gpu)
+    if (error == cudaSuccess && event->gpu != stream->scheduled.gpu)
         error = fake_complain(cudaErrorInvalidResourceHandle, "an event of GPU %d is recorded on a stream of GPU %d",
-                              event->gpu, stream->gpu);
-    if (error == cudaSuccess && stream->capture == NULL && fake_begun != NULL && fake_begun->origin->gpu == stream->gpu)
+                              event->gpu, stream->scheduled.gpu);
+    if (error == cudaSuccess && fake_capture(stream) == NULL && fake_begun != NULL &&
+        fake_begun->recorded.origin->gpu == stream->scheduled.gpu)
         error = fake_complain(cudaErrorStreamCaptureUnsupported,
                               "the thread that captures records an event on a stream that is not captured");
     if (error == cudaSuccess)
-        fake_put_locked(stream, (fake_operation){.kind = RECORD, .event = event, .number = ++event->recorded});
+        fake_put_locked(
+            stream, (gpu_operation){.kind = RECORD, .event = &event->scheduled, .number = ++event->scheduled.recorded});
     return fake_leave(error);
 }
 
 static cudaError_t check_wait(cudaStream_t stream, cudaEvent_t event) {
-    if (event->recorded == 0)
+    if (event->scheduled.recorded == 0)
         return fake_complain(cudaErrorInvalidValue, "a stream waits for an event that was never recorded");
-    if (event->captured)
+    if (event->scheduled.captured)
         return fake_complain(cudaErrorCapturedEvent, "a stream waits for an event that was recorded last in a capture");
-    if (event->capture != NULL && stream->capture == NULL) { /* it joins */
-        stream->capture = event->capture;
-        stream->last = NOTHING;
-    }
-    if (event->capture == stream->capture) return cudaSuccess;
-    if (stream->capture != NULL) stream->capture->invalid = "cudaStreamWaitEvent";
-    return fake_complain(event->capture == NULL ? cudaErrorStreamCaptureIsolation : cudaErrorStreamCaptureMerge,
+    if (gpu_join(&stream->scheduled, &event->scheduled)) return cudaSuccess;
+    if (fake_capture(stream) != NULL) fake_capture(stream)->invalid = "cudaStreamWaitEvent";
+    return fake_complain(event->scheduled.recording == NULL ? cudaErrorStreamCaptureIsolation
+                                                            : cudaErrorStreamCaptureMerge,
                          "a captured stream waits for what is not in its capture");
 }
 
@@ -184,13 +176,15 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
     if (error == cudaSuccess && flags != 0) error = fake_complain(cudaErrorInvalidValue, "flags of a wait");
     if (error == cudaSuccess) error = check_wait(stream, event);
     if (error == cudaSuccess)
-        fake_put_locked(stream, (fake_operation){.kind = AWAIT, .event = event, .number = event->recorded});
+        fake_put_locked(
+            stream, (gpu_operation){.kind = AWAIT, .event = &event->scheduled, .number = event->scheduled.recorded});
     return fake_leave(error);
 }
 
 static cudaError_t check_uncaptured(cudaEvent_t event, const char *name) {
-    if (event->capture == NULL && !event->captured) return cudaSuccess;
-    if (event->capture != NULL) event->capture->invalid = name;
+    fake_graph *capture = (fake_graph *)event->scheduled.recording;
+    if (capture == NULL && !event->scheduled.captured) return cudaSuccess;
+    if (capture != NULL) capture->invalid = name;
     return fake_complain(cudaErrorCapturedEvent, "%s of an event that was recorded last in a capture", name);
 }
 
@@ -198,11 +192,11 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
     cudaError_t error = fake_enter("cudaEventSynchronize", CONTEXT | NO_CAPTURE);
     if (error == cudaSuccess) error = fake_check_event(event, "cudaEventSynchronize");
     if (error == cudaSuccess) error = check_uncaptured(event, "cudaEventSynchronize");
-    if (error == cudaSuccess && event->recorded == 0)
+    if (error == cudaSuccess && event->scheduled.recorded == 0)
         error = fake_complain(cudaErrorInvalidValue, "the host waits for an event that was never recorded");
     if (error == cudaSuccess) {
         ++fake.counts.waits;
-        fake_run_until(event, event->recorded, NULL);
+        gpu_run_until(&event->scheduled, event->scheduled.recorded, NULL);
         error = fake.lost;
     }
     return fake_leave(error);
@@ -215,14 +209,14 @@ cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t first, cudaEve
     for (int i = 0; error == cudaSuccess && i < 2; ++i) {
         error = fake_check_event(both[i], "cudaEventElapsedTime");
         if (error == cudaSuccess) error = check_uncaptured(both[i], "cudaEventElapsedTime");
-        if (error == cudaSuccess && (!both[i]->timed || both[i]->recorded == 0))
+        if (error == cudaSuccess && (!both[i]->timed || both[i]->scheduled.recorded == 0))
             error = fake_complain(cudaErrorInvalidResourceHandle, "the time of an event %s",
                                   both[i]->timed ? "that was never recorded" : "without timing");
-        if (error == cudaSuccess && both[i]->reached < both[i]->recorded)
+        if (error == cudaSuccess && both[i]->scheduled.reached < both[i]->scheduled.recorded)
             error = fake_complain(cudaErrorNotReady, "the time of an event that has not been reached");
     }
     if (error == cudaSuccess && first->gpu != second->gpu)
         error = fake_complain(cudaErrorInvalidResourceHandle, "the time between events of two GPUs");
-    if (error == cudaSuccess) *milliseconds = (float)((second->time - first->time) * 1e3);
+    if (error == cudaSuccess) *milliseconds = (float)((second->scheduled.time - first->scheduled.time) * 1e3);
     return fake_leave(error);
 }

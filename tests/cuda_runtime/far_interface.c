@@ -13,7 +13,7 @@ far_counts far_get_counts(void) {
                         .waits = c.waits};
 }
 
-void far_seed(uint64_t seed) { fake.random_state = seed * 2 + 1; }
+void far_seed(uint64_t seed) { gpu_seed(seed); }
 
 void far_reserve(int64_t bytes) { fake.reserve = bytes; }
 
@@ -30,11 +30,7 @@ void far_gpus(int count) { fake.gpus = count; }
 
 int far_current_gpu(void) { return fake_gpu; }
 
-void far_wake(void) {
-    pthread_mutex_lock(&fake.lock);
-    pthread_cond_broadcast(&fake.put_more);
-    pthread_mutex_unlock(&fake.lock);
-}
+void far_wake(void) { gpu_wake(); }
 
 void far_put_when(uintptr_t stream, bool (*ready)(void *argument), void (*run)(void *argument), void *argument) {
     fake_put_when(stream, ready, run, argument);

@@ -5,57 +5,26 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
-#include "base/vector.h"
 #include "device/device_kind.h"
+#include "tests/far/scheduler.h"
 #include "tests/kernels/emulation/emulation.h"
 
 static int64_t total = (int64_t)16 << 30;
 
-typedef enum operation_kind { WORK, COPY, RECORD, AWAIT, REPEAT } operation_kind;
-
-typedef struct operation {
-    operation_kind kind;
-    void (*run)(void *argument);   /* WORK */
-    bool (*ready)(void *argument); /* WORK; NULL: at once */
-    void (*drop)(void *argument);
-    void *argument;
-    void *to; /* COPY */
-    const void *from;
-    size_t bytes;
-    ons_event *event; /* RECORD, AWAIT */
-    uint64_t number;
-    ons_recording *recording; /* REPEAT */
-    size_t after[2];          /* of a recording: what must have run before, NOTHING or its index */
-} operation;
-
-#define NOTHING SIZE_MAX
-
-typedef ONS_VECTOR(operation) operations;
+/* What they are to the scheduler comes first in each. */
 
 struct ons_stream {
+    gpu_stream scheduled;
     ons_device *device;
-    ons_stream *next; /* of all */
-    operations queue;
-    size_t done;
-    ons_recording *recording; /* what is put on it goes there */
-    size_t last;              /* put on it there, or NOTHING */
 };
 
 struct ons_event {
-    uint64_t recorded, reached;
-    double time;              /* when, by the host's clock, in seconds */
-    ons_recording *recording; /* recorded last while this was being made */
-    size_t place;             /* in it */
-    bool captured;            /* recorded last in a recording that has ended */
+    gpu_event scheduled;
 };
 
 struct ons_recording {
-    operations operations; /* in the order in which they were put: one in which they can run */
-    ons_stream *origin;
-    bool *ran; /* each of them, in the repetition that runs */
-    size_t ran_count;
+    gpu_recording scheduled;
 };
 
 typedef struct block {
@@ -64,13 +33,9 @@ typedef struct block {
     struct block *next;
 } block;
 
-/* One lock for all: what a test needs is order, not speed. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t put_more = PTHREAD_COND_INITIALIZER;
-static ons_stream *streams;
+/* With the lock of `scheduler`. */
 static block *blocks;
 static far_counts counts;
-static uint64_t random_state = 1;
 static int64_t reserve, works_until_failure;
 static _Atomic int64_t taken, recordings_alive;
 static int64_t bytes_a_recording;
@@ -85,13 +50,13 @@ typedef struct far_gpu {
 } far_gpu;
 
 far_counts far_get_counts(void) {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&scheduler.lock);
     far_counts result = counts;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&scheduler.lock);
     return result;
 }
 
-void far_seed(uint64_t seed) { random_state = seed * 2 + 1; }
+void far_seed(uint64_t seed) { gpu_seed(seed); }
 
 void far_reserve(int64_t bytes) { reserve = bytes; }
 
@@ -110,121 +75,33 @@ void far_gpus(int count) { gpus = count; }
 
 int far_current_gpu(void) { return current_gpu; }
 
-void far_wake(void) {
-    pthread_mutex_lock(&lock);
-    pthread_cond_broadcast(&put_more);
-    pthread_mutex_unlock(&lock);
-}
+void far_wake(void) { gpu_wake(); }
 
 /* ------------------------------------------------------------------------------------------------------------- running
  */
 
-static uint64_t draw(void) {
-    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-    return random_state >> 33;
-}
-
-static void set_access(int protection) {
+static void open_memory(bool open) {
     for (block *b = blocks; b != NULL; b = b->next)
-        if (mprotect(b->address, b->bytes, protection) != 0) abort();
+        if (mprotect(b->address, b->bytes, open ? PROT_READ | PROT_WRITE : PROT_NONE) != 0) abort();
 }
 
-static double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+static void run_operation(const gpu_operation *o, uint64_t sum) {
+    (void)sum;
+    if (o->kind == COPY) memcpy(o->to, o->from, o->bytes);
+    if (o->kind != KERNEL) return;
+    o->run(o->argument);
+    if (works_until_failure > 0 && --works_until_failure == 0) broken = "a kernel was told to fail";
 }
 
-static void run_operation(const operation *o) {
-    switch (o->kind) {
-    case WORK:
-        o->run(o->argument);
-        if (works_until_failure > 0 && --works_until_failure == 0) broken = "a kernel was told to fail";
-        break;
-    case COPY: memcpy(o->to, o->from, o->bytes); break;
-    case RECORD:
-        o->event->reached = o->number;
-        o->event->time = now();
-        break;
-    case REPEAT:
-    case AWAIT: break;
-    }
+static void drop_operation(gpu_operation *o) {
+    if (o->drop != NULL) o->drop(o->argument);
 }
 
-static bool can_work(const operation *o) { return o->kind != WORK || o->ready == NULL || o->ready(o->argument); }
+/* What is on streams runs, also when it is of no use any more. */
+static bool is_lost(void) { return false; }
 
-static bool has_run(const ons_recording *r, size_t index) { return index == NOTHING || r->ran[index]; }
-
-static bool is_ready(const ons_recording *r, size_t index) {
-    const operation *o = &r->operations.items[index];
-    return !r->ran[index] && has_run(r, o->after[0]) && has_run(r, o->after[1]) && can_work(o);
-}
-
-static bool can_advance(const ons_recording *r) {
-    for (size_t i = 0; i < r->operations.count; ++i)
-        if (is_ready(r, i)) return true;
-    return r->operations.count == 0;
-}
-
-/* One operation of a repetition, any of those that may run; true: all have. Its events are not those of streams. */
-static bool advance(ons_recording *r) {
-    size_t ready = 0, index = 0;
-    for (size_t i = 0; i < r->operations.count; ++i) ready += is_ready(r, i);
-    if (ready > 0) {
-        size_t chosen = draw() % ready;
-        while (!is_ready(r, index) || chosen-- > 0) ++index;
-        const operation *o = &r->operations.items[index];
-        if (o->kind == WORK || o->kind == COPY) run_operation(o);
-        r->ran[index] = true;
-        ++r->ran_count;
-    }
-    if (r->ran_count < r->operations.count) return false;
-    memset(r->ran, 0, r->operations.count * sizeof *r->ran);
-    r->ran_count = 0;
-    return true;
-}
-
-static bool can_run(const ons_stream *s) {
-    if (s->done == s->queue.count) return false;
-    const operation *o = &s->queue.items[s->done];
-    if (o->kind == REPEAT) return can_advance(o->recording);
-    return o->kind == AWAIT ? o->event->reached >= o->number : can_work(o);
-}
-
-/* One operation of a stream that has one ready; false: there is none. */
-static bool run_one(void) {
-    size_t ready = 0;
-    for (ons_stream *s = streams; s != NULL; s = s->next) ready += can_run(s);
-    if (ready == 0) return false;
-    size_t chosen = draw() % ready;
-    ons_stream *s = streams;
-    while (!can_run(s) || chosen-- > 0) s = s->next;
-    /* Some in a row: otherwise streams advance in step, which is no order that a GPU knows. */
-    for (uint64_t row = draw() % 8; can_run(s); --row) {
-        operation o = s->queue.items[s->done];
-        if (o.kind != REPEAT || advance(o.recording)) {
-            ++s->done;
-            run_operation(&o);
-            if (o.drop != NULL) o.drop(o.argument);
-        }
-        if (row == 0) break;
-    }
-    if (s->done == s->queue.count) s->done = s->queue.count = 0;
-    return true;
-}
-
-/* Until an event is reached, or (event NULL) a stream is empty. Other threads put more on streams meanwhile. */
-static void run_until(const ons_event *event, uint64_t number, const ons_stream *stream) {
-    set_access(PROT_READ | PROT_WRITE);
-    while (event != NULL ? event->reached < number : stream->done < stream->queue.count)
-        if (!run_one()) {
-            set_access(PROT_NONE);
-            pthread_cond_wait(&put_more, &lock);
-            set_access(PROT_READ | PROT_WRITE);
-        }
-    set_access(PROT_NONE);
-    pthread_cond_broadcast(&put_more); /* what others wait for may have been done here */
-}
+const gpu_rules gpu_rules_of_fake = {
+    .run = run_operation, .drop = drop_operation, .open_memory = open_memory, .is_lost = is_lost};
 
 /* -------------------------------------------------------------------------------------------------------------- memory
  */
@@ -240,11 +117,11 @@ static ons_status *allocate(ons_device *device, int64_t bytes, void **address) {
     b->bytes = pages(bytes);
     b->address = mmap(NULL, b->bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (b->address == MAP_FAILED) abort();
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&scheduler.lock);
     b->next = blocks;
     blocks = b;
     ++counts.allocations;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&scheduler.lock);
     device->used_bytes += bytes;
     taken += bytes;
     *address = b->address;
@@ -253,12 +130,12 @@ static ons_status *allocate(ons_device *device, int64_t bytes, void **address) {
 
 static void release(ons_device *device, void *address, int64_t bytes) {
     if (address == NULL) return;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&scheduler.lock);
     block **at = &blocks;
     while ((*at)->address != address) at = &(*at)->next;
     block *b = *at;
     *at = b->next;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&scheduler.lock);
     munmap(b->address, b->bytes);
     free(b);
     device->used_bytes -= bytes;
@@ -292,52 +169,37 @@ static ons_status *stream_new(ons_device *device, const char *name, int threads,
     ons_stream *s = calloc(1, sizeof *s);
     if (s == NULL) return ons_status_out_of_memory();
     s->device = device;
-    pthread_mutex_lock(&lock);
-    s->next = streams;
-    streams = s;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&scheduler.lock);
+    gpu_add_stream(&s->scheduled);
+    pthread_mutex_unlock(&scheduler.lock);
     *result = s;
     return NULL;
 }
 
 static void stream_free(ons_stream *stream) {
     if (stream == NULL) return;
-    pthread_mutex_lock(&lock);
-    run_until(NULL, 0, stream);
-    ons_stream **at = &streams;
-    while (*at != stream) at = &(*at)->next;
-    *at = stream->next;
-    pthread_mutex_unlock(&lock);
-    ons_vector_free(&stream->queue);
+    pthread_mutex_lock(&scheduler.lock);
+    gpu_run_until(NULL, 0, &stream->scheduled);
+    gpu_remove_stream(&stream->scheduled);
+    pthread_mutex_unlock(&scheduler.lock);
     free(stream);
 }
 
-static void put_locked(ons_stream *stream, operation o) {
-    operations *to = stream->recording != NULL ? &stream->recording->operations : &stream->queue;
-    if (stream->recording != NULL) {
-        o.after[0] = stream->last;
-        o.after[1] = o.kind == AWAIT ? o.event->place : NOTHING;
-        stream->last = to->count;
-    }
-    if (!ons_vector_push(to, o)) abort();
-    pthread_cond_broadcast(&put_more);
-}
-
-static void put(ons_stream *stream, operation o) {
-    pthread_mutex_lock(&lock);
-    counts.kernels += o.kind == WORK;
+static void put(ons_stream *stream, gpu_operation o) {
+    pthread_mutex_lock(&scheduler.lock);
+    counts.kernels += o.kind == KERNEL;
     counts.copies += o.kind == COPY;
-    put_locked(stream, o);
-    pthread_mutex_unlock(&lock);
+    gpu_put(&stream->scheduled, o);
+    pthread_mutex_unlock(&scheduler.lock);
 }
 
 /* Kernels that a task launches. */
 static void put_work(uintptr_t stream, void (*run)(void *argument), void (*drop)(void *argument), void *argument) {
-    put((ons_stream *)stream, (operation){.kind = WORK, .run = run, .drop = drop, .argument = argument});
+    put((ons_stream *)stream, (gpu_operation){.kind = KERNEL, .run = run, .drop = drop, .argument = argument});
 }
 
 void far_put_when(uintptr_t stream, bool (*ready)(void *argument), void (*run)(void *argument), void *argument) {
-    put((ons_stream *)stream, (operation){.kind = WORK, .ready = ready, .run = run, .argument = argument});
+    put((ons_stream *)stream, (gpu_operation){.kind = KERNEL, .ready = ready, .run = run, .argument = argument});
 }
 
 static void launch(ons_stream *stream, ons_task *task, void *argument) {
@@ -346,7 +208,7 @@ static void launch(ons_stream *stream, ons_task *task, void *argument) {
 }
 
 static void copy(ons_stream *stream, void *to, const void *from, size_t bytes) {
-    if (bytes > 0) put(stream, (operation){.kind = COPY, .to = to, .from = from, .bytes = bytes});
+    if (bytes > 0) put(stream, (gpu_operation){.kind = COPY, .to = to, .from = from, .bytes = bytes});
 }
 
 /* -------------------------------------------------------------------------------------------------------------- events
@@ -361,45 +223,41 @@ static ons_status *event_new(ons_device *device, ons_event **result) {
 static void event_free(ons_event *event) { free(event); }
 
 static void event_record(ons_stream *stream, ons_event *event) {
-    pthread_mutex_lock(&lock);
-    event->recording = stream->recording;
-    event->captured = false;
-    put_locked(stream, (operation){.kind = RECORD, .event = event, .number = ++event->recorded});
-    if (stream->recording != NULL) event->place = stream->last;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&scheduler.lock);
+    gpu_put(&stream->scheduled,
+            (gpu_operation){.kind = RECORD, .event = &event->scheduled, .number = ++event->scheduled.recorded});
+    pthread_mutex_unlock(&scheduler.lock);
 }
 
 static void stream_wait(ons_stream *stream, ons_event *event) {
-    pthread_mutex_lock(&lock);
-    if (event->recorded == 0) broken = "a wait for an event that nobody has recorded";
-    if (event->captured) broken = "a wait for an event that was recorded last in a recording";
-    if (event->recording != NULL && stream->recording == NULL) { /* it joins */
-        stream->recording = event->recording;
-        stream->last = NOTHING;
-    }
-    if (event->recording != stream->recording) broken = "a recording waits for what is not in it";
-    put_locked(stream, (operation){.kind = AWAIT, .event = event, .number = event->recorded});
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&scheduler.lock);
+    if (event->scheduled.recorded == 0) broken = "a wait for an event that nobody has recorded";
+    if (event->scheduled.captured) broken = "a wait for an event that was recorded last in a recording";
+    if (!gpu_join(&stream->scheduled, &event->scheduled)) broken = "a recording waits for what is not in it";
+    gpu_put(&stream->scheduled,
+            (gpu_operation){.kind = AWAIT, .event = &event->scheduled, .number = event->scheduled.recorded});
+    pthread_mutex_unlock(&scheduler.lock);
 }
 
 static void event_synchronize(ons_event *event) {
-    pthread_mutex_lock(&lock);
-    if (event->recording != NULL || event->captured)
+    pthread_mutex_lock(&scheduler.lock);
+    if (event->scheduled.recording != NULL || event->scheduled.captured)
         broken = "the host waits for what is being recorded";
     else
-        run_until(event, event->recorded, NULL);
+        gpu_run_until(&event->scheduled, event->scheduled.recorded, NULL);
     ++counts.waits;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&scheduler.lock);
 }
 
 /* As on a GPU: one that has not been reached has no time. */
-static double seconds_between(ons_event *first, ons_event *second) {
-    pthread_mutex_lock(&lock);
+static double seconds_between(ons_event *first_event, ons_event *second_event) {
+    const gpu_event *first = &first_event->scheduled, *second = &second_event->scheduled;
+    pthread_mutex_lock(&scheduler.lock);
     if (first->reached == 0 || first->reached < first->recorded || second->reached == 0 ||
         second->reached < second->recorded)
         broken = "the time of an event that has not been reached";
     double seconds = second->time - first->time;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&scheduler.lock);
     return seconds;
 }
 
@@ -410,70 +268,48 @@ static ons_status *record_begin(ons_stream *stream) {
     ons_recording *recording = calloc(1, sizeof *recording);
     if (recording == NULL) return ons_status_out_of_memory();
     ++recordings_alive;
-    pthread_mutex_lock(&lock);
-    recording->origin = stream;
-    stream->recording = recording;
-    stream->last = NOTHING;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_lock(&scheduler.lock);
+    gpu_begin_recording(&recording->scheduled, &stream->scheduled);
+    pthread_mutex_unlock(&scheduler.lock);
     return NULL;
-}
-
-/* Whether the stream on which it began has waited for all of it. */
-static bool is_joined(const ons_recording *r, bool *reached) {
-    if (r->operations.count > 0 && r->origin->last == NOTHING) return false;
-    if (r->operations.count > 0) reached[r->origin->last] = true;
-    for (size_t i = r->operations.count; i-- > 0;) {
-        const operation *o = &r->operations.items[i];
-        if (!reached[i]) return false;
-        for (int k = 0; k < 2; ++k)
-            if (o->after[k] != NOTHING) reached[o->after[k]] = true;
-    }
-    return true;
 }
 
 static void recording_free(ons_recording *recording) {
     if (recording == NULL) return;
-    for (size_t i = 0; i < recording->operations.count; ++i) {
-        operation *o = &recording->operations.items[i];
-        if (o->drop != NULL) o->drop(o->argument);
-    }
-    ons_vector_free(&recording->operations);
+    gpu_operations *operations = &recording->scheduled.operations;
+    for (size_t i = 0; i < operations->count; ++i) drop_operation(&operations->items[i]);
+    ons_vector_free(operations);
     --recordings_alive;
-    free(recording->ran);
+    free(recording->scheduled.ran);
     free(recording);
 }
 
 static ons_status *record_end(ons_stream *stream, ons_recording **result) {
-    pthread_mutex_lock(&lock);
-    ons_recording *r = stream->recording;
-    bool *flags = calloc(r->operations.count + 1, sizeof *flags);
-    if (flags == NULL) abort();
-    bool joined = is_joined(r, flags);
-    for (ons_stream *s = streams; s != NULL; s = s->next)
-        if (s->recording == r) s->recording = NULL;
+    pthread_mutex_lock(&scheduler.lock);
+    ons_recording *recording = (ons_recording *)stream->scheduled.recording;
+    gpu_recording *r = &recording->scheduled;
+    bool joined = gpu_end_recording(r);
     for (size_t i = 0; i < r->operations.count; ++i) {
-        const operation *o = &r->operations.items[i];
+        const gpu_operation *o = &r->operations.items[i];
         if (o->kind != RECORD || o->event->recording != r) continue;
         o->event->recording = NULL;
         o->event->captured = true;
     }
-    memset(flags, 0, r->operations.count * sizeof *flags);
-    r->ran = flags;
     ++counts.recordings;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&scheduler.lock);
     if (joined && !refuses_recordings) {
-        *result = r;
+        *result = recording;
         return NULL;
     }
-    recording_free(r);
+    recording_free(recording);
     return ons_status_new(ONS_UNSUPPORTED, joined ? "a recording was told to fail" : "a recording is not joined");
 }
 
 static void recording_repeat(ons_stream *stream, ons_recording *recording) {
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&scheduler.lock);
     ++counts.repetitions;
-    put_locked(stream, (operation){.kind = REPEAT, .recording = recording});
-    pthread_mutex_unlock(&lock);
+    gpu_put(&stream->scheduled, (gpu_operation){.kind = REPEAT, .recording = &recording->scheduled});
+    pthread_mutex_unlock(&scheduler.lock);
 }
 
 /* -------------------------------------------------------------------------------------------------------------- device
@@ -481,9 +317,9 @@ static void recording_repeat(ons_stream *stream, ons_recording *recording) {
 
 static ons_status *failure(ons_device *device) {
     (void)device;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&scheduler.lock);
     const char *what = broken;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&scheduler.lock);
     return what == NULL ? NULL : ons_status_new(ONS_DEFECT, "the GPU failed: %s", what);
 }
 
@@ -501,10 +337,10 @@ static ons_status *read_identity(int index, char identity[static ONS_DEVICE_IDEN
 static ons_status *device_new(int index, int64_t limit_bytes, bool pin, ons_device **result) {
     (void)pin;
     ONS_CHECK(index >= 0 && index < gpus, ONS_INVALID_ARGUMENT, "GPU %d is asked for, there are %d", index, gpus);
-    far_gpu *gpu = calloc(1, sizeof *gpu);
-    if (gpu == NULL) return ons_status_out_of_memory();
-    ons_device *device = &gpu->device;
-    gpu->index = index;
+    far_gpu *made = calloc(1, sizeof *made);
+    if (made == NULL) return ons_status_out_of_memory();
+    ons_device *device = &made->device;
+    made->index = index;
     ons_emulation_put = put_work;
     *device = (ons_device){
         .name = "cuda",

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/plan_input.h"
+#include "engine/plan/plan_input.h"
 #include "planner/cost/device_profile.h"
 #include "tests/far/far_device.h"
 #include "tests/kernels/emulation/host_compiler.h"

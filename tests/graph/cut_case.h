@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_TESTS_GRAPH_CUT_CASE_H
 #define ONSTAGE_TESTS_GRAPH_CUT_CASE_H
 
-#include "engine/plan_input.h"
+#include "engine/plan/plan_input.h"
 #include "graph/passes/cut.h"
 
 typedef struct cut_model {

@@ -3,7 +3,7 @@
 #include <glob.h>
 #include <string.h>
 
-#include "engine/weight_places.h"
+#include "engine/plan/weight_places.h"
 #include "tests/graph/cut_case.h"
 #include "tests/graph/fixture.h"
 

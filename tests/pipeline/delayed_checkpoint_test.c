@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/trainer.h"
+#include "engine/train/trainer.h"
 #include "planner/cost/graph_positions.h"
 #include "tests/pipeline/delayed_course.h"
 #include "tests/training/fixture.h"

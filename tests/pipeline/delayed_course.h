@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_TESTS_PIPELINE_DELAYED_COURSE_H
 #define ONSTAGE_TESTS_PIPELINE_DELAYED_COURSE_H
 
-#include "engine/dataset_graphs.h"
+#include "engine/stages/dataset_graphs.h"
 
 typedef struct delayed_course delayed_course;
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "engine/local_stages.h"
+#include "engine/stages/local_stages.h"
 #include "tests/pipeline/pipeline_run.h"
 
 static const char *const momentum[] = {"optimizer", "sgd", "momentum", "0.9", "dropout", "0.2", NULL};

@@ -5,7 +5,7 @@
 #ifndef ONSTAGE_TESTS_PIPELINE_GROUPED_H
 #define ONSTAGE_TESTS_PIPELINE_GROUPED_H
 
-#include "engine/dataset_graphs.h"
+#include "engine/stages/dataset_graphs.h"
 
 typedef struct grouped grouped;
 

@@ -4,7 +4,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "engine/config.h"
+#include "engine/config/config.h"
 #include "tests/pipeline/pipeline_run.h"
 
 static ons_status *set_number(ons_config *config, const char *option, uint32_t value) {

@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "engine/local_stages.h"
-#include "engine/lowering.h"
-#include "engine/unordered.h"
+#include "engine/plan/lowering.h"
+#include "engine/plan/unordered.h"
+#include "engine/stages/local_stages.h"
 #include "planner/cost/graph_positions.h"
 #include "planner/schedule/device_groups.h"
 #include "planner/schedule/slicer.h"

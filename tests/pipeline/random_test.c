@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "planner/cost/graph_positions.h"
 #include "runtime/pipeline/worker.h"
 #include "runtime/verify/verify_stages.h"
@@ -134,13 +135,12 @@ static uint64_t data_number(uint64_t step, uint32_t micro_batch) { return step *
 /* Of all weights that the stage brings up to date. */
 static uint64_t fingerprint(const stage *s, const ons_turn *turn) {
     const ons_graph *graph = s->program.cut->graph;
-    uint64_t hash = 14695981039346656037U;
+    uint64_t hash = ONS_HASH_BASIS;
     for (ons_value_id id = 0; id < graph->values.count; ++id) {
         const ons_value *v = ons_graph_value(graph, id);
         if (v->kind != ONS_PARAMETER || v->producer != ONS_NONE) continue;
-        const unsigned char *bytes = ons_program_address(s->program.program, id, turn);
-        for (int64_t i = 0; bytes != NULL && i < ons_type_dense_bytes(&v->type); ++i)
-            hash = (hash ^ bytes[i]) * 1099511628211U;
+        const void *bytes = ons_program_address(s->program.program, id, turn);
+        if (bytes != NULL) hash = ons_hash_bytes(hash, bytes, (size_t)ons_type_dense_bytes(&v->type));
     }
     return hash;
 }

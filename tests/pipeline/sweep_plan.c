@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "engine/planning.h"
+#include "engine/plan/planning.h"
 #include "planner/schedule/csv.h"
 #include "planner/schedule/flexpipe.h"
 #include "planner/schedule/separate.h"

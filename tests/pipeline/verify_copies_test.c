@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "engine/local_stages.h"
+#include "engine/stages/local_stages.h"
 #include "runtime/verify/verify_stages.h"
 #include "tests/pipeline/copies.h"
 #include "tests/pipeline/pipeline_run.h"

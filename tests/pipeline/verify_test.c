@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "engine/local_stages.h"
+#include "engine/stages/local_stages.h"
 #include "runtime/verify/verify_stages.h"
 #include "tests/pipeline/pipeline_run.h"
 

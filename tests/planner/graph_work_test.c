@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/plan_input.h"
+#include "engine/plan/plan_input.h"
 #include "graph/arena_layout.h"
 #include "planner/cost/graph_width.h"
 #include "planner/workload/workload_scale.h"

@@ -2,7 +2,7 @@
  * layouts there are is the machine's. */
 #include <criterion/criterion.h>
 
-#include "engine/plan_input.h"
+#include "engine/plan/plan_input.h"
 
 static void must(ons_status *status) { cr_assert(status == NULL, "%s", ons_status_get_message(status)); }
 

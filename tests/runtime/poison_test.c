@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 
 #include "graph/build.h"
-#include "kernels/registry.h"
+#include "kernels/kernels.h"
 #include "runtime/program/device_context.h"
 #include "runtime/program/poison.h"
 

@@ -1,5 +1,5 @@
 /* The search for the plan whose real arenas fit, against a planner whose estimates are off by as much as one likes. */
-#include "engine/arena_search.h"
+#include "engine/plan/arena_search.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
 #include <criterion/criterion.h>
 #include <unistd.h>
 
-#include "engine/profile_program.h"
-#include "engine/trainer.h"
+#include "engine/profile/profile_program.h"
+#include "engine/train/trainer.h"
 #include "graph/sharing.h"
 #include "tests/training/fixture.h"
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "device/cuda_compiler.h"
 #include "graph/operands.h"
 #include "graph/passes/fuse_elementwise.h"
@@ -174,15 +175,9 @@ static ons_graph *random_graph(uint64_t seed, ons_store *store) {
 /* ------------------------------------------------------------------------------------------------------------ running
  */
 
-static uint64_t name_key(const char *name) {
-    uint64_t key = 1469598103934665603u;
-    for (; *name != '\0'; ++name) key = (key ^ (unsigned char)*name) * 1099511628211u;
-    return key;
-}
-
 static void fill(const ons_graph *graph, ons_value_id id, uint64_t seed, void *memory) {
     const ons_value *value = ons_graph_value(graph, id);
-    random_numbers r = {.seed = seed ^ name_key(value->name)};
+    random_numbers r = {.seed = seed ^ ons_hash_text(ONS_HASH_BASIS, value->name)};
     for (int64_t i = 0; i < ons_shape_elements(&value->type.shape); ++i) {
         float x = ((float)draw(&r, 4096) - 2048) / 700;
         switch (value->type.dtype) {

@@ -1,0 +1,345 @@
+#include "engine/model/assumptions.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "graph/passes/loss.h"
+#include "graph/passes/names.h"
+#include "graph/sharing.h"
+
+#define EXPORT_PLAIN "export with optimize=False (PyTorch's newer exporter)"
+
+ons_status *ons_assume(ons_assumptions *list, const char *what, const char *remedy) {
+    if (what == NULL || remedy == NULL) return ons_status_out_of_memory();
+    ONS_PUSH(list, ((ons_assumption){what, remedy}));
+    return NULL;
+}
+
+static bool begins_with(const char *text, const char *prefix) { return strncmp(text, prefix, strlen(prefix)) == 0; }
+
+/* Things of one kind: how many there are, and the first of them. */
+typedef struct counted {
+    size_t count;
+    const ons_value *first;
+} counted;
+
+static void count(counted *c, const ons_value *value) {
+    if (c->count++ == 0) c->first = value;
+}
+
+static const char *plural(size_t number, const char *one, const char *several) { return number == 1 ? one : several; }
+
+/* ---- weights that exporters merged */
+
+static ons_status *assume_merged(const ons_model *model, ons_arena *arena, ons_assumptions *list) {
+    size_t merged = 0, layers = 0;
+    const char *first = NULL;
+    for (size_t i = 0; i < ons_merge_count(model->file); ++i) {
+        ons_merge merge = ons_merge_at(model->file, i);
+        if (ons_import_has_parted(model->file, merge.name)) continue;
+        if (merged++ == 0) first = merge.name, layers = merge.layers;
+    }
+    if (merged == 0) return NULL;
+    return ons_assume(
+        list,
+        ons_arena_format(arena,
+                         "the exporter has merged weights that were equal: %zu %s of several layers each, "
+                         "first '%s' of %zu, and %s trained as one",
+                         merged, plural(merged, "is the weight", "are the weights"), first, layers,
+                         plural(merged, "is", "each is")),
+        ons_arena_format(arena, "--untie '*' parts them, --untie '%s' the first", first));
+}
+
+/* ---- BatchNorm multiplied into the convolution before it */
+
+static const ons_value *parameter(const ons_graph *graph, ons_value_id id) {
+    const ons_value *value = id == ONS_NONE ? NULL : ons_graph_value(graph, id);
+    return value != NULL && value->kind == ONS_PARAMETER && value->producer == ONS_NONE ? value : NULL;
+}
+
+/* A kernel of at least one spatial dimension with a bias, both with names that no module gives: "onnx::Conv_12" and
+ * "onnx::Conv_13", or "conv.weight" and "conv.weight_bias". */
+static bool has_folded_weights(const ons_graph *graph, const ons_node *node) {
+    if (node->input_count < 3) return false;
+    const ons_value *weight = parameter(graph, node->inputs[1]), *bias = parameter(graph, node->inputs[2]);
+    if (weight == NULL || bias == NULL || weight->type.shape.rank < 3 || bias->type.shape.rank != 1) return false;
+    size_t length = strlen(weight->name);
+    return (begins_with(weight->name, "onnx::") && begins_with(bias->name, "onnx::")) ||
+           (begins_with(bias->name, weight->name) && strcmp(bias->name + length, "_bias") == 0);
+}
+
+/* By names, or by what the newer exporter's rewriter leaves at a node. */
+static ons_status *assume_folded_normalisation(const ons_model *model, ons_arena *arena, ons_assumptions *list) {
+    const char *first = "", *marked;
+    size_t by_name = 0, by_mark = ons_model_file_marked_nodes(model->file, "FuseBatchNormInto", &marked);
+    for (ons_node_id id = 0; id < model->graph->nodes.count; ++id) {
+        const ons_node *node = ons_graph_node(model->graph, id);
+        if (has_folded_weights(model->graph, node) && by_name++ == 0) first = node->name;
+    }
+    size_t folded = by_name > by_mark ? by_name : by_mark;
+    if (folded == 0) return NULL;
+    return ons_assume(
+        list,
+        ons_arena_format(arena,
+                         "the exporter has folded a BatchNorm into %zu of the nodes, first '%s': %s without "
+                         "normalising",
+                         folded, by_name > by_mark ? first : marked, plural(folded, "it trains", "they train")),
+        EXPORT_PLAIN " or training=TrainingMode.TRAINING and do_constant_folding=False (the older one) keeps "
+                     "it, and then --batchnorm train normalises by the batch");
+}
+
+/* ---- what was computed from parameters */
+
+static ons_status *assume_computed(const ons_model *model, ons_arena *arena, ons_assumptions *list) {
+    counted kept = {0}, trained = {0};
+    for (ons_value_id id = 0; id < model->graph->values.count; ++id) {
+        const ons_value *value = ons_graph_value(model->graph, id);
+        if (value->origin == ONS_ORIGIN_COMPUTED && value->reason != ONS_NOT_REACHED && value->producer == ONS_NONE)
+            count(value->kind == ONS_PARAMETER ? &trained : &kept, value);
+    }
+    const counted *all[] = {&kept, &trained};
+    for (int i = 0; i < 2; ++i) {
+        const counted *c = all[i];
+        if (c->count == 0) continue;
+        ONS_TRY(
+            ons_assume(list,
+                       ons_arena_format(
+                           arena, "the exporter has computed %zu %s from parameters, first '%s' from %s: %s", c->count,
+                           plural(c->count, "tensor", "tensors"), c->first->name, c->first->sources,
+                           i == 0 ? "those parameters are not trained" : "it is trained in place of those parameters"),
+                       EXPORT_PLAIN));
+    }
+    return NULL;
+}
+
+/* ---- biases that are gone */
+
+static ons_status *assume_removed_biases(const ons_model *model, ons_arena *arena, ons_assumptions *list) {
+    const char *first;
+    size_t removed = ons_lost_bias_count(model->file, &first);
+    if (removed == 0) return NULL;
+    return ons_assume(list,
+                      ons_arena_format(arena, "the exporter has left out %zu %s of zeros, first '%s': %s", removed,
+                                       plural(removed, "bias", "biases"), first,
+                                       plural(removed, "it is not trained", "they are not trained")),
+                      EXPORT_PLAIN);
+}
+
+/* ---- single numbers without a shape */
+
+static bool lets_gradients_through(const ons_operator *op, uint32_t input) {
+    return op->gradient.build != NULL && (op->gradient.differentiable & ONS_INPUT_BIT(input < 31 ? input : 31)) != 0;
+}
+
+/* Whether a node that a gradient could pass reads it: not what is left of a model whose end was cut off, nor the scale
+ * of a quantisation. */
+static bool could_be_trained(const ons_graph *graph, ons_value_id value) {
+    for (ons_node_id id = 0; id < graph->nodes.count; ++id) {
+        const ons_node *node = ons_graph_node(graph, id);
+        for (uint32_t i = 0; i < node->input_count; ++i)
+            if (node->inputs[i] == value && lets_gradients_through(node->op, i)) return true;
+    }
+    return false;
+}
+
+static ons_status *assume_single_numbers(const ons_model *model, ons_arena *arena, ons_assumptions *list) {
+    counted trained = {0}, kept = {0};
+    for (ons_value_id id = 0; id < model->graph->values.count; ++id) {
+        const ons_value *value = ons_graph_value(model->graph, id);
+        if (value->kind == ONS_PARAMETER && value->producer == ONS_NONE && value->type.shape.rank == 0 &&
+            value->origin == ONS_ORIGIN_UNKNOWN)
+            count(&trained, value);
+        if (value->reason == ONS_SCALAR && value->type.shape.rank == 0 && value->producer == ONS_NONE &&
+            ons_dtype_is_float(value->type.dtype) && ons_is_plain_name(value->name) &&
+            could_be_trained(model->graph, id))
+            count(&kept, value);
+    }
+    if (kept.count > 0)
+        ONS_TRY(ons_assume(
+            list,
+            ons_arena_format(arena, "%zu single %s without a shape, first '%s', may be %s: %s not trained", kept.count,
+                             plural(kept.count, "number", "numbers"), kept.first->name,
+                             plural(kept.count, "a parameter", "parameters"), plural(kept.count, "it is", "they are")),
+            ons_arena_format(arena, "--train '*' --train '%s' trains it", kept.first->name)));
+    if (trained.count == 0) return NULL;
+    return ons_assume(list,
+                      ons_arena_format(arena,
+                                       "%zu single %s without a shape, first '%s', %s the name of a parameter and %s "
+                                       "trained",
+                                       trained.count, plural(trained.count, "number", "numbers"), trained.first->name,
+                                       plural(trained.count, "has", "have"), plural(trained.count, "is", "are")),
+                      ons_arena_format(arena, "--freeze '%s' keeps it as it is", trained.first->name));
+}
+
+/* ---- copies that a transposition hides */
+
+static bool is_matrix(const ons_value *value) {
+    return value->kind == ONS_PARAMETER && value->type.shape.rank == 2 && value->type.dtype == ONS_FLOAT32 &&
+           value->data != ONS_NO_DATA && ons_shape_elements(&value->type.shape) > 1;
+}
+
+/* Those that have names of their own; the others are made of their original again (onnx_import/derived.c). */
+static ons_status *assume_transposed(const ons_model *model, ons_arena *arena, ons_assumptions *list) {
+    const ons_graph *graph = model->graph;
+    for (ons_value_id id = 0; id < graph->values.count; ++id) {
+        const ons_value *value = ons_graph_value(graph, id);
+        for (ons_value_id other = 0; is_matrix(value) && other < id; ++other) {
+            const ons_value *before = ons_graph_value(graph, other);
+            if (!is_matrix(before) || !ons_tensor_is_transpose(ons_store_get(graph->store, before->data),
+                                                               ons_store_get(graph->store, value->data)))
+                continue;
+            return ons_assume(list,
+                              ons_arena_format(arena,
+                                               "'%s' looks like the transpose of '%s'; they are trained separately, "
+                                               "also where one tied weight was exported twice",
+                                               value->name, before->name),
+                              "an export without constant folding keeps the tie");
+        }
+    }
+    return NULL;
+}
+
+/* ---- a loss of probabilities */
+
+/* What made the value, beyond nodes that only pass elements on. */
+static const ons_node *find_maker(const ons_graph *graph, ons_value_id id) {
+    enum { PASSES_ON = ONS_TRAIT_IDENTITY | ONS_TRAIT_MOVES };
+    for (;;) {
+        const ons_value *value = ons_graph_value(graph, id);
+        if (value->producer == ONS_NONE) return NULL;
+        const ons_node *node = ons_graph_node(graph, value->producer);
+        bool passes = ons_is_view(node->op) || (node->op->roles.traits & PASSES_ON) != 0;
+        if (!passes || node->input_count == 0 || node->inputs[0] == ONS_NONE) return node;
+        id = node->inputs[0];
+    }
+}
+
+/* Types of outputs are not known yet: without a name it is the first. */
+static ons_value_id find_judged(const ons_graph *graph, const char *name) {
+    for (size_t i = 0; i < graph->outputs.count; ++i)
+        if (name == NULL || strcmp(ons_graph_value(graph, graph->outputs.items[i])->name, name) == 0)
+            return graph->outputs.items[i];
+    return ONS_NONE;
+}
+
+static ons_status *assume_probabilities(const ons_model *model, const ons_config *config, ons_arena *arena,
+                                        ons_assumptions *list) {
+    const ons_graph *graph = model->graph;
+    ons_loss_options loss;
+    ons_status *unclear = ons_config_loss(config, &loss);
+    if (unclear != NULL) { /* whoever trains says so */
+        ons_status_free(unclear);
+        return NULL;
+    }
+    ons_value_id output = find_judged(graph, config->loss_output);
+    if (output == ONS_NONE || !ons_loss_refuses_probabilities(loss.role)) return NULL;
+    const ons_node *maker = find_maker(graph, output);
+    if (maker == NULL || (maker->op->roles.traits & ONS_TRAIT_PROBABILITIES) == 0) return NULL;
+    bool logarithms = loss.role == ONS_ROLE_NEGATIVE_LOG_LIKELIHOOD;
+    return ons_assume(list,
+                      ons_arena_format(arena,
+                                       "--loss %s is for %s, and node '%s' (%s) makes probabilities: of them it is "
+                                       "another loss",
+                                       config->loss.text, logarithms ? "logarithms of probabilities" : "logits",
+                                       maker->name, maker->op->name),
+                      ons_arena_format(arena, "%s--loss-output '%s' takes it of the logits",
+                                       logarithms ? "--loss cross_entropy " : "",
+                                       ons_graph_value(graph, maker->inputs[0])->name));
+}
+
+/* ---- options that find nothing to act on */
+
+bool ons_has_batch_statistics(const ons_graph *graph) {
+    bool found = false;
+    for (ons_node_id id = 0; id < graph->nodes.count && !found; ++id) {
+        const ons_operator *op = ons_graph_node(graph, id)->op;
+        found = op->forms.inference.differs && op->roles.statistics != 0;
+    }
+    return found;
+}
+
+static bool drops(const ons_graph *graph) {
+    bool found = false;
+    for (ons_node_id id = 0; id < graph->nodes.count && !found; ++id) {
+        const ons_operator *op = ons_graph_node(graph, id)->op;
+        found = op->forms.inference.differs && (op->roles.traits & ONS_TRAIT_RANDOM) != 0;
+    }
+    return found;
+}
+
+static ons_status *assume_no_effect(const ons_model *model, const ons_config *config, ons_arena *arena,
+                                    ons_assumptions *list) {
+    bool normalises = ons_has_batch_statistics(model->graph);
+    if (config->batchnorm.value == ONS_AS_TRAINING && !normalises)
+        ONS_TRY(ons_assume(list, "--batchnorm train changes nothing: no node of the model normalises by the batch",
+                           "leave it out; where an exporter has folded BatchNorm, " EXPORT_PLAIN));
+    if (config->sync_batchnorm && !normalises)
+        ONS_TRY(ons_assume(list, "--sync-batchnorm changes nothing: no node of the model normalises by the batch",
+                           "leave it out"));
+    ons_word as_usual;
+    if (ons_word_find(ons_dropout_words, config->dropout, &as_usual) || drops(model->graph)) return NULL;
+    return ons_assume(
+        list, ons_arena_format(arena, "--dropout %s changes nothing: no node of the model drops", config->dropout),
+        "leave it out, or export the model in train(): eval() leaves Dropout out");
+}
+
+/* ------------------------------------------------------------------------------------------------------------------
+ * all
+ */
+
+ons_status *ons_assumptions_find(const ons_model *model, const ons_config *config, ons_arena *arena,
+                                 ons_assumptions *list) {
+    ONS_TRY(assume_merged(model, arena, list));
+    ONS_TRY(assume_folded_normalisation(model, arena, list));
+    ONS_TRY(assume_computed(model, arena, list));
+    ONS_TRY(assume_removed_biases(model, arena, list));
+    ONS_TRY(assume_transposed(model, arena, list));
+    ONS_TRY(assume_single_numbers(model, arena, list));
+    ONS_TRY(assume_probabilities(model, config, arena, list));
+    return assume_no_effect(model, config, arena, list);
+}
+
+ons_status *ons_assumptions_check(const ons_config *config, const ons_assumptions *list) {
+    if (!config->strict || list->count == 0) return NULL;
+    const ons_assumption *first = &list->items[0];
+    size_t more = list->count - 1;
+    char rest[64] = "";
+    if (more > 0) snprintf(rest, sizeof rest, " (and %zu more: `onstage check` lists them)", more);
+    return ons_status_new(ONS_UNSUPPORTED, "--strict: %s; %s%s", first->what, first->remedy, rest);
+}
+
+ons_status *ons_assumptions_refuse(const ons_model *model, const ons_config *config) {
+    if (!config->strict) return NULL;
+    ons_assumptions list = {0};
+    ons_arena *arena = ons_arena_new();
+    ons_status *status = arena == NULL ? ons_status_out_of_memory() : ons_assumptions_find(model, config, arena, &list);
+    if (status == NULL) status = ons_assumptions_check(config, &list);
+    ons_vector_free(&list);
+    ons_arena_free(arena);
+    return status;
+}
+
+/* ----------------------------------------------------------------------------------------------------------------
+ * forms
+ */
+
+/* An attribute that is set, an output that inference lacks, or an input that says so. */
+static bool acts_as_in_training(const ons_graph *graph, const ons_node *node) {
+    const ons_inference_form *form = &node->op->forms.inference;
+    if (!form->differs) return false;
+    for (uint32_t i = 0; form->attribute != NULL && node->op->attributes[i].name != NULL; ++i)
+        if (strcmp(node->op->attributes[i].name, form->attribute) == 0)
+            return node->attributes[i].kind == ONS_ATTRIBUTE_INT && node->attributes[i].i != 0;
+    for (uint32_t i = form->inputs; i < node->input_count; ++i) {
+        const ons_tensor *flag = node->inputs[i] == ONS_NONE ? NULL : ons_graph_constant(graph, node->inputs[i]);
+        if (flag != NULL && flag->type.dtype == ONS_BOOL && *(const uint8_t *)flag->data != 0) return true;
+    }
+    return false;
+}
+
+bool ons_is_in_training_form(const ons_graph *graph) {
+    bool training = false;
+    for (ons_node_id id = 0; id < graph->nodes.count && !training; ++id)
+        training = acts_as_in_training(graph, ons_graph_node(graph, id));
+    return training;
+}

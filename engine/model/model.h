@@ -1,0 +1,23 @@
+/* A model as opened: the file, its graph, its weights. */
+#ifndef ONSTAGE_ENGINE_MODEL_H
+#define ONSTAGE_ENGINE_MODEL_H
+
+#include "engine/config/config.h"
+#include "graph/registry.h"
+#include "onnx_import/import.h"
+
+struct ons_model {
+    const char *path;
+    ons_model_file *file;
+    ons_store store;
+    ons_graph *graph; /* as imported */
+    const ons_registry *registry;
+    ons_arena *arena;
+};
+
+/* `blockers` as in ons_import; texts in the model's graph. `structure`: weights in external files may be missing, which
+ * is enough for planning. */
+ons_status *ons_model_open(const char *path, const ons_config *config, bool structure, ons_blockers *blockers,
+                           ons_model **model);
+
+#endif

@@ -1,0 +1,132 @@
+#include "engine/model/results.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static ons_status *check_writable(const char *option, const char *path) {
+    struct stat found;
+    bool is_folder = stat(path, &found) == 0 && S_ISDIR(found.st_mode);
+    ONS_CHECK(!is_folder, ONS_IO_ERROR, "--%s: %s is a folder; give the name of a file", option, path);
+    const char *slash = strrchr(path, '/');
+    char *folder = slash == NULL ? strdup(".") : strndup(path, (size_t)(slash == path ? 1 : slash - path));
+    if (folder == NULL) return ons_status_out_of_memory();
+    int reason = access(folder, W_OK) == 0 ? 0 : errno;
+    free(folder);
+    return reason == 0 ? NULL : ons_status_system(reason, "--%s: %s cannot be written", option, path);
+}
+
+/* Devices and pipes may be anything at once. */
+static bool is_same_file(const char *left, const char *right) {
+    struct stat a, b;
+    return stat(left, &a) == 0 && stat(right, &b) == 0 && S_ISREG(a.st_mode) && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
+}
+
+/* Whether two files that need not be there yet would be the same. */
+static bool is_same_name(const char *left, const char *right) {
+    struct stat a, b;
+    char *folders[2] = {strdup(left), strdup(right)}, *names[2] = {strdup(left), strdup(right)};
+    bool same = false;
+    if (folders[0] != NULL && folders[1] != NULL && names[0] != NULL && names[1] != NULL)
+        same = strcmp(basename(names[0]), basename(names[1])) == 0 && stat(dirname(folders[0]), &a) == 0 &&
+               stat(dirname(folders[1]), &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+    for (int i = 0; i < 2; ++i) {
+        free(folders[i]);
+        free(names[i]);
+    }
+    struct stat found; /* devices and pipes take what everybody writes */
+    bool is_file = stat(left, &found) != 0 || S_ISREG(found.st_mode);
+    return is_file && (same || is_same_file(left, right));
+}
+
+typedef struct result {
+    const char *option, *path;
+} result;
+
+/* No two results go to the same file. */
+static ons_status *check_results_apart(const result *results, size_t count) {
+    for (size_t i = 0; i < count; ++i)
+        for (size_t k = 0; k < i; ++k)
+            ONS_CHECK(results[i].path == NULL || results[k].path == NULL ||
+                          !is_same_name(results[i].path, results[k].path),
+                      ONS_INVALID_ARGUMENT, "--%s and --%s would write the same file, %s; give another name",
+                      results[k].option, results[i].option, results[i].path);
+    return NULL;
+}
+
+static ons_status *check_apart(const char *option, const char *path, const char *other_option, const char *other) {
+    if (other == NULL) return NULL;
+    const char *colon = strrchr(other, ':'); /* FILE.npz:MEMBER */
+    char *file = colon == NULL ? NULL : strndup(other, (size_t)(colon - other));
+    bool same = is_same_file(path, other) || (file != NULL && is_same_file(path, file));
+    free(file);
+    ONS_CHECK(!same, ONS_INVALID_ARGUMENT, "--%s: %s would take the place of what %s reads; give another name", option,
+              path, other_option);
+    return NULL;
+}
+
+static ons_status *check_result(const ons_model *model, const ons_config *config, const char *option,
+                                const char *path) {
+    if (path == NULL) return NULL;
+    ONS_TRY(check_writable(option, path));
+    const struct {
+        const char *option, *path;
+    } read[] = {{"--target", config->target},
+                {"--val-target", config->val_target},
+                {"--tokens", config->tokens},
+                {"--val-tokens", config->val_tokens},
+                {"--class-weights", config->class_weights},
+                {"the model", strcmp(option, "out") == 0 ? NULL : model->path}};
+    for (size_t i = 0; i < sizeof read / sizeof read[0]; ++i)
+        ONS_TRY(check_apart(option, path, read[i].option, read[i].path));
+    for (size_t i = 0; i < config->inputs.count; ++i)
+        ONS_TRY(check_apart(option, path, "--input", config->inputs.items[i].value));
+    for (size_t i = 0; i < config->val_inputs.count; ++i)
+        ONS_TRY(check_apart(option, path, "--val-input", config->val_inputs.items[i].value));
+    return NULL;
+}
+
+ons_status *ons_check_results(const ons_model *model, const ons_config *config) {
+    ONS_TRY(check_result(model, config, "out", config->out));
+    ONS_TRY(check_result(model, config, "log-json", config->log_json));
+    ONS_TRY(check_result(model, config, "trace", config->trace));
+    for (size_t i = 0; i < config->outputs.count; ++i) {
+        ONS_TRY(check_result(model, config, "output", config->outputs.items[i].value));
+        for (size_t k = 0; k < i; ++k)
+            ONS_TRY(check_results_apart((const result[]){{"output", config->outputs.items[i].value},
+                                                         {"output", config->outputs.items[k].value}},
+                                        2));
+    }
+    return check_results_apart(
+        (const result[]){{"out", config->out}, {"log-json", config->log_json}, {"trace", config->trace}}, 3);
+}
+
+ons_status *ons_check_output(const char *option, const char *path, const char *reader, const char *reads) {
+    if (path == NULL) return NULL;
+    ONS_TRY(check_writable(option, path));
+    return check_apart(option, path, reader, reads);
+}
+
+ons_status *ons_check_replay(const char *plan, const ons_config *config) {
+    const result results[] = {
+        {"trace", config->trace}, {"svg", config->svg}, {"write-schedule", config->written_schedule}};
+    size_t count = sizeof results / sizeof *results;
+    for (size_t i = 0; i < count; ++i) ONS_TRY(ons_check_output(results[i].option, results[i].path, "the plan", plan));
+    return check_results_apart(results, count);
+}
+
+ons_status *ons_check_report(const ons_model *model, const ons_config *config) {
+    ONS_TRY(check_result(model, config, "out", config->out));
+    ONS_TRY(check_result(model, config, "report", config->report));
+    ONS_TRY(check_results_apart((const result[]){{"out", config->out}, {"report", config->report}}, 2));
+    if (config->report != NULL) {
+        ONS_TRY(check_apart("report", config->report, "--prices", config->prices));
+        ONS_TRY(check_apart("report", config->report, "--profile", config->profile));
+        ONS_TRY(check_apart("report", config->report, "--device-profile", config->device_profile));
+    }
+    return config->out == NULL ? NULL : check_apart("out", config->out, "the model", model->path);
+}

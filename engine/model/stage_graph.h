@@ -1,0 +1,60 @@
+/* From an imported model to the graphs that run: one for training, one for inference, each for a number of samples. */
+#ifndef ONSTAGE_ENGINE_STAGE_GRAPH_H
+#define ONSTAGE_ENGINE_STAGE_GRAPH_H
+
+#include "engine/model/data.h"
+#include "graph/passes/autograd.h"
+
+typedef struct ons_stage_graph {
+    ons_graph *graph; /* owned */
+    int64_t rows;
+    ons_value_id *inputs; /* in the order of the model's inputs, then the target where there is one */
+    uint32_t input_count;
+    ons_value_id target;              /* ONS_NONE: none */
+    ons_value_id loss;                /* ONS_NONE: none (inference without targets) */
+    ons_value_id prediction;          /* inference; ONS_NONE: none */
+    const char *loss_name;            /* training: as asked for, or the usual one */
+    uint32_t class_axis;              /* of the prediction, where the targets are classes */
+    ons_target_weights class_weights; /* likewise, as the loss has them */
+    ons_value_id *outputs;            /* inference: in the order of the model's outputs */
+    uint32_t output_count;
+    ons_update_result update; /* training */
+    ons_value_id *squares;    /* training with norms: square sums of gradients, one a trained weight */
+    bool squares_idle;        /* nobody reads them in this run: they have their place, so that a log takes no more
+                                 memory than was planned, and are not computed */
+    ons_value_id *kept;       /* what the host reads */
+    size_t kept_count;
+    uint64_t digest; /* training: of the graph before layouts are chosen, the same whatever kernels a machine has */
+} ons_stage_graph;
+
+typedef struct ons_stage_graph_options {
+    const ons_model *model;
+    const ons_config *config;
+    const ons_dataset *dataset; /* for shapes; NULL: from the model and --dim alone */
+    int64_t rows;
+    int64_t fallback; /* for dimensions that nothing binds; 0: an error */
+    bool training;
+    bool repeats; /* more than one micro-batch a step */
+    bool unfused; /* operators stay as the file has them, for comparison with systems that run them so */
+    bool for_gpu; /* elementwise operators are joined (graph/passes/fuse_elementwise.h), and layouts are chosen for
+                     CUDA's kernels, from the model and the precision alone: the same graph wherever it is made */
+    ons_blockers *blockers;
+    const ons_graph *like; /* a graph that shares weights with this one, and has their layouts; NULL: there is none */
+    /* Called after each pass that has run, with its name and seconds; NULL: nobody asks. */
+    void (*observe)(void *context, const char *pass, double seconds, const ons_graph *graph);
+    void *context;
+} ons_stage_graph_options;
+
+/* The names of all passes, in order: "bind", "fuse", …; NULL behind the last one. */
+const char *ons_stage_graph_pass(size_t index);
+
+/* Everything in *result lives in the graph's arena; on failure there is nothing to free. */
+ons_status *ons_stage_graph_build(const ons_stage_graph_options *options, ons_stage_graph *result);
+void ons_stage_graph_free(ons_stage_graph *stage); /* a zeroed one is fine */
+
+/* The weights of a bound graph that the globs leave trainable, in the order of the file; `reaches` from
+ * ons_gradient_reaches. In `arena`. */
+ons_status *ons_trainable_weights(const ons_model *model, const ons_config *config, const ons_graph *bound,
+                                  const bool *reaches, ons_arena *arena, ons_value_id **weights, uint32_t *count);
+
+#endif

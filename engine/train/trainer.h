@@ -1,0 +1,161 @@
+/* What a trainer consists of; its functions are spread over trainer*.c by purpose. */
+#ifndef ONSTAGE_ENGINE_TRAINER_H
+#define ONSTAGE_ENGINE_TRAINER_H
+
+#include "engine/model/assumptions.h"
+#include "engine/plan/lowering.h"
+#include "engine/stages/local_stages.h"
+#include "runtime/checkpoint/checkpoint.h"
+#include "runtime/checkpoint/checkpoint_lock.h"
+#include "runtime/log/log_json.h"
+#include "runtime/log/tensorboard.h"
+#include "runtime/log/trace.h"
+
+typedef struct ons_exchange ons_exchange;
+
+/* The best validation so far. */
+typedef struct ons_best {
+    double loss;
+    int64_t step;                  /* 0: there was none */
+    int64_t since;                 /* validations after it */
+    struct ons_best_value *values; /* with --best: what this process owns, as it was then */
+    size_t value_count;
+    bool is_read; /* whoever reads weights gets these */
+} ons_best;
+
+struct ons_trainer {
+    ons_model *model;
+    ons_config *config; /* its own: a plan, or the number of processes, may change it */
+    ons_arena *arena;
+    ons_batching batching;
+    ons_dataset_graphs training, validation; /* validation.dataset NULL: none */
+    ons_lowering lowering;                   /* which stages there are, and what they keep */
+    uint64_t plan_digest;                    /* of --plan's file; 0: there is none */
+    ons_transport **transports;              /* of the stages in this process; NULL: there is one stage */
+    uint32_t transport_count;
+    bool remote; /* the other stages are in other processes */
+    bool nccl;   /* each stage has a GPU of its own, `gpu` the first one here */
+    int gpu;
+    ons_local_stages *local_stages;
+    ons_stage_report *stages; /* of all processes, but for what is measured; NULL: there is no plan */
+    ons_rate_schedule schedule;
+    int threads;
+    int64_t step, steps, steps_per_epoch, validate_every;
+    ons_best best;
+    uint64_t digest; /* of all that must stay the same for a resumed run to go on as before */
+    uint64_t
+        ungrouped_digest; /* likewise with other numbers of replicas and copies, whose sums are grouped otherwise */
+    const char *copies;   /* of each stage: "3, 1, 2"; NULL: no stage has any */
+    /* watching */
+    ons_log_json *log;
+    ons_tensorboard *board;
+    ons_checkpoint_lock *lock; /* of the checkpoints' folder, by the process that leads; NULL: there is none */
+    ons_status *log_failure;   /* the first; the run goes on without that log, and ends with it */
+    bool room_told;            /* the user knows that there is no room for the next checkpoint */
+    ons_trace *trace;
+    ons_trace_clock clock;               /* rank 0's, by this process's */
+    ons_channel **trace_in, **trace_out; /* between rank 0 and each other (these: at 0) */
+    ons_host_copy looked_at;             /* what was read last from a device that the host cannot access */
+    const char *looked_name;             /* its name, the graph's; NULL: nothing, or it may have changed */
+    ons_exchange *exchange;              /* NULL: nothing was collected from other processes yet */
+    atomic_bool stop_requested;
+    bool stopping;         /* all processes have agreed on it */
+    double seconds_a_step; /* running mean; 0: no step yet */
+    int64_t steps_here;    /* made by this process */
+    int64_t free_early;    /* bytes of the device's memory after the second of them; 0: not known */
+    char *notes;
+    ons_assumptions assumptions;
+    const char *unkept;      /* why steps are not recorded, or not all of them; NULL: nothing was refused */
+    const char *libraries;   /* ons_libraries_text; of several processes the texts that differ, one behind the other */
+    const char *in_parts;    /* why a batch takes more micro-batches than were asked for; NULL: it does not */
+    const char *mixed;       /* that other processes compute with other kernels; NULL: they do not */
+    const char *regrouped;   /* that the resumed checkpoint is another number of replicas'; NULL: it is not */
+    const char *passed_over; /* which checkpoint could not be resumed, and why; NULL: none */
+    const char
+        *other_bits; /* that the resumed checkpoint's numbers were computed by other kernels; NULL: they were not */
+};
+
+/* trainer_build.c: from model and configuration to local stages that are ready to start */
+ons_status *ons_trainer_build(ons_trainer *trainer);
+
+/* Whether gradients are summed over micro-batches: not where each is an update of its own. */
+bool ons_trainer_repeats(const ons_trainer *trainer);
+
+/* Whether this process writes the files and tells the user: of several the one with the first stage. */
+bool ons_trainer_leads(const ons_trainer *trainer);
+int64_t ons_trainer_processes(const ons_trainer *trainer);
+
+/* trainer_world.c: which stages there are, and who talks to whom; choose_local_stages once the graphs are there */
+ons_status *ons_trainer_open_world(ons_trainer *trainer);
+ons_status *ons_trainer_choose_local_stages(ons_trainer *trainer);
+/* trainer_gpus.c: which GPU a stage takes, and whether messages go by NCCL; once the world is open */
+ons_status *ons_trainer_choose_gpus(ons_trainer *trainer);
+/* Ends the other processes where this one has failed. What is left to tell the user: of several processes one has the
+ * message, the others' is empty. Takes over `status`; NULL stays NULL. */
+ons_status *ons_trainer_share_failure(ons_trainer *trainer, ons_status *status);
+
+/* trainer_state.c: checkpoints and export */
+ons_status *ons_trainer_resume(ons_trainer *trainer, bool *resumed);
+
+/* trainer_stages.c: what the plan says beside what came; first, once the arenas are there, all processes tell each
+ * other what they have */
+ons_status *ons_trainer_gather_stages(ons_trainer *trainer);
+/* Likewise what computes in each of them: trainer->libraries. */
+ons_status *ons_trainer_gather_libraries(ons_trainer *trainer);
+void ons_trainer_fill_stages(const ons_trainer *trainer, ons_trainer_status *status);
+
+/* trainer_best.c: --early-stop and --best. Open once the arenas are there. */
+ons_status *ons_trainer_open_best(ons_trainer *trainer);
+void ons_trainer_close_best(ons_trainer *trainer);
+/* After a validation: the weights as they are now may be the best. Allocates nothing. */
+ons_status *ons_trainer_note_validation(ons_trainer *trainer, double loss);
+bool ons_trainer_stops_early(const ons_trainer *trainer);
+/* With --best, from read(true) to read(false), the best's weights stand for those of now. */
+void ons_trainer_read_best(ons_trainer *trainer, bool read);
+bool ons_trainer_find_best(const ons_trainer *trainer, const char *name, ons_type *type, const void **contents);
+/* What a checkpoint has of it: tensors NAME#best, and {"best": {"step", "since", "loss", "kept"}}. */
+size_t ons_trainer_best_count(const ons_trainer *trainer);
+ons_named_tensor ons_trainer_best_tensor(const ons_trainer *trainer, size_t index);
+ons_status *ons_trainer_write_best(const ons_trainer *trainer, ons_json *more);
+ons_status *ons_trainer_restore_best(ons_trainer *trainer, const ons_checkpoint *checkpoint);
+
+/* trainer_exchange.c: stages in other processes. After a failure of any of them all that meet fail, with the same
+ * message. */
+/* Gives the rank of the lowest stage that has a persistent value of the whole training graph, of its first copy in the
+ * first replica; ONS_NONE: none has. */
+uint32_t ons_trainer_owner(const ons_trainer *trainer, ons_value_id value);
+/* Whether this process speaks for a persistent value: it has that stage, of the first replica. */
+bool ons_trainer_owns(const ons_trainer *trainer, ons_value_id value);
+/* What the tensors of a checkpoint take, those of all processes. */
+uint64_t ons_trainer_checkpoint_bytes(const ons_trainer *trainer);
+/* A meeting of all processes; `mine`: this one's failure so far, taken over. Everybody's record comes to everybody. */
+ons_status *ons_trainer_meet(ons_trainer *trainer, ons_status *mine, const void *record, void *all, size_t bytes);
+
+/* The process that leads calls collect as often as it likes and then collected (with its own status, taken over); at
+ * the same time the others call hand_over. */
+/* The contents of a persistent value, wherever it lies; valid until the next call. `type` may be NULL. */
+ons_status *ons_trainer_collect(ons_trainer *trainer, const char *name, ons_type *type, const void **contents);
+ons_status *ons_trainer_collected(ons_trainer *trainer, ons_status *status);
+ons_status *ons_trainer_hand_over(ons_trainer *trainer);
+void ons_trainer_close_exchange(ons_trainer *trainer);
+
+/* trainer_trace.c: the timeline of all processes, written by the one that leads. Both are meetings of all. */
+ons_status *ons_trainer_open_trace(ons_trainer *trainer);
+ons_status *ons_trainer_write_trace(ons_trainer *trainer);
+
+/* trainer_watch.c: logs */
+ons_status *ons_trainer_open_logs(ons_trainer *trainer, bool resumed);
+/* Warns, once, where steps are not repeated as the device's recordings for a reason that nobody has asked for. */
+void ons_trainer_watch_recordings(ons_trainer *trainer, ons_step_report *report);
+/* Writes the step to the logs; what fails is given up, and the report says so. */
+void ons_trainer_log_step(ons_trainer *trainer, ons_step_report *report);
+
+/* All lines of the log are on the disk. A log that fails is given up: it costs no run and no checkpoint. */
+void ons_trainer_sync_log(ons_trainer *trainer);
+/* Warns, once, where the disk has no room for the checkpoint that comes next. */
+void ons_trainer_watch_room(ons_trainer *trainer, ons_step_report *report);
+void ons_trainer_close_logs(ons_trainer *trainer);
+/* Bytes of this process in memory. */
+int64_t ons_resident_bytes(void);
+
+#endif

@@ -1,0 +1,243 @@
+/* From model and configuration to local stages: graphs, a plan where one is needed, programs, arenas. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "engine/config/schedule_file.h"
+#include "engine/model/results.h"
+#include "engine/train/trainer.h"
+
+bool ons_trainer_repeats(const ons_trainer *t) {
+    return ons_batching_micro_batches(&t->batching) > 1 && !ons_config_is_asynchronous(t->config);
+}
+
+/* A node whose running statistics move: it normalises by its micro-batch. NULL: there is none. */
+static const ons_node *find_batch_normalisation(const ons_graph *graph) {
+    for (ons_node_id id = 0; id < graph->nodes.count; ++id) {
+        const ons_node *node = ons_graph_node(graph, id);
+        if (node->phase != ONS_FORWARD) continue;
+        for (uint32_t i = 0; i < node->output_count; ++i) {
+            const ons_value *value = node->outputs[i] == ONS_NONE ? NULL : ons_graph_value(graph, node->outputs[i]);
+            if (value != NULL && value->kind == ONS_BUFFER && value->pair != ONS_NONE) return node;
+        }
+    }
+    return NULL;
+}
+
+static ons_status *check_normalisation(ons_trainer *t) {
+    const ons_batching *b = &t->batching;
+    bool sync = t->config->sync_batchnorm;
+    int64_t together = b->rows * (sync ? b->replicas : 1), parts = b->micro_batches * (sync ? 1 : b->replicas);
+    const ons_node *node = parts == 1 ? NULL : find_batch_normalisation(t->training.graphs[ONS_WHOLE].graph);
+    if (node == NULL) return NULL;
+    ONS_CHECK(
+        together > 1 || !b->fixed, ONS_UNSUPPORTED,
+        "node '%s' normalises by the batch, and the model was exported for batches of one sample: it would normalise "
+        "each by itself; export the model with a dynamic batch axis, or give --batchnorm eval",
+        node->name);
+    ONS_TRY(ons_assume(&t->assumptions,
+                       ons_arena_format(t->arena,
+                                        "BatchNorm (first '%s') normalises by micro-batches of %" PRId64
+                                        " samples, not by the batch of %" PRId64,
+                                        node->name, together, b->batch),
+                       b->replicas == 1 || sync ? "fewer --micro-batches, or --batchnorm eval"
+                                                : "fewer --micro-batches or --replicas, --sync-batchnorm, or "
+                                                  "--batchnorm eval"));
+    return ons_assumptions_check(t->config, &t->assumptions);
+}
+
+/* Why a batch is computed in more parts than were asked for. */
+static ons_status *explain_micro_batches(ons_trainer *t) {
+    const ons_batching *b = &t->batching;
+    ons_blocker obstacle;
+    if (!b->fixed || t->config->micro_batches > 0 || b->micro_batches == t->config->stages) return NULL;
+    ONS_TRY(ons_find_batch_obstacle(t->model, t->config, t->arena, &obstacle));
+    t->in_parts = ons_arena_format(
+        t->arena,
+        "the model was exported for batches of %" PRId64 ", and a batch is computed in %" PRId64
+        " of them: what node '%s' (%s) would do with more samples is not known: %s; an export with a dynamic batch "
+        "axis computes them at once",
+        b->rows, b->micro_batches, obstacle.node, obstacle.operator_name, obstacle.reason);
+    return t->in_parts == NULL ? ons_status_out_of_memory() : NULL;
+}
+
+static ons_status *build_training(ons_trainer *t) {
+    ONS_TRY(ons_open_training_data(t->model, t->config, &t->training.dataset));
+    ONS_TRY(ons_choose_batching(t->model, t->config, &t->batching));
+    ONS_TRY(explain_micro_batches(t));
+    int64_t samples = (int64_t)ons_dataset_count(t->training.dataset);
+    ONS_TRY(ons_check_samples(&t->batching, (uint64_t)samples, "training data", "--rows, --input or --tokens"));
+    /* No memory for a batch that never comes; but a plan says what its batch is, and was made without these data. */
+    bool never_full =
+        !t->batching.fixed && ons_batching_micro_batches(&t->batching) == 1 && t->batching.batch > samples;
+    if (never_full && t->config->plan == NULL) t->batching.batch = t->batching.rows = samples;
+    const ons_dataset_graphs_options options =
+        ons_training_graphs_options(t->model, t->config, &t->batching, samples, ons_trainer_repeats(t));
+    ONS_TRY(ons_dataset_graphs_build(&options, &t->training));
+    return check_normalisation(t);
+}
+
+static ons_status *build_validation(ons_trainer *t) {
+    ONS_TRY(ons_open_validation_data(t->model, t->config, &t->validation.dataset));
+    if (t->validation.dataset == NULL) return NULL;
+    int64_t samples = (int64_t)ons_dataset_count(t->validation.dataset);
+    /* Now, not after the steps before the first validation. */
+    ONS_TRY(ons_check_samples(&t->batching, (uint64_t)samples, "validation data",
+                              "--val-rows, --val-input or --val-tokens"));
+    int64_t rows = t->batching.fixed || t->batching.rows <= samples ? t->batching.rows : samples;
+    const ons_dataset_graphs_options options = {
+        .model = t->model,
+        .config = t->config,
+        .rows = {[ONS_WHOLE] = rows, [ONS_REST] = t->batching.fixed ? 0 : samples % rows},
+        .like = t->training.graphs[ONS_WHOLE].graph,
+    };
+    return ons_dataset_graphs_build(&options, &t->validation);
+}
+
+/* ---------------------------------------------------------------------------------------------------------------
+ * stages
+ */
+
+static ons_status *count_steps(ons_trainer *t) {
+    t->steps_per_epoch = (int64_t)ons_stepper_steps_per_epoch(ons_local_stages_get(t->local_stages, 0)->stepper);
+    t->steps = t->config->steps;
+    if (t->steps == 0)
+        ONS_CHECK(!__builtin_mul_overflow(t->config->epochs, t->steps_per_epoch, &t->steps), ONS_INVALID_ARGUMENT,
+                  "--epochs %lld is too many", (long long)t->config->epochs);
+    t->validate_every = t->config->val_every > 0 ? t->config->val_every : t->steps_per_epoch;
+    return NULL;
+}
+
+/* The same but for how a step's samples are grouped: of the model, and not of the graphs that run. */
+static ons_status *compute_ungrouped_digest(ons_trainer *t) {
+    char run[160], *text;
+    snprintf(run, sizeof run, "%" PRId64 " %" PRId64 " %d %" PRIu64, t->batching.batch, t->config->seed,
+             t->config->shuffle, ons_dataset_count(t->training.dataset));
+    ONS_TRY(ons_graph_print(t->model->graph, &text));
+    const ons_target_weights *weights = &t->training.graphs[ONS_WHOLE].class_weights;
+    uint64_t digest = ons_hash_text(ONS_HASH_BASIS, text);
+    free(text);
+    digest = ons_hash_bytes(digest, weights->of_class, (size_t)weights->count * sizeof *weights->of_class);
+    t->ungrouped_digest = ons_hash_bytes(digest, run, strlen(run));
+    return NULL;
+}
+
+/* How many copies of their stages add up what is kept, value by value; the same digest where none are. */
+static uint64_t hash_copies(const ons_trainer *t, uint64_t digest) {
+    const ons_graph *graph = t->training.graphs[ONS_WHOLE].graph;
+    const ons_device_groups *groups = ons_local_stages_groups(t->local_stages);
+    for (ons_value_id id = 0; groups->most_copies > 1 && id < graph->values.count; ++id) {
+        uint32_t owner = ons_graph_value(graph, id)->producer == ONS_NONE ? ons_trainer_owner(t, id) : ONS_NONE;
+        uint32_t copies = owner == ONS_NONE ? 1 : groups->items[groups->of_device[owner]].copies;
+        digest = ons_hash_bytes(digest, &copies, sizeof copies);
+    }
+    return digest;
+}
+
+static ons_status *describe_copies(ons_trainer *t) {
+    const ons_device_groups *groups = ons_local_stages_groups(t->local_stages);
+    for (uint32_t i = 0; groups->most_copies > 1 && i < groups->count; ++i) {
+        t->copies = i == 0 ? ons_arena_format(t->arena, "%u", groups->items[i].copies)
+                           : ons_arena_format(t->arena, "%s, %u", t->copies, groups->items[i].copies);
+        if (t->copies == NULL) return ons_status_out_of_memory();
+    }
+    return NULL;
+}
+
+/* Of what decides the run's numbers beside the kernels: the training graph, and how samples are drawn. */
+static ons_status *compute_digests(ons_trainer *t) {
+    char run[160];
+    snprintf(run, sizeof run, "%" PRId64 " %" PRId64 " %" PRId64 " %d %" PRIu64, t->batching.batch,
+             t->batching.micro_batches, t->config->seed, t->config->shuffle, ons_dataset_count(t->training.dataset));
+    if (t->batching.replicas > 1)
+        snprintf(run + strlen(run), sizeof run - strlen(run), " %" PRId64, t->batching.replicas);
+    t->digest = hash_copies(t, ons_hash_bytes(t->training.graphs[ONS_WHOLE].digest, run, strlen(run)));
+    ONS_TRY(describe_copies(t));
+    return compute_ungrouped_digest(t);
+}
+
+/* What makes processes do other things than each other. */
+typedef struct graphs_of_run {
+    uint64_t digest;
+    int64_t steps, validate_every, checkpoint_every, early_stop, validated;
+    int64_t threads; /* replicas compute alike with the same number of them */
+    double rate;
+    bool checkpoints, writes, resumes, best;
+    bool logs_norms; /* then sums of gradients are read, and squares go to rank 0 */
+} graphs_of_run;
+
+static bool is_alike(const graphs_of_run *a, const graphs_of_run *b) {
+    return a->digest == b->digest && a->steps == b->steps && a->validate_every == b->validate_every &&
+           a->checkpoint_every == b->checkpoint_every && a->rate == b->rate && a->checkpoints == b->checkpoints &&
+           a->writes == b->writes && a->resumes == b->resumes && a->early_stop == b->early_stop && a->best == b->best &&
+           a->validated == b->validated && a->logs_norms == b->logs_norms;
+}
+
+/* Of several processes each has its own command line. */
+static ons_status *check_alike(ons_trainer *t) {
+    const ons_config *c = t->config;
+    bool alone = t->batching.replicas == 1 && ons_local_stages_groups(t->local_stages)->most_copies == 1;
+    const graphs_of_run own = {
+        .digest = t->digest,
+        .steps = t->steps,
+        .validate_every = t->validate_every,
+        .checkpoint_every = c->checkpoint_every,
+        .rate = ons_config_base_rate(c),
+        .checkpoints = c->checkpoint != NULL,
+        .writes = c->out != NULL,
+        .resumes = c->resume,
+        .early_stop = c->early_stop,
+        .best = c->best,
+        .logs_norms = ons_config_logs_norms(c),
+        .validated = t->validation.dataset == NULL ? 0 : (int64_t)ons_dataset_count(t->validation.dataset),
+        .threads = alone ? 0 : t->threads,
+    };
+    graphs_of_run *all;
+    if (!t->remote) return NULL;
+    ONS_NEW(all, t->arena, t->transports[0]->ranks);
+    ONS_TRY(ons_trainer_meet(t, NULL, &own, all, sizeof own));
+    for (uint32_t i = 1; i < t->transports[0]->ranks; ++i) {
+        ONS_CHECK(all[i].threads == all[0].threads, ONS_INVALID_ARGUMENT,
+                  "rank %u computes with %" PRId64 " threads, and rank 0 with %" PRId64
+                  ": replicas and copies need the same number to have the same bits; give --threads",
+                  i, all[i].threads, all[0].threads);
+        ONS_CHECK(is_alike(&all[i], &all[0]), ONS_INVALID_ARGUMENT,
+                  "rank %u was started with other options, another model or other data than rank 0", i);
+    }
+    return NULL;
+}
+
+/* What options say against each other, or against the model, before anything is built. */
+static ons_status *check_options(ons_trainer *t) {
+    ONS_TRY(ons_config_follow_schedule(t->config, t->arena));
+    ons_config_load_early(t->config);
+    ONS_TRY(ons_config_check_supported(t->config));
+    ONS_CHECK(t->config->outputs.count == 0, ONS_INVALID_ARGUMENT,
+              "--output: training writes no outputs; `onstage eval` does");
+    ONS_TRY(ons_check_results(t->model, t->config));
+    t->schedule = ons_config_schedule(t->config);
+    ONS_TRY(ons_assumptions_find(t->model, t->config, t->arena, &t->assumptions));
+    return ons_assumptions_check(t->config, &t->assumptions);
+}
+
+ons_status *ons_trainer_build(ons_trainer *t) {
+    ONS_TRY(check_options(t));
+    ONS_TRY(ons_trainer_open_world(t));
+    ONS_TRY(ons_config_threads(t->config, &t->threads));
+    ONS_TRY(ons_trainer_open_trace(t));
+    ONS_TRY(build_training(t));
+    ONS_TRY(build_validation(t));
+    ONS_TRY(ons_trainer_choose_local_stages(t));
+    ONS_TRY(ons_local_stages_start(t->local_stages));
+    ONS_TRY(ons_trainer_open_best(t));
+    ONS_TRY(ons_trainer_gather_stages(t));
+    ONS_TRY(ons_trainer_gather_libraries(t));
+    ONS_TRY(count_steps(t));
+    ONS_TRY(compute_digests(t));
+    ONS_TRY(check_alike(t));
+    bool resumed;
+    ONS_TRY(ons_trainer_resume(t, &resumed));
+    return ons_trainer_open_logs(t, resumed);
+}

@@ -1,0 +1,104 @@
+/* The trained model as a file. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "engine/config/given.h"
+#include "engine/train/trainer.h"
+#include "onnx_import/export.h"
+
+static ons_status *read_weight(void *context, const char *initialiser, int64_t offset, void *buffer, size_t bytes) {
+    ons_trainer *t = context;
+    /* The file has both names of a tied pair, the graph only the second. */
+    for (size_t i = 0; i < t->config->ties.count; ++i)
+        if (strcmp(t->config->ties.items[i].name, initialiser) == 0) initialiser = t->config->ties.items[i].value;
+    const ons_derived *derived = ons_derived_find(t->model->file, initialiser);
+    const char *contents;
+    ONS_TRY(ons_trainer_collect(t, derived == NULL ? initialiser : derived->source, NULL, (const void **)&contents));
+    if (derived == NULL)
+        memcpy(buffer, contents + offset, bytes);
+    else
+        ons_derived_fill(derived, contents, offset, buffer, bytes);
+    return NULL;
+}
+
+static bool is_listed(const char *const *names, size_t count, const char *name) {
+    bool listed = false;
+    for (size_t i = 0; i < count; ++i) listed |= strcmp(names[i], name) == 0;
+    return listed;
+}
+
+static ons_status *list_changed(ons_trainer *t, const char **names, size_t *count) {
+    const ons_stage_graph *stage = &t->training.graphs[ONS_WHOLE];
+    *count = 0;
+    for (uint32_t i = 0; i < stage->update.trained_count; ++i)
+        names[(*count)++] = ons_graph_value(stage->graph, stage->update.trained[i].parameter)->name;
+    for (ons_value_id id = 0; id < stage->graph->values.count; ++id) {
+        const ons_value *value = ons_graph_value(stage->graph, id);
+        if (value->kind != ONS_BUFFER || value->pair == ONS_NONE) continue;
+        const char *name = ons_graph_value(stage->graph, value->pair)->name;
+        if (ons_graph_find_value(t->model->graph, name) != ONS_NONE) /* running statistics that this run moved */
+            names[(*count)++] = name;
+    }
+    /* A transposed copy is written back beside the weight that it is made from. */
+    for (size_t i = 0; i < ons_derived_count(t->model->file); ++i) {
+        const ons_derived *derived = ons_derived_at(t->model->file, i);
+        if (strcmp(derived->name, derived->source) != 0 && is_listed(names, *count, derived->source))
+            names[(*count)++] = derived->name;
+    }
+    /* Both names of a --tie'd pair are asked for. */
+    for (size_t i = 0; i < t->config->ties.count; ++i) names[(*count)++] = t->config->ties.items[i].name;
+    return NULL;
+}
+
+static ons_status *save(ons_trainer *t, const char *path) {
+    const ons_stage_graph *stage = &t->training.graphs[ONS_WHOLE];
+    const char **names = calloc(
+        stage->graph->values.count + t->config->ties.count + ons_derived_count(t->model->file) + 1, sizeof *names);
+    if (names == NULL) return ons_status_out_of_memory();
+    ons_export_options options = {
+        .changed = names,
+        .read = read_weight,
+        .context = t,
+        .inference = t->config->export_form.value == ONS_EXPORT_INFERENCE,
+        .registry = t->model->registry,
+    };
+    ons_status *status = list_changed(t, names, &options.changed_count);
+    if (status == NULL) status = ons_export(t->model->file, path, &options);
+    free(names);
+    return status;
+}
+
+/* What was trained is worth more than where it was to go: where the model cannot be written, the weights are kept in a
+ * checkpoint, if need be in a folder beside it. Takes over the failure, and says so in it. */
+static ons_status *keep_weights(ons_trainer *t, const char *path, ons_status *failure) {
+    if (failure == NULL || t->remote) return failure;
+    const char *given = t->config->checkpoint;
+    if (given == NULL) {
+        char *folder = ons_arena_format(t->config->arena, "%s.checkpoint", path);
+        if (folder == NULL || ons_checkpoint_exists(folder)) return failure; /* of another run: not to be mixed up */
+        t->config->checkpoint = folder;
+    }
+    ons_status *kept = ons_trainer_checkpoint(t);
+    if (kept == NULL)
+        failure = ons_status_at(failure,
+                                "the model is not written, but its weights are kept: --checkpoint %s --resume "
+                                "writes it without training again",
+                                t->config->checkpoint);
+    else
+        rmdir(t->config->checkpoint); /* what is left of it where there was no room; if it is not empty, it stays */
+    t->config->checkpoint = given;
+    ons_status_free(kept);
+    return failure;
+}
+
+ons_status *ons_trainer_save(ons_trainer *t, const char *path) {
+    ONS_GIVEN(t, "trainer");
+    path = path == NULL ? t->config->out : path;
+    ONS_CHECK(path != NULL, ONS_INVALID_ARGUMENT, "no file for the trained model; give --out FILE");
+    ONS_TRY(ons_local_stages_settle_versions(t->local_stages));
+    ons_trainer_read_best(t, true);
+    ons_status *status = ons_trainer_leads(t) ? ons_trainer_collected(t, save(t, path)) : ons_trainer_hand_over(t);
+    ons_trainer_read_best(t, false);
+    return ons_trainer_share_failure(t, keep_weights(t, path, status));
+}

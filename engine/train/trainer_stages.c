@@ -1,0 +1,139 @@
+/* The stages of a planned run, as the plan predicts them and as they came. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/config/given.h"
+#include "engine/config/plan_libraries.h"
+#include "engine/train/trainer.h"
+
+int64_t ons_trainer_stage_count(const ons_trainer *t) {
+    return t != NULL && t->lowering.planned ? (int64_t)t->lowering.plan.schedule.devices : 0;
+}
+
+static void count_again(const ons_plan_stage *planned, const ons_graph *graph, ons_stage_report *report) {
+    for (uint32_t i = 0; i < planned->decision_count; ++i) {
+        if (planned->decisions[i].decision != ONS_RECOMPUTE) continue;
+        ons_value_id value = ons_graph_find_value(graph, planned->decisions[i].tensor);
+        if (value == ONS_NONE) continue;
+        ++report->recomputed_values;
+        report->recomputed_bytes += ons_type_dense_bytes(&ons_graph_value(graph, value)->type);
+    }
+}
+
+static double share_idle(double busy, double whole) { return whole > busy ? 1 - busy / whole : 0; }
+
+static const ons_device_group *group_of(const ons_trainer *t, uint32_t device) {
+    const ons_device_groups *groups = ons_local_stages_groups(t->local_stages);
+    return &groups->items[groups->of_device[device]];
+}
+
+static ons_status *describe(const ons_trainer *t, const ons_local_stage *local_stage, ons_stage_report *report) {
+    const ons_plan *plan = &t->lowering.plan;
+    const ons_plan_stage *planned = &plan->stages[ons_plan_first_stage(plan, local_stage->device)];
+    double copies = local_stage->ring.in_turn ? (double)local_stage->ring.count : 1;
+    const ons_stage_program *program = &local_stage->training.units[ONS_WHOLE].stage;
+    ons_device_context_memory memory;
+    ONS_TRY(ons_device_context_predict(local_stage->device_context, &memory));
+    double updates = ons_pipeline_is_asynchronous(&plan->pipeline) ? (double)plan->pipeline.micro_batches : 1;
+    *report = (ons_stage_report){
+        .stage = local_stage->stage,
+        .planned_bytes = planned->memory_bytes,
+        .arena_bytes = memory.total,
+        .taken_bytes = ons_device_context_used(local_stage->device_context),
+        .swapped_values = program->cut->swap_count,
+        .swapped_bytes = program->swapped_bytes,
+        .predicted_seconds = planned->seconds - planned->stall_seconds,
+    };
+    count_again(planned, program->cut->graph, report);
+    double micro_batches = (double)plan->pipeline.micro_batches / copies;
+    double busy = report->predicted_seconds * micro_batches + planned->update_seconds * updates;
+    if (plan->pipeline.stages == 1 && plan->pipeline.micro_batches == 1) /* updates run in the backward part */
+        report->predicted_seconds += planned->update_seconds;
+    report->predicted_idle = share_idle(busy, plan->step_seconds);
+    return NULL;
+}
+
+ons_status *ons_trainer_gather_stages(ons_trainer *t) {
+    if (!t->lowering.planned) return NULL;
+    uint32_t here = ons_local_stages_count(t->local_stages);
+    ONS_NEW(t->stages, t->arena, t->lowering.plan.schedule.devices * t->batching.replicas);
+    for (uint32_t i = 0; i < here; ++i) ONS_TRY(describe(t, ons_local_stages_get(t->local_stages, i), &t->stages[i]));
+    if (!t->remote) return NULL;
+    ons_transport *transport = t->transports[0];
+    const ons_stage_report own = t->stages[0];
+    return transport->gather(transport, &own, t->stages, sizeof own) ? NULL : transport->failure(transport);
+}
+
+enum { LIBRARIES_BYTES = 1024 };
+
+typedef struct libraries_of_process {
+    char text[LIBRARIES_BYTES];
+} libraries_of_process;
+
+static bool was_before(const libraries_of_process *all, uint32_t index) {
+    bool before = false;
+    for (uint32_t i = 0; i < index; ++i) before |= strcmp(all[i].text, all[index].text) == 0;
+    return before;
+}
+
+/* Stages that compute with different kernels are a run whose bits no one machine has. */
+static ons_status *join_libraries(ons_trainer *t, const libraries_of_process *all, uint32_t count) {
+    t->libraries = all[0].text;
+    for (uint32_t i = 1; i < count; ++i) {
+        if (was_before(all, i)) continue;
+        t->libraries = ons_arena_format(t->arena, "%s; rank %u: %s", t->libraries, i, all[i].text);
+        if (t->libraries == NULL) return ons_status_out_of_memory();
+    }
+    if (t->libraries == all[0].text) return NULL;
+    bool alone = t->batching.replicas == 1 && ons_local_stages_groups(t->local_stages)->most_copies == 1;
+    ONS_CHECK(alone, ONS_UNSUPPORTED,
+              "--replicas, or copies of a stage: the processes compute with different kernels, and replicas would not "
+              "stay the same (%s); "
+              "start them on machines of one kind, or set ONSTAGE_CPU to the lesser one everywhere",
+              t->libraries);
+    t->mixed = ons_arena_format(
+        t->arena, "the processes compute with different kernels, so the bits are those of none (%s)", t->libraries);
+    return t->mixed == NULL ? ons_status_out_of_memory() : NULL;
+}
+
+ons_status *ons_trainer_gather_libraries(ons_trainer *t) {
+    t->libraries = ons_libraries_text(t->arena);
+    if (t->libraries == NULL) return ons_status_out_of_memory();
+    if (!t->remote) return NULL;
+    uint32_t count = t->transports[0]->ranks;
+    libraries_of_process own = {""}, *all;
+    snprintf(own.text, sizeof own.text, "%s", t->libraries);
+    ONS_NEW(all, t->arena, count);
+    ONS_TRY(ons_trainer_meet(t, NULL, &own, all, sizeof own));
+    return join_libraries(t, all, count);
+}
+
+ons_status *ons_trainer_get_stage(const ons_trainer *t, int64_t index, ons_stage_report *report) {
+    ONS_GIVEN(t, "trainer");
+    ONS_GIVEN(report, "report");
+    ONS_CHECK(index >= 0 && index < ons_trainer_stage_count(t), ONS_INVALID_ARGUMENT, "no stage %lld",
+              (long long)index);
+    const ons_local_stage_work *work = ons_local_stages_work(t->local_stages, (uint32_t)index);
+    *report = t->stages[index];
+    report->first_node = t->lowering.plan.stages[ons_plan_first_stage(&t->lowering.plan, (uint32_t)index)].first_node;
+    report->measured_seconds = report->measured_idle = NAN;
+    if (work->samples == 0 || work->busy_seconds == 0) return NULL; /* a GPU's nodes are timed for a trace alone */
+    double ranks = (double)t->batching.replicas * group_of(t, (uint32_t)index)->copies;
+    double samples = (double)work->samples / ranks; /* of this one */
+    report->measured_seconds = work->busy_seconds * (double)t->batching.rows / samples;
+    report->measured_idle = share_idle(work->busy_seconds + work->update_seconds, work->seconds);
+    return NULL;
+}
+
+void ons_trainer_fill_stages(const ons_trainer *t, ons_trainer_status *status) {
+    status->stages = 1;
+    status->predicted_step_seconds = status->measured_step_seconds = NAN;
+    if (!t->lowering.planned) return;
+    const ons_local_stage_work *work = ons_local_stages_work(t->local_stages, 0);
+    status->stages = t->lowering.pipeline.stages;
+    status->pipeline = t->lowering.pipeline.generator->name;
+    status->predicted_step_seconds = t->lowering.plan.step_seconds;
+    if (work->samples > 0)
+        status->measured_step_seconds = work->seconds * (double)t->batching.batch / (double)work->samples;
+}
