@@ -4,22 +4,34 @@
 
 /* ---------------------------------------------------------------------------------------------------------- placing */
 
+static ons_status *place_action(ons_schedule *s, uint32_t device, uint32_t i) {
+    const ons_action *a = &s->lists[device].items[i];
+    ONS_CHECK(a->stage < s->stages && a->micro_batch < ons_schedule_copy_micro_batches(s, a->stage), ONS_INVALID_DATA,
+              "device %u, action %u: there is no stage %u or no micro-batch %u", device, i, a->stage, a->micro_batch);
+    uint32_t copies = ons_schedule_grouping(s, a->stage).copies, known = s->device_of[a->stage];
+    ONS_CHECK(copies > 1 || a->copy == 0, ONS_INVALID_DATA,
+              "device %u, action %u: stage %u has one copy, number 0, and no number %u", device, i, a->stage, a->copy);
+    ONS_CHECK(a->copy < copies, ONS_INVALID_DATA,
+              "device %u, action %u: stage %u has %u copies, from number 0 on, and no number %u", device, i, a->stage,
+              copies, a->copy);
+    ONS_CHECK(a->copy <= device && copies - a->copy <= s->devices - device, ONS_INVALID_DATA,
+              "device %u, action %u: copy %u of stage %u; its %u copies lie on devices in a row, and there are %u",
+              device, i, a->copy, a->stage, copies, s->devices);
+    ONS_CHECK(known == UINT32_MAX || copies > 1 || known == device, ONS_INVALID_DATA,
+              "device %u, action %u: stage %u is on device %u, too", device, i, a->stage, known);
+    ONS_CHECK(
+        known == UINT32_MAX || known + a->copy == device, ONS_INVALID_DATA,
+        "device %u, action %u: copy %u of stage %u belongs on device %u, as the stage's copies lie on devices in a "
+        "row",
+        device, i, a->copy, a->stage, known + a->copy);
+    s->device_of[a->stage] = device - a->copy;
+    return NULL;
+}
+
 static ons_status *place(ons_schedule *s) {
     for (uint32_t i = 0; i < s->stages; ++i) s->device_of[i] = UINT32_MAX;
     for (uint32_t device = 0; device < s->devices; ++device)
-        for (uint32_t i = 0; i < s->lists[device].count; ++i) {
-            const ons_action *a = &s->lists[device].items[i];
-            ONS_CHECK(a->stage < s->stages && a->micro_batch < s->micro_batches, ONS_INVALID_DATA,
-                      "device %u, action %u: there is no stage %u or no micro-batch %u", device, i, a->stage,
-                      a->micro_batch);
-            ONS_CHECK(a->copy == 0, ONS_INVALID_DATA,
-                      "device %u, action %u: stage %u has one copy, number 0, and no number %u", device, i, a->stage,
-                      a->copy);
-            uint32_t known = s->device_of[a->stage];
-            ONS_CHECK(known == UINT32_MAX || known == device, ONS_INVALID_DATA,
-                      "device %u, action %u: stage %u is on device %u, too", device, i, a->stage, known);
-            s->device_of[a->stage] = device;
-        }
+        for (uint32_t i = 0; i < s->lists[device].count; ++i) ONS_TRY(place_action(s, device, i));
     for (uint32_t i = 0; i < s->stages; ++i)
         ONS_CHECK(s->device_of[i] != UINT32_MAX, ONS_INVALID_DATA, "no device computes stage %u", i);
     return NULL;
@@ -97,13 +109,18 @@ static void step(walk *w, ons_stage_load *load, const ons_action *a, bool asynch
 static ons_status *walk_stages(ons_schedule *s, ons_arena *arena) {
     walk *walks;
     ONS_NEW(walks, arena, s->stages);
-    for (uint32_t i = 0; i < s->stages; ++i)
-        s->loads[i] = (ons_stage_load){.versions = 1, .accumulates = s->asynchronous || s->micro_batches > 1};
-    for (uint32_t device = 0; device < s->devices; ++device)
-        for (uint32_t i = 0; i < s->lists[device].count; ++i) {
-            const ons_action *a = &s->lists[device].items[i];
+    for (uint32_t i = 0; i < s->stages; ++i) {
+        bool several = s->micro_batches > ons_schedule_grouping(s, i).size; /* of one copy, or summed over copies */
+        s->loads[i] = (ons_stage_load){.versions = 1, .accumulates = s->asynchronous || several};
+    }
+    for (uint32_t device = 0; device < s->devices; ++device) {
+        const ons_action_list *list = &s->lists[device];
+        for (uint32_t i = 0; i < list->count; ++i) walks[list->items[i].stage] = (walk){0}; /* of another copy */
+        for (uint32_t i = 0; i < list->count; ++i) {
+            const ons_action *a = &list->items[i];
             step(&walks[a->stage], &s->loads[a->stage], a, s->asynchronous);
         }
+    }
     return NULL;
 }
 
@@ -130,6 +147,7 @@ ons_status *ons_schedule_take(ons_schedule *s, ons_arena *arena) {
     bool *divided;
     ONS_NEW(s->device_of, arena, s->stages);
     ONS_NEW(s->loads, arena, s->stages);
+    ONS_TRY(ons_schedule_check_groupings(s));
     ONS_TRY(place(s));
     ONS_NEW(divided, arena, s->stages);
     find_divided(s, divided);
@@ -148,7 +166,7 @@ uint32_t ons_schedule_most_local_stages(const ons_schedule *s) {
     uint32_t most = 0;
     for (uint32_t i = 0; i < s->devices; ++i) {
         uint32_t count = 0;
-        for (uint32_t k = 0; k < s->stages; ++k) count += s->device_of[k] == i;
+        for (uint32_t k = 0; k < s->stages; ++k) count += ons_schedule_holds(s, k, i);
         if (count > most) most = count;
     }
     return most;
@@ -157,7 +175,7 @@ uint32_t ons_schedule_most_local_stages(const ons_schedule *s) {
 uint32_t ons_schedule_versions(const ons_schedule *s, uint32_t device) {
     uint32_t most = 1;
     for (uint32_t i = 0; i < s->stages; ++i)
-        if (s->device_of[i] == device && s->loads[i].versions > most) most = s->loads[i].versions;
+        if (ons_schedule_holds(s, i, device) && s->loads[i].versions > most) most = s->loads[i].versions;
     return most;
 }
 
@@ -177,13 +195,24 @@ ons_status *ons_schedule_put_updates_last(ons_schedule *s, ons_arena *arena) {
     return NULL;
 }
 
+static ons_status *check_copies(const ons_pipeline *p) {
+    const ons_stage_grouping *g = p->generator->groupings;
+    for (uint32_t i = 0; g != NULL && i < p->stages; ++i)
+        ONS_CHECK(g[i].copies == 1 || p->replicas <= 1, ONS_UNSUPPORTED,
+                  "stage %u has %u copies of its own, which do not go together with %u replicas of the whole pipeline",
+                  i, g[i].copies, p->replicas);
+    return NULL;
+}
+
 static ons_status *generate(const ons_pipeline *p, ons_arena *arena, ons_schedule *s) {
     *s = (ons_schedule){.stages = p->stages,
                         .devices = p->devices,
                         .micro_batches = p->micro_batches,
-                        .asynchronous = p->generator->asynchronous};
+                        .asynchronous = p->generator->asynchronous,
+                        .groupings = p->generator->groupings};
     ONS_NEW(s->lists, arena, p->devices);
     ONS_TRY(p->generator->generate(p, arena, s->lists));
+    ONS_TRY(check_copies(p));
     if (!s->asynchronous) ONS_TRY(ons_schedule_put_updates_last(s, arena));
     return ons_schedule_take(s, arena);
 }
@@ -207,7 +236,7 @@ ons_status *ons_schedule_make(const ons_pipeline *pipeline, ons_arena *arena, on
     ONS_CHECK((uint64_t)p.stages * p.micro_batches < UINT32_MAX / 16, ONS_INVALID_ARGUMENT,
               "more micro-batches than can be numbered");
     p.devices = ons_pipeline_devices(pipeline);
-    ONS_CHECK(p.devices <= p.stages, ONS_INVALID_ARGUMENT,
+    ONS_CHECK(p.devices <= p.stages || p.generator->groupings != NULL, ONS_INVALID_ARGUMENT,
               "%u devices for %u stages: a device without a stage would have nothing to do; take fewer --devices",
               p.devices, p.stages);
     ONS_TRY(generate(&p, arena, s));
@@ -217,42 +246,60 @@ ons_status *ons_schedule_make(const ons_pipeline *pipeline, ons_arena *arena, on
 
 /* --------------------------------------------------------------------------------------------------------- changing */
 
-static bool is_left(const ons_schedule *s, const ons_action *a, uint32_t micro_batches) {
+/* `left`: micro-batches of the copy. */
+static bool is_left(const ons_schedule *s, const ons_action *a, uint32_t left) {
     if (a->kind == ONS_ACTION_UPDATE && !s->asynchronous) return true;
-    return a->micro_batch < micro_batches;
+    return a->micro_batch < left;
+}
+
+static void shorten_list(const ons_schedule *s, const ons_schedule *shorter, const ons_action_list *from,
+                         ons_action_list *to) {
+    for (uint32_t i = 0; i < from->count; ++i) {
+        ons_action a = from->items[i];
+        uint32_t left = ons_schedule_copy_micro_batches(shorter, a.stage);
+        if (!is_left(s, &a, left)) continue;
+        if (a.micro_batch >= left) a.micro_batch = left - 1; /* the update of all */
+        to->items[to->count++] = a;
+    }
 }
 
 ons_status *ons_schedule_shorten(const ons_schedule *s, uint32_t micro_batches, ons_arena *arena,
                                  ons_schedule *shorter) {
     *shorter = *s;
     shorter->micro_batches = micro_batches;
+    for (uint32_t i = 0; i < s->stages; ++i) {
+        ons_stage_grouping g = ons_schedule_grouping(s, i);
+        ONS_CHECK(
+            micro_batches % (g.size * g.copies) == 0, ONS_INVALID_ARGUMENT,
+            "a step of %u micro-batches cannot be shortened to %u: stage %u takes %u at once, in each of %u copies",
+            s->micro_batches, micro_batches, i, g.size, g.copies);
+    }
     ONS_NEW(shorter->lists, arena, s->devices);
     for (uint32_t device = 0; device < s->devices; ++device) {
-        const ons_action_list *from = &s->lists[device];
-        ons_action_list *to = &shorter->lists[device];
-        ONS_NEW(to->items, arena, from->count);
-        for (uint32_t i = 0; i < from->count; ++i) {
-            if (!is_left(s, &from->items[i], micro_batches)) continue;
-            to->items[to->count] = from->items[i];
-            if (to->items[to->count].micro_batch >= micro_batches)
-                to->items[to->count].micro_batch = micro_batches - 1; /* the update of all */
-            ++to->count;
-        }
+        ONS_NEW(shorter->lists[device].items, arena, s->lists[device].count);
+        shorten_list(s, shorter, &s->lists[device], &shorter->lists[device]);
     }
     return ons_schedule_take(shorter, arena);
+}
+
+static bool is_same_action(const ons_action *a, const ons_action *b) {
+    return a->kind == b->kind && a->stage == b->stage && a->copy == b->copy && a->micro_batch == b->micro_batch &&
+           a->halved == b->halved;
 }
 
 bool ons_schedule_equal(const ons_schedule *a, const ons_schedule *b) {
     if (a->stages != b->stages || a->devices != b->devices || a->micro_batches != b->micro_batches ||
         a->asynchronous != b->asynchronous)
         return false;
+    for (uint32_t i = 0; i < a->stages; ++i) {
+        ons_stage_grouping x = ons_schedule_grouping(a, i), y = ons_schedule_grouping(b, i);
+        if (x.size != y.size || x.copies != y.copies) return false;
+    }
     for (uint32_t device = 0; device < a->devices; ++device) {
         const ons_action_list *x = &a->lists[device], *y = &b->lists[device];
         if (x->count != y->count) return false;
         for (uint32_t i = 0; i < x->count; ++i)
-            if (x->items[i].kind != y->items[i].kind || x->items[i].stage != y->items[i].stage ||
-                x->items[i].micro_batch != y->items[i].micro_batch || x->items[i].halved != y->items[i].halved)
-                return false;
+            if (!is_same_action(&x->items[i], &y->items[i])) return false;
     }
     return true;
 }

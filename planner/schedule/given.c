@@ -24,7 +24,8 @@ ons_status *ons_generator_of_lists(const ons_schedule *schedule, const char *nam
                             .generate = generate,
                             .chunks = 1,
                             .asynchronous = schedule->asynchronous,
-                            .given = schedule};
+                            .given = schedule,
+                            .groupings = schedule->groupings};
     *generator = made;
     return NULL;
 }

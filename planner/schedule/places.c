@@ -1,15 +1,14 @@
 #include "planner/schedule/places.h"
 
 typedef struct finder {
-    const ons_schedule *s;
     const ons_action_list *list;
-    uint32_t chunks, parts;
-    uint32_t *chunk_of; /* [stage] */
-    uint32_t *at;       /* [part · micro-batches + micro-batch]: where the list has it */
+    uint32_t chunks, parts, micro_batches; /* of a copy */
+    uint32_t *chunk_of;                    /* [stage] */
+    uint32_t *at;                          /* [part · micro-batches + micro-batch]: where the list has it */
 } finder;
 
 static uint32_t *place_of(const finder *f, ons_part part, uint32_t micro_batch) {
-    return &f->at[(size_t)part * f->s->micro_batches + micro_batch];
+    return &f->at[(size_t)part * f->micro_batches + micro_batch];
 }
 
 static void note(const finder *f, uint32_t i) {
@@ -66,7 +65,7 @@ static bool is_alone(const finder *f, uint32_t micro_batch, uint32_t begin, uint
 
 /* Micro-batches come to a part in ascending order, and leave it so. */
 static uint32_t count(const finder *f, ons_part from, ons_part to) {
-    uint32_t most = 1, oldest = 0, m = f->s->micro_batches;
+    uint32_t most = 1, oldest = 0, m = f->micro_batches;
     bool alone = true;
     for (uint32_t i = 0; i < m; ++i) {
         while (end_of(f, from, to, oldest) < begin_of(f, from, to, i)) ++oldest;
@@ -78,7 +77,7 @@ static uint32_t count(const finder *f, ons_part from, ons_part to) {
 
 static bool is_ordered(const finder *f) {
     ons_part last = ons_part_last(f->chunks);
-    for (uint32_t i = 0; i < f->s->micro_batches; ++i)
+    for (uint32_t i = 0; i < f->micro_batches; ++i)
         for (ons_part part = ONS_PART_FORWARD + 1; part < last; ++part)
             if (*place_of(f, part, i) < *place_of(f, part - 1, i)) return false;
     return true;
@@ -86,17 +85,20 @@ static bool is_ordered(const finder *f) {
 
 ons_status *ons_schedule_places(const ons_schedule *s, uint32_t device, ons_arena *arena, ons_device_places *places) {
     uint32_t *of;
-    finder f = {.s = s, .list = &s->lists[device]};
+    finder f = {.list = &s->lists[device]};
     ONS_NEW(f.chunk_of, arena, s->stages);
-    for (uint32_t stage = 0; stage < s->stages; ++stage)
-        if (s->device_of[stage] == device) f.chunk_of[stage] = f.chunks++;
+    for (uint32_t stage = 0; stage < s->stages; ++stage) {
+        if (!ons_schedule_holds(s, stage, device)) continue;
+        f.chunk_of[stage] = f.chunks++;
+        f.micro_batches = ons_schedule_copy_micro_batches(s, stage); /* all stages of a device have as many */
+    }
     f.parts = ons_part_count(f.chunks);
-    ONS_NEW(f.at, arena, (size_t)f.parts * s->micro_batches);
+    ONS_NEW(f.at, arena, (size_t)f.parts * f.micro_batches);
     ONS_NEW(of, arena, (size_t)f.parts * f.parts);
     for (uint32_t i = 0; i < f.list->count; ++i) note(&f, i);
     ons_part last = ons_part_last(f.chunks);
     for (ons_part from = ONS_PART_FORWARD; from < last; ++from)
         for (ons_part to = from + 1; to < last; ++to) of[from * f.parts + to] = count(&f, from, to);
-    *places = (ons_device_places){f.chunks, of, f.at, is_ordered(&f)};
+    *places = (ons_device_places){f.chunks, f.micro_batches, of, f.at, is_ordered(&f)};
     return NULL;
 }

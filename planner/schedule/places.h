@@ -7,7 +7,8 @@
 #include "planner/schedule/schedule.h"
 
 typedef struct ons_device_places {
-    uint32_t chunks; /* stages on the device */
+    uint32_t chunks;        /* stages on the device */
+    uint32_t micro_batches; /* that it computes in a step, each in all of its stages */
     /* [part · parts + later part]: micro-batches between the beginning of the one and the end of the other at once, at
      * most, whatever parts lie between them; 0: those between them, in their order, are all that runs in between. */
     const uint32_t *of;

@@ -11,6 +11,7 @@
 #include "planner/workload/workload.h"
 
 typedef struct ons_generator ons_generator;
+typedef struct ons_stage_grouping ons_stage_grouping;
 
 /* What lists are wanted for. */
 typedef struct ons_pipeline {
@@ -31,9 +32,10 @@ struct ons_generator {
     const char *name;
     const char *summary; /* one line for --help and reports */
     ons_generate *generate;
-    uint32_t chunks;   /* stages on a device, where nothing is said */
-    bool asynchronous; /* updates come between micro-batches, and the pipeline is never empty */
-    const void *given; /* for `generate`: options, or lists; NULL: none */
+    uint32_t chunks;                     /* stages on a device, where nothing is said */
+    bool asynchronous;                   /* updates come between micro-batches, and the pipeline is never empty */
+    const void *given;                   /* for `generate`: options, or lists; NULL: none */
+    const ons_stage_grouping *groupings; /* [stage]: of the schedules that it makes (below); NULL: none */
 };
 
 #define ONS_GENERATOR(name) extern const ons_generator ons_generator_##name;
@@ -56,10 +58,14 @@ ons_pipeline ons_pipeline_of_one_stage(bool asynchronous, uint32_t micro_batches
  * units, which are the schedule's micro-batches; a stage's own micro-batch is `size` units in a row, computed at once.
  * Copies of a stage take its micro-batches in turn, and lie on as many devices from device_of[stage] on. Actions count
  * micro-batches by the copy that computes them: number j of copy c is the stage's number j · copies + c, and has the
- * units from (j · copies + c) · size on. `size` · `copies` divides the units of a step. */
-typedef struct ons_stage_grouping {
+ * units from (j · copies + c) · size on. `size` · `copies` divides the units of a step. A message between a copy and
+ * one of a neighbour has the units that a micro-batch of the one and a micro-batch of the other have in common.
+ *
+ * So far a synchronous schedule alone has groupings, with whole forward and backward parts; stages on the same device
+ * have the same size, and one copy. */
+struct ons_stage_grouping {
     uint32_t size, copies;
-} ons_stage_grouping;
+};
 
 typedef struct ons_schedule {
     uint32_t stages, devices, micro_batches;
@@ -68,7 +74,7 @@ typedef struct ons_schedule {
     ons_action_list *lists;              /* [device] */
     uint32_t *device_of;                 /* [stage]: of its first copy */
     ons_stage_load *loads;               /* [stage] */
-    /* [stage · micro_batches + micro-batch]: the tick at which forward parts, and input gradients, run in lockstep
+    /* [stage · micro_batches + unit]: the tick at which forward parts, and input gradients, run in lockstep
      * (planner/schedule/lockstep.h), from 1; 0: never */
     uint32_t *forward_ticks, *backward_ticks;
 } ons_schedule;
@@ -88,6 +94,25 @@ static inline uint32_t ons_schedule_first_unit(const ons_schedule *schedule, uin
     return (micro_batch * g.copies + copy) * g.size;
 }
 
+/* Numbers a copy's micro-batch among all of the stage. */
+static inline uint32_t ons_schedule_number(const ons_schedule *schedule, uint32_t stage, uint32_t copy,
+                                           uint32_t micro_batch) {
+    return micro_batch * ons_schedule_grouping(schedule, stage).copies + copy;
+}
+/* Gives the device of one of the stage's copies. */
+static inline uint32_t ons_schedule_device(const ons_schedule *schedule, uint32_t stage, uint32_t copy) {
+    return schedule->device_of[stage] + copy;
+}
+/* Tests whether a copy of the stage lies on the device. */
+static inline bool ons_schedule_holds(const ons_schedule *schedule, uint32_t stage, uint32_t device) {
+    uint32_t first = schedule->device_of[stage];
+    return device >= first && device - first < ons_schedule_grouping(schedule, stage).copies;
+}
+/* Tests whether some stage has larger micro-batches than a unit, or several copies. */
+bool ons_schedule_is_grouped(const ons_schedule *schedule);
+/* Checks sizes and copies; ONS_INVALID_DATA and ONS_UNSUPPORTED name the stage or the action. */
+ons_status *ons_schedule_check_groupings(const ons_schedule *schedule);
+
 /* Puts updates last: a device updates its stages together, when all their gradients are there: those of weights that
  * two stages share are. For synchronous lists; new ones in `arena`. */
 ons_status *ons_schedule_put_updates_last(ons_schedule *schedule, ons_arena *arena);
@@ -104,11 +129,13 @@ uint32_t ons_schedule_versions(const ons_schedule *schedule, uint32_t device);
 /* Derives what follows from lists; of `schedule` all but device_of, loads and ticks is given, and stays, but for this:
  * in a stage that has gradients apart (I, W), a whole backward part (B) is replaced by the two of them. An action of a
  * stage or micro-batch that is not there, a stage on two devices and one on none are ONS_INVALID_DATA and named;
- * whether the lists can run is not looked at (ons_schedule_verify). */
+ * whether the lists can run is not looked at (ons_schedule_verify). Loads are those of a copy, in its micro-batches. */
 ons_status *ons_schedule_take(ons_schedule *schedule, ons_arena *arena);
 
 /* Makes a shorter schedule, of fewer micro-batches: what belongs to the others is left out, and a synchronous update
- * comes behind the last gradient that is left. Where the whole step can run so can this one, in the same memory. */
+ * comes behind the last gradient that is left. Where the whole step can run so can this one, in the same memory. A
+ * number that not all stages can divide into their micro-batches, and these among their copies, is
+ * ONS_INVALID_ARGUMENT. */
 ons_status *ons_schedule_shorten(const ons_schedule *schedule, uint32_t micro_batches, ons_arena *arena,
                                  ons_schedule *shorter);
 
@@ -128,14 +155,17 @@ typedef struct ons_stage_edge {
     uint32_t from, to; /* stages */
     bool gradient;     /* the way back is used too */
     bool detached;  /* the sender's compute goes on before the value is taken, as over connections that skip stages */
-    uint32_t ahead; /* messages each way that the receiver has room for before it comes to reading them; 0: a message is
-                       taken when both its ends have come to it */
+    uint32_t ahead; /* units each way that the receiver has room for behind those that it has come to reading: a copy
+                       that comes next to unit u has room for its own below u + ahead; 0: a message is taken when both
+                       its ends have come to it */
 } ons_stage_edge;
 
-/* Gives the room for messages ahead of their use between two stages: the difference of what they have in flight, which
- * is how far one may run before the other; as many as ever lie there where devices run in lockstep; and one at the
- * least. */
+/* Gives the room for messages ahead of their use between two stages, in units of a step: the difference of what they
+ * have in flight, which is how far one may run before the other; as much as ever lies there where devices run in
+ * lockstep; and what all copies of either stage take at once at the least. */
 uint32_t ons_schedule_ahead(const ons_schedule *schedule, uint32_t from, uint32_t to);
+/* Gives the same room as micro-batches of a copy of the receiving stage. */
+uint32_t ons_schedule_room(const ons_schedule *schedule, uint32_t sender, uint32_t receiver);
 
 /* Which stages feed which; NULL: each stage feeds the next one, with the room of ons_schedule_ahead. */
 typedef struct ons_stage_edges {
@@ -144,10 +174,10 @@ typedef struct ons_stage_edges {
 } ons_stage_edges;
 
 /* Checks whether the schedule can run; what is true of it is said by its lists, nothing is assumed:
- * - each action of a stage and micro-batch exactly once, each stage on one device; forward before its gradient, input
- *   gradient before weight gradient, each in ascending order of micro-batches (the order in which gradients are added
- *   decides the bits of the result; the others take places in turn); every gradient is followed by an update, and a
- *   synchronous step has one, at the stage's end;
+ * - each action of a stage and micro-batch exactly once, each copy of a stage on one device; forward before its
+ * gradient, input gradient before weight gradient, each in ascending order of micro-batches (the order in which
+ * gradients are added decides the bits of the result; the others take places in turn); every gradient is followed by an
+ * update, and a synchronous step has one, at the stage's end;
  * - lists either name no send and receive, which then follow their action and precede their reader, or name all: a send
  *   stands for all values that leave the stage, a receive for all that come;
  * - no deadlock: what is sent and received between two computations of a device is begun together, and a device goes

@@ -63,15 +63,65 @@ ons_status *ons_stage_lists_check(const ons_stage_graph *g, const ons_action_lis
     return NULL;
 }
 
+static int64_t greatest_divisor(int64_t a, int64_t b) {
+    while (b > 0) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Samples of a replica in a micro-batch: replica i has the i-th part of the stage's micro-batch. */
+static int64_t own_samples(const ons_graph_stage *s) { return s->pace.samples / s->replicas; }
+
+static ons_status *check_samples(const ons_stage_graph *g) {
+    for (uint32_t i = 0; i < g->stage_count; ++i) {
+        const ons_graph_stage *s = &g->stages[i];
+        ONS_CHECK(s->replicas > 0 && s->pace.samples > 0 && s->pace.samples % s->replicas == 0 &&
+                      g->batch % s->pace.samples == 0,
+                  ONS_INVALID_ARGUMENT,
+                  "stage %u: micro-batches of %lld samples do not divide %lld, or %u replicas cannot share one evenly",
+                  i, (long long)s->pace.samples, (long long)g->batch, s->replicas);
+        ONS_CHECK(s->first_device <= g->devices && s->replicas <= g->devices - s->first_device, ONS_INVALID_ARGUMENT,
+                  "stage %u has %u replicas from device %u on; there are %u devices", i, s->replicas, s->first_device,
+                  g->devices);
+    }
+    return NULL;
+}
+
+/* The same list for each replica, which has the name of a copy in it. */
+static ons_status *copy_list(const ons_action_list *from, uint32_t copy, ons_arena *arena, ons_action_list *to) {
+    ONS_NEW(to->items, arena, from->count);
+    to->count = from->count;
+    for (uint32_t i = 0; i < from->count; ++i) {
+        to->items[i] = from->items[i];
+        to->items[i].copy = copy;
+    }
+    return NULL;
+}
+
 ons_status *ons_stage_lists_schedule(const ons_stage_graph *g, ons_arena *arena, ons_schedule *schedule) {
-    int64_t samples = g->stages[0].pace.samples;
-    for (uint32_t i = 0; i < g->stage_count; ++i)
-        ONS_CHECK(g->stages[i].replicas == 1 && g->stages[i].pace.samples == samples, ONS_UNSUPPORTED,
-                  "stage %u has %u replicas and micro-batches of %lld samples; lists of devices know one replica, and "
-                  "one size for all stages (here %lld)",
-                  i, g->stages[i].replicas, (long long)g->stages[i].pace.samples, (long long)samples);
-    *schedule = (ons_schedule){
-        .stages = g->stage_count, .devices = g->stage_count, .micro_batches = ons_graph_micro_batches(g, 0)};
-    ONS_TRY(ons_stage_lists_make(g, arena, &schedule->lists));
+    ons_action_list *lists;
+    ons_stage_grouping *groupings;
+    int64_t unit = 0;
+    ONS_TRY(check_samples(g));
+    for (uint32_t i = 0; i < g->stage_count; ++i) unit = greatest_divisor(own_samples(&g->stages[i]), unit);
+    ONS_CHECK(g->batch / unit < UINT32_MAX / 16, ONS_INVALID_ARGUMENT,
+              "a step of %lld samples in units of %lld has more of them than can be numbered", (long long)g->batch,
+              (long long)unit);
+    *schedule =
+        (ons_schedule){.stages = g->stage_count, .devices = g->devices, .micro_batches = (uint32_t)(g->batch / unit)};
+    ONS_NEW(groupings, arena, g->stage_count);
+    ONS_NEW(schedule->lists, arena, g->devices);
+    ONS_TRY(ons_stage_lists_make(g, arena, &lists));
+    for (uint32_t i = 0; i < g->stage_count; ++i) {
+        const ons_graph_stage *s = &g->stages[i];
+        groupings[i] = (ons_stage_grouping){(uint32_t)(own_samples(s) / unit), s->replicas};
+        for (uint32_t copy = 0; copy < s->replicas; ++copy)
+            ONS_TRY(copy_list(&lists[i], copy, arena, &schedule->lists[s->first_device + copy]));
+    }
+    schedule->groupings = groupings;
+    if (!ons_schedule_is_grouped(schedule)) schedule->groupings = NULL;
     return ons_schedule_take(schedule, arena);
 }

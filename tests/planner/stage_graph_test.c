@@ -190,9 +190,39 @@ Test(stage_graph, lists_out_of_order_are_named) {
     }
 }
 
-Test(stage_graph, lists_of_devices_know_one_replica) {
+/* Two replicas share two samples, so each computes one at a time; the other stages take two at a time. */
+Test(stage_graph, replicas_are_copies_of_a_schedule) {
     subject s;
     ons_schedule schedule;
     make_subject(&s);
-    expect_refusal(ons_stage_lists_schedule(&s.graph, arena, &schedule), "replicas");
+    expect_success(ons_stage_lists_schedule(&s.graph, arena, &schedule));
+    cr_expect_eq(schedule.micro_batches, 8);
+    cr_expect_eq(schedule.devices, 4);
+    cr_assert_not_null(schedule.groupings);
+    cr_expect_eq(schedule.groupings[0].size, 1);
+    cr_expect_eq(schedule.groupings[0].copies, 2);
+    for (uint32_t i = 1; i < 3; ++i) {
+        cr_expect_eq(schedule.groupings[i].size, 2);
+        cr_expect_eq(schedule.groupings[i].copies, 1);
+        cr_expect_eq(schedule.device_of[i], i + 1);
+    }
+    for (uint32_t i = 0; i < 3; ++i) {
+        cr_expect_eq(schedule.loads[i].in_flight, s.graph.stages[i].in_flight / s.graph.stages[i].pace.samples);
+        cr_expect_eq(ons_schedule_copy_micro_batches(&schedule, i), 4);
+    }
+    ons_stage_edge items[] = {{0, 2, true, true, ons_schedule_ahead(&schedule, 0, 2)},
+                              {1, 2, true, false, ons_schedule_ahead(&schedule, 1, 2)}};
+    const ons_stage_edges edges = {items, 2};
+    expect_success(ons_schedule_verify(&schedule, &edges, arena));
+}
+
+Test(stage_graph, stages_of_one_size_and_replica_have_no_groupings) {
+    subject s;
+    ons_schedule schedule;
+    make_subject(&s);
+    s.graph.devices = 3;
+    for (uint32_t i = 0; i < 3; ++i) s.graph.stages[i].replicas = 1, s.graph.stages[i].first_device = i;
+    expect_success(ons_stage_lists_schedule(&s.graph, arena, &schedule));
+    cr_expect_null(schedule.groupings);
+    cr_expect_eq(schedule.micro_batches, 4);
 }
