@@ -10,6 +10,7 @@ enum { PASSES_MOST = 3 + ONS_BATCH_VARIANTS }; /* a whole step, an epoch's last 
 typedef struct verifying {
     const ons_local_stages_options *o;
     const ons_local_stage *stages; /* of one replica, in this process */
+    uint32_t *sizes;               /* [device]: see ons_verify_options */
     uint32_t rank_count;
     ons_arena *arena;
     ons_verify_options passes[PASSES_MOST];
@@ -41,22 +42,27 @@ static ons_status *add(verifying *v, bool training, ons_batch_variant variant, u
 
 /* Part of a training step: `second` shorter micro-batches follow `first` of a variant. */
 static ons_status *add_training(verifying *v, ons_batch_variant variant, uint32_t first, uint32_t second) {
-    ons_schedule own;
+    ons_schedule own, whole = *v->o->schedule;
     ons_verify_options *pass;
+    bool rest = variant == ONS_REST;
     if (first + second == 0) return NULL;
     ONS_TRY(add(v, true, first > 0 ? variant : ONS_SHORTER, first + second, &pass));
+    if (rest) whole.groupings = NULL; /* what is left is one micro-batch of all stages */
+    pass->sizes = rest ? NULL : v->sizes;
     if (first > 0 && second > 0) ONS_TRY(list_programs(v, true, ONS_SHORTER, &pass->seconds));
     pass->first_count = first;
-    ONS_TRY(ons_schedule_shorten(v->o->schedule, first + second, v->arena, &own));
+    ONS_TRY(ons_schedule_shorten(&whole, first + second, v->arena, &own));
     pass->lists = own.lists;
     pass->updates = true;
-    pass->halves = variant != ONS_REST; /* what is left of an epoch is not halved */
+    pass->halves = !rest; /* what is left of an epoch is not halved */
     pass->asynchronous = own.asynchronous;
     return NULL;
 }
 
 static ons_status *add_together(verifying *v, const ons_portions *p) {
-    return add_training(v, ONS_WHOLE, (uint32_t)p->count[ONS_WHOLE], (uint32_t)p->count[ONS_SHORTER]);
+    uint32_t together = ons_units_together(v->o->schedule);
+    return add_training(v, ONS_WHOLE, (uint32_t)p->count[ONS_WHOLE] * together,
+                        (uint32_t)p->count[ONS_SHORTER] * together);
 }
 
 /* Forward parts of all stages of the device, one after the other. */
@@ -81,9 +87,16 @@ static ons_status *add_validation(verifying *v, ons_batch_variant variant) {
     return NULL;
 }
 
+/* Of micro-batches that all stages can divide into their own. */
+static ons_portions portions_of(const verifying *v, int64_t samples) {
+    const ons_batching *b = &v->o->batching;
+    uint64_t micro_batches = (uint64_t)ons_batching_micro_batches(b) / ons_units_together(v->o->schedule);
+    return ons_portions_make((uint64_t)b->batch, micro_batches, (uint64_t)samples);
+}
+
 /* What the replica has of a step of so many samples. */
 static ons_portions own_portions(const verifying *v, int64_t samples) {
-    ons_portions p = ons_batching_portions(&v->o->batching, samples);
+    ons_portions p = portions_of(v, samples);
     ons_replica_range range =
         ons_replica_range_of(ons_portions_total(&p), v->stages[0].replica, (uint64_t)v->o->batching.replicas);
     return ons_portions_between(p, range.first, range.end);
@@ -92,7 +105,7 @@ static ons_portions own_portions(const verifying *v, int64_t samples) {
 static ons_status *list_passes(verifying *v) {
     int64_t samples = (int64_t)ons_dataset_count(v->o->training->dataset), batch = v->o->batching.batch;
     if (v->o->training->graphs[ONS_REST].graph == NULL) /* what is left is dropped */
-        samples -= (int64_t)ons_batching_portions(&v->o->batching, samples % batch).rows[ONS_REST];
+        samples -= (int64_t)portions_of(v, samples % batch).rows[ONS_REST];
     ons_portions whole = own_portions(v, batch), last = own_portions(v, samples % batch);
     if (samples >= batch) ONS_TRY(add_together(v, &whole));
     ONS_TRY(add_together(v, &last));
@@ -131,6 +144,7 @@ static ons_status *exchange(const verifying *v) {
 
 static ons_status *verify(verifying *v) {
     uint32_t first = v->stages[0].stage, end = first + v->rank_count, devices = v->o->schedule->devices;
+    ONS_TRY(ons_units_sizes(v->o->schedule, v->arena, &v->sizes));
     ONS_TRY(list_passes(v));
     for (uint32_t pass = 0; pass < v->count; ++pass)
         for (uint32_t i = first; i < end; ++i) ONS_TRY(ons_verify_stage(&v->passes[pass], i, &v->manifests[i]));

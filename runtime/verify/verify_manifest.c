@@ -112,6 +112,7 @@ ons_status *ons_manifest_write(const ons_verify_options *o, uint32_t stage, cons
         .stages = o->stages,
         .micro_batches = o->micro_batches,
         .updates = ons_verify_updates(o, stage),
+        .size = ons_units_size(o->sizes, stage),
         .first_count = lineup.programs[1] == NULL ? o->micro_batches : o->first_count,
         .asynchronous = o->asynchronous,
     };
@@ -155,7 +156,7 @@ static uint64_t aligned(uint64_t count, uint64_t size) { return (count * size + 
 ons_status *ons_manifest_read(const unsigned char *bytes, size_t size, size_t *at, uint32_t stage,
                               ons_manifest *manifest) {
     const ons_manifest_header *h = (const void *)(bytes + *at);
-    bool sound = *at <= size && size - *at >= sizeof *h && h->bytes <= size - *at && h->stage == stage;
+    bool sound = *at <= size && size - *at >= sizeof *h && h->bytes <= size - *at && h->stage == stage && h->size > 0;
     if (sound) {
         uint64_t transfers = aligned((uint64_t)h->send_count + h->receive_count, sizeof *manifest->sends);
         uint64_t events = aligned(h->event_count, sizeof *manifest->events);

@@ -88,7 +88,7 @@ static ons_status *check_action(const ons_verify_options *o, uint32_t stage, con
         ++p->updates;
         break;
     }
-    ONS_CHECK(good && m < o->micro_batches, ONS_DEFECT,
+    ONS_CHECK(good && m < ons_verify_micro_batches(o, stage), ONS_DEFECT,
               "stage %u: %s of micro-batch %u and stage %u comes twice, out of order, or does not follow what it needs",
               stage, ons_action_name(a->kind), m, a->stage);
     return NULL;
@@ -98,6 +98,7 @@ static ons_status *check_action(const ons_verify_options *o, uint32_t stage, con
 static ons_status *check_actions(const ons_verify_options *o, uint32_t stage, progress *chunks) {
     const ons_action_list *list = &o->lists[stage];
     const ons_cut_stage *cut = o->programs[stage]->cut;
+    uint32_t count = ons_verify_micro_batches(o, stage);
     for (uint32_t i = 0; i < list->count; ++i) {
         const ons_action *a = &list->items[i];
         uint32_t chunk = ons_cut_chunk(cut, a->stage);
@@ -108,10 +109,10 @@ static ons_status *check_actions(const ons_verify_options *o, uint32_t stage, pr
     }
     for (uint32_t i = 0; i < cut->chunks; ++i) {
         const progress *p = &chunks[i];
-        ONS_CHECK(p->forwards == o->micro_batches && p->inputs == o->micro_batches && p->weights == o->micro_batches &&
-                      p->updates == (o->asynchronous ? o->micro_batches : 1),
+        ONS_CHECK(p->forwards == count && p->inputs == count && p->weights == count &&
+                      p->updates == (o->asynchronous ? count : 1),
                   ONS_DEFECT, "stage %u: %u forward parts, %u backward parts and %u updates of %u micro-batches", stage,
-                  p->forwards, p->inputs, p->updates, o->micro_batches);
+                  p->forwards, p->inputs, p->updates, count);
     }
     return NULL;
 }

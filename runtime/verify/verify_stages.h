@@ -17,6 +17,7 @@
 #include "base/vector.h"
 #include "planner/schedule/schedule.h"
 #include "runtime/program/stage_program.h"
+#include "runtime/program/units.h"
 
 /* One pass of micro-batches (runtime/pipeline/worker.h) through all stages. */
 typedef struct ons_verify_options {
@@ -26,11 +27,18 @@ typedef struct ons_verify_options {
                                                  ons_lineup; NULL: all run the programs above */
     const ons_action_list *lists;             /* likewise */
     uint32_t micro_batches, first_count;
-    bool updates; /* update actions are carried out */
+    const uint32_t *sizes; /* of each stage: so many of the micro-batches are one of its own (runtime/program/units.h);
+                              NULL: one everywhere */
+    bool updates;          /* update actions are carried out */
     bool asynchronous;
     bool inference; /* forward parts alone */
     bool halves;    /* forward parts that the lists have in halves are computed so */
 } ons_verify_options;
+
+/* Counts a stage's own micro-batches. */
+static inline uint32_t ons_verify_micro_batches(const ons_verify_options *options, uint32_t stage) {
+    return options->micro_batches / ons_units_size(options->sizes, stage);
+}
 
 typedef ONS_VECTOR(unsigned char) ons_verify_bytes;
 

@@ -13,6 +13,7 @@ typedef struct lister {
     ons_lineup lineup;
     const ons_stage_program *s; /* whose part is listed */
     uint32_t half;
+    uint32_t micro_batches; /* of the stage */
     ons_verify_steps *steps;
     ONS_VECTOR(leaving) leaving;
     uint32_t capacity; /* of the worker's list: with more the oldest is waited for */
@@ -168,7 +169,7 @@ static ons_status *add_part_of(lister *l, uint32_t half, ons_part part, uint32_t
 
 static ons_status *add_part(lister *l, ons_part part, uint32_t micro_batch, bool halved) {
     ons_part_kind kind = ons_stage_program_kind(l->lineup.programs[0], part);
-    uint32_t half = ons_lineup_find(&l->lineup, kind, micro_batch, l->o->micro_batches, l->o->asynchronous);
+    uint32_t half = ons_lineup_find(&l->lineup, kind, micro_batch, l->micro_batches, l->o->asynchronous);
     return add_part_of(l, half, part, micro_batch, halved);
 }
 
@@ -192,7 +193,10 @@ ons_lineup ons_verify_lineup(const ons_verify_options *o, uint32_t stage) {
 static uint32_t count_transfers(const ons_stage_program *s) { return s->cut->send_count + s->cut->swap_count; }
 
 ons_status *ons_verify_list_steps(const ons_verify_options *o, uint32_t stage, ons_verify_steps *steps) {
-    lister l = {.o = o, .lineup = ons_verify_lineup(o, stage), .steps = steps};
+    lister l = {.o = o,
+                .lineup = ons_verify_lineup(o, stage),
+                .micro_batches = ons_verify_micro_batches(o, stage),
+                .steps = steps};
     uint32_t most = 0;
     for (int half = 0; half < 2 && l.lineup.programs[half] != NULL; ++half) {
         const ons_stage_program *s = l.lineup.programs[half];
