@@ -26,6 +26,9 @@ typedef struct ons_planning_problem {
     uint32_t device_count;
     ons_pipeline pipeline;
     const ons_schedule *schedule; /* of the pipeline; NULL: made where it is needed */
+    /* Where the schedule's stages have micro-batches of their own (ons_stage_grouping), the same nodes, tensors and
+     * weights with as many of `work`'s samples as a copy of the stage takes at once; NULL: they have not. */
+    const ons_workload *const *stage_works; /* [stage] */
     int64_t batch; /* samples of all micro-batches, where some have fewer than `work`; 0: they do not. Each is charged
                       as one of the largest */
     int64_t capacity_bytes; /* of every device, after what its libraries take; 0: no limit */
@@ -51,7 +54,8 @@ typedef struct ons_partition {
     uint32_t stages;
     uint32_t *first; /* stages + 1 positions: stage i holds [first[i], first[i + 1]) */
     bool feasible;
-    double bottleneck_seconds; /* the slowest stage's time for one micro-batch, or the slowest transfer */
+    double bottleneck_seconds; /* the slowest stage's time for one micro-batch, or the slowest transfer; of a unit of
+                                  the step, where stages have micro-batches of their own */
     int64_t least_bytes;       /* where not feasible: the smallest capacity found to do */
     uint64_t stages_evaluated; /* how often a stage was evaluated */
     uint32_t candidate_cuts;   /* most candidates at one level of the search; 0: not such a search */

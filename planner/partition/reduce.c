@@ -18,8 +18,8 @@ static int64_t gradient_bytes(const ons_workload *work, uint32_t first, uint32_t
     return memory.gradients;
 }
 
-double ons_reduce_bytes_seconds(const ons_planning_problem *p, int64_t bytes, double backward, uint32_t replicas) {
-    ons_link_cost link = ons_link_of_replicas(p);
+static double seconds_over(const ons_planning_problem *p, ons_link_cost link, int64_t bytes, double backward,
+                           uint32_t replicas) {
     if (bytes == 0 || replicas < 2 || link.bandwidth <= 0) return 0;
     double buckets = ceil((double)bytes / (double)ons_reduce_bucket_bytes(bytes));
     int64_t message = (int64_t)((double)bytes / buckets / replicas);
@@ -30,9 +30,23 @@ double ons_reduce_bytes_seconds(const ons_planning_problem *p, int64_t bytes, do
     return p->divides_updates ? left + buckets * way : left;
 }
 
+double ons_reduce_bytes_seconds(const ons_planning_problem *p, int64_t bytes, double backward, uint32_t replicas) {
+    return seconds_over(p, ons_link_of_replicas(p), bytes, backward, replicas);
+}
+
 double ons_reduce_seconds(const ons_planning_problem *p, uint32_t first, uint32_t end) {
     uint32_t replicas = p->pipeline.replicas;
     if (replicas < 2) return 0;
     double backward = ons_work_backward_seconds(p->work, first, end);
     return ons_reduce_bytes_seconds(p, gradient_bytes(p->work, first, end), backward, replicas);
+}
+
+double ons_reduce_stage_seconds(const ons_planning_problem *p, const ons_schedule *s, uint32_t stage, uint32_t first,
+                                uint32_t end) {
+    uint32_t copies = ons_schedule_grouping(s, stage).copies;
+    if (copies < 2) return ons_reduce_seconds(p, first, end);
+    const ons_workload *work = p->stage_works != NULL ? p->stage_works[stage] : p->work;
+    ons_link_cost link =
+        ons_link_between(p, ons_schedule_device(s, stage, 0), ons_schedule_device(s, stage, copies - 1));
+    return seconds_over(p, link, gradient_bytes(work, first, end), ons_work_backward_seconds(work, first, end), copies);
 }

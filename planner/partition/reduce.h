@@ -21,4 +21,9 @@ double ons_reduce_seconds(const ons_planning_problem *problem, uint32_t first, u
 double ons_reduce_bytes_seconds(const ons_planning_problem *problem, int64_t bytes, double backward_seconds,
                                 uint32_t replicas);
 
+/* The same for nodes [first, end) as the schedule's stage: over its own copies, where it has several, else over
+ * replicas of the whole pipeline. */
+double ons_reduce_stage_seconds(const ons_planning_problem *problem, const ons_schedule *schedule, uint32_t stage,
+                                uint32_t first, uint32_t end);
+
 #endif

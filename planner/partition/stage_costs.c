@@ -244,7 +244,8 @@ ons_status *ons_stage_costs_bytes_lower_bound(ons_stage_costs *costs, uint32_t f
                                               int64_t *bytes) {
     ons_stage_memory memory;
     if (costs->running.rows == NULL) ONS_TRY(find_running(costs));
-    ons_work_stage_memory(costs->problem.work, first, end, &costs->problem.schedule->loads[stage], &memory);
+    ons_work_stage_memory(ons_stage_work(&costs->problem, stage), first, end, &costs->problem.schedule->loads[stage],
+                          &memory);
     *bytes = bytes_lower_bound(costs, first, end, &memory);
     return NULL;
 }
@@ -267,7 +268,8 @@ double ons_stage_costs_computing(const ons_stage_costs *costs, uint32_t first, u
 
 int64_t ons_stage_costs_bytes(const ons_stage_costs *costs, uint32_t first, uint32_t end, uint32_t stage) {
     ons_stage_memory memory;
-    ons_work_stage_memory(costs->problem.work, first, end, &costs->problem.schedule->loads[stage], &memory);
+    ons_work_stage_memory(ons_stage_work(&costs->problem, stage), first, end, &costs->problem.schedule->loads[stage],
+                          &memory);
     return memory.total;
 }
 
@@ -281,7 +283,7 @@ static ons_status *evaluate_stage(ons_stage_costs *costs, uint32_t first, uint32
     *evaluation = (ons_stage_evaluation){.seconds = INFINITY, .least_bytes = INT64_MAX};
     if (first >= end) return NULL; /* no stage is empty, whatever its capacity */
     ons_stage_memory memory;
-    ons_work_stage_memory(p->work, first, end, &costs->problem.schedule->loads[stage], &memory);
+    ons_work_stage_memory(ons_stage_work(p, stage), first, end, &costs->problem.schedule->loads[stage], &memory);
     if (capacity == 0 || memory.total <= capacity) {
         *evaluation = (ons_stage_evaluation){true, false, ons_stage_costs_computing(costs, first, end, stage),
                                              memory.total, memory.total};
@@ -334,7 +336,7 @@ ons_status *ons_stage_costs_fits(ons_stage_costs *costs, uint32_t first, uint32_
     ++costs->count;
     *fits = first < end;
     if (first >= end) return NULL;
-    ons_work_stage_memory(p->work, first, end, &costs->problem.schedule->loads[stage], &memory);
+    ons_work_stage_memory(ons_stage_work(p, stage), first, end, &costs->problem.schedule->loads[stage], &memory);
     if (capacity == 0 || memory.total <= capacity) return NULL;
     *fits = false;
     if (p->memory == NULL) return NULL;
@@ -355,7 +357,7 @@ ons_status *ons_stage_costs_solution(ons_stage_costs *costs, uint32_t first, uin
     int64_t capacity = ons_stage_capacity(p, stage);
     ons_stage_memory memory;
     memo_entry *entry;
-    ons_work_stage_memory(p->work, first, end, &costs->problem.schedule->loads[stage], &memory);
+    ons_work_stage_memory(ons_stage_work(p, stage), first, end, &costs->problem.schedule->loads[stage], &memory);
     if (capacity == 0 || memory.total <= capacity) {
         *solution = (ons_stage_solution){
             .feasible = true, .seconds = ons_stage_costs_computing(costs, first, end, stage), .memory = memory};
@@ -380,7 +382,7 @@ ons_status *ons_stage_costs_within(ons_stage_costs *costs, uint32_t first, uint3
     *seconds = INFINITY;
     double least = first < end ? ons_stage_costs_computing(costs, first, end, stage) : INFINITY;
     if (!(least <= limit)) return NULL;
-    ons_work_stage_memory(p->work, first, end, &costs->problem.schedule->loads[stage], &memory);
+    ons_work_stage_memory(ons_stage_work(p, stage), first, end, &costs->problem.schedule->loads[stage], &memory);
     if (capacity == 0 || memory.total <= capacity) {
         *seconds = least;
         return NULL;
@@ -421,7 +423,9 @@ ons_status *ons_partition_evaluate(ons_stage_costs *costs, ons_partition *partit
         int64_t demand = v.least_bytes < INT64_MAX / 2 ? ons_device_demand(p, p->schedule->device_of[i], v.least_bytes)
                                                        : v.least_bytes;
         if (demand > partition->least_bytes) partition->least_bytes = demand;
-        partition->bottleneck_seconds = fmax(partition->bottleneck_seconds, fmax(v.seconds, arrival));
+        ons_stage_grouping g = ons_schedule_grouping(p->schedule, i);
+        double each = v.seconds / ((double)g.size * g.copies); /* of a unit */
+        partition->bottleneck_seconds = fmax(partition->bottleneck_seconds, fmax(each, arrival));
     }
     partition->stages_evaluated = ons_stage_costs_count(costs);
     return NULL;

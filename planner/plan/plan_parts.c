@@ -68,6 +68,14 @@ static ons_status *write_network(ons_json *costs, const ons_plan *plan) {
                                           : ons_plan_set_int(costs, "network_eager_bytes", plan->network_eager_bytes);
 }
 
+/* Where the receiver's micro-batches are of another size. */
+static ons_status *write_taken(ons_json *o, const ons_stage_link *link) {
+    if (link->taken_bytes != link->bytes) ONS_TRY(ons_plan_set_int(o, "taken_bytes", link->taken_bytes));
+    if (link->taken_gradient_bytes != link->gradient_bytes)
+        ONS_TRY(ons_plan_set_int(o, "taken_gradient_bytes", link->taken_gradient_bytes));
+    return NULL;
+}
+
 ons_status *ons_plan_write_links(ons_json *costs, const ons_plan *plan) {
     ons_json *links, *ties, *o;
     ONS_TRY(ons_json_set_double(costs, "link_bandwidth", plan->link_bandwidth));
@@ -83,6 +91,7 @@ ons_status *ons_plan_write_links(ons_json *costs, const ons_plan *plan) {
         ONS_TRY(ons_plan_set_int(o, "bytes", link->bytes));
         if (link->gradient) ONS_TRY(ons_plan_set_int(o, "gradient_bytes", link->gradient_bytes));
         ONS_TRY(ons_plan_set_int(o, "freed_bytes", link->freed_bytes));
+        ONS_TRY(write_taken(o, link));
     }
     ONS_TRY(ons_plan_add_array(costs, "ties", &ties));
     for (uint32_t i = 0; i < plan->parts.tie_count; ++i) {
@@ -200,7 +209,12 @@ static ons_status *read_link(const ons_json *o, uint32_t stages, const ons_stage
     ONS_TRY(ons_plan_get_bytes(o, "bytes", &link->bytes));
     link->gradient = ons_json_find(o, "gradient_bytes") != NULL;
     if (link->gradient) ONS_TRY(ons_plan_get_bytes(o, "gradient_bytes", &link->gradient_bytes));
-    return ons_plan_get_bytes(o, "freed_bytes", &link->freed_bytes);
+    ONS_TRY(ons_plan_get_bytes(o, "freed_bytes", &link->freed_bytes));
+    link->taken_bytes = link->bytes;
+    link->taken_gradient_bytes = link->gradient_bytes;
+    if (ons_json_find(o, "taken_bytes") != NULL) ONS_TRY(ons_plan_get_bytes(o, "taken_bytes", &link->taken_bytes));
+    bool returned = link->gradient && ons_json_find(o, "taken_gradient_bytes") != NULL;
+    return returned ? ons_plan_get_bytes(o, "taken_gradient_bytes", &link->taken_gradient_bytes) : NULL;
 }
 
 static ons_status *read_tie(const ons_json *o, uint32_t stages, ons_stage_tie *tie) {

@@ -20,6 +20,7 @@ static ons_status *check_bytes(const ons_plan *plan) {
     for (uint32_t i = 0; i < plan->parts.link_count; ++i) {
         const ons_stage_link *l = &plan->parts.links[i];
         fits &= !__builtin_add_overflow(sum, l->bytes + 2 * l->gradient_bytes + l->freed_bytes, &sum);
+        fits &= !__builtin_add_overflow(sum, l->taken_bytes + l->taken_gradient_bytes, &sum);
     }
     for (uint32_t i = 0; i < plan->parts.tie_count; ++i)
         fits &= !__builtin_add_overflow(sum, 2 * plan->parts.ties[i].bytes, &sum);

@@ -93,8 +93,3 @@ uint32_t ons_schedule_ahead(const ons_schedule *s, uint32_t from, uint32_t to) {
     uint32_t room = larger(a > b ? a - b : b - a, larger(forth, back));
     return larger(room, larger(taken_at_once(s, early), taken_at_once(s, late)));
 }
-
-uint32_t ons_schedule_room(const ons_schedule *s, uint32_t sender, uint32_t receiver) {
-    uint32_t once = taken_at_once(s, receiver);
-    return (ons_schedule_ahead(s, sender, receiver) + once - 1) / once;
-}

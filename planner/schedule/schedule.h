@@ -164,8 +164,15 @@ typedef struct ons_stage_edge {
  * have in flight, which is how far one may run before the other; as much as ever lies there where devices run in
  * lockstep; and what all copies of either stage take at once at the least. */
 uint32_t ons_schedule_ahead(const ons_schedule *schedule, uint32_t from, uint32_t to);
-/* Gives the same room as micro-batches of a copy of the receiving stage. */
-uint32_t ons_schedule_room(const ons_schedule *schedule, uint32_t sender, uint32_t receiver);
+/* Counts the micro-batches of a copy of the stage in which so many units of a step lie, rounded up. */
+static inline uint32_t ons_schedule_in_micro_batches(const ons_schedule *schedule, uint32_t stage, uint32_t units) {
+    ons_stage_grouping g = ons_schedule_grouping(schedule, stage);
+    return (units + g.size * g.copies - 1) / (g.size * g.copies);
+}
+/* Gives the room ahead as micro-batches of a copy of the receiving stage. */
+static inline uint32_t ons_schedule_room(const ons_schedule *schedule, uint32_t sender, uint32_t receiver) {
+    return ons_schedule_in_micro_batches(schedule, receiver, ons_schedule_ahead(schedule, sender, receiver));
+}
 
 /* Which stages feed which; NULL: each stage feeds the next one, with the room of ons_schedule_ahead. */
 typedef struct ons_stage_edges {

@@ -8,13 +8,16 @@
 typedef struct ons_pipeline_adder {
     ons_pipeline_tasks *x;
     ons_simulation *s;
-    ons_task_id *last;                   /* [device]: of its compute stream */
-    ons_task_id **out, *in;              /* out[stage][micro-batch · copies + copy]: to the host; in[copy]: back */
-    ons_task_id *transfers;              /* by ons_pipeline_transfer, as pipeline_transfers.c numbers them */
-    ons_task_id *arrivals;               /* likewise: what readers wait for, mostly the transfer itself */
-    ons_task_id *gradient_last, *update; /* [stage]: the last part that adds to weights' gradients; the update */
-    bool *forward_newest;                /* [stage]: a forward part was added last, no backward part since */
-    bool free_links;                     /* transfers take their time, but nobody waits for a link */
+    ons_task_id *last; /* [device]: of its compute stream */
+    /* out[number of the stage's copy][micro-batch · copies to the host + copy]: to the host; in[copy]: back */
+    ons_task_id **out, *in;
+    ons_task_id *transfers; /* by ons_pipeline_transfer, as pipeline_transfers.c numbers them */
+    ons_task_id *arrivals;  /* likewise: what readers wait for, mostly the transfer itself */
+    /* [number of the stage's copy]: the last part that adds to weights' gradients; what begins when all copies have
+     * theirs; the update */
+    ons_task_id *gradient_last, *sum, *update;
+    bool *forward_newest; /* likewise: a forward part was added last, no backward part since */
+    bool free_links;      /* transfers take their time, but nobody waits for a link */
 } ons_pipeline_adder;
 
 static inline ons_resource_id ons_device_stream(uint32_t device, uint32_t which) {
@@ -28,10 +31,10 @@ static inline ons_status *ons_adder_wait(ons_pipeline_adder *a, ons_task_id task
 /* A link's value for one micro-batch, or its gradient; or the gradients of weights that two stages share. */
 typedef struct ons_pipeline_transfer {
     bool tie;
-    uint32_t link, micro_batch; /* a link, or a tie */
-    bool gradient;              /* from the later stage to the earlier one */
-    bool half;                  /* the activation's first half, where halves go one by one */
-    double start;               /* with links that are free */
+    uint32_t link, unit; /* a link, or a tie; the message's first unit */
+    bool gradient;       /* from the later stage to the earlier one */
+    bool half;           /* the activation's first half, where halves go one by one */
+    double start;        /* with links that are free */
     uint32_t order;
 } ons_pipeline_transfer;
 

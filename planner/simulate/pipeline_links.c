@@ -1,8 +1,13 @@
 #include "planner/simulate/pipeline_tasks.h"
 
 /* Links by [from · stages + to]; most pairs of stages exchange nothing. */
+static const ons_work_tensor *tensor_in(const ons_split *split, uint32_t stage, uint32_t tensor) {
+    const ons_planning_problem *p = split->problem;
+    return &(p->stage_works != NULL ? p->stage_works[stage] : p->work)->tensors[tensor];
+}
+
 static void add_crossing(const ons_split *split, uint32_t to, uint32_t tensor, ons_stage_link *pairs) {
-    const ons_work_tensor *t = &split->problem->work->tensors[tensor];
+    const ons_work_tensor *t = tensor_in(split, to, tensor);
     uint32_t first, last, from = ons_split_stage_of(split, t->producer);
     uint32_t begin = split->first[to], end = split->first[to + 1];
     bool reads = ons_within(t->readers, t->reader_count, begin, end, &first, &last);
@@ -10,10 +15,13 @@ static void add_crossing(const ons_split *split, uint32_t to, uint32_t tensor, o
     ons_stage_link *link = &pairs[(size_t)from * split->stages + to];
     link->from = from;
     link->to = to; /* > 0: the pair is used */
-    link->bytes += t->bytes;
+    const ons_work_tensor *sent = tensor_in(split, from, tensor);
+    link->bytes += sent->bytes;
+    link->taken_bytes += t->bytes;
     if (!reads || t->gradient_bytes == 0) return;
     link->gradient = true;
     link->gradient_bytes += t->gradient_bytes;
+    link->taken_gradient_bytes += sent->gradient_bytes;
 }
 
 static uint32_t last_use(const ons_work_tensor *t) {
@@ -26,7 +34,7 @@ static uint32_t last_use(const ons_work_tensor *t) {
 static void add_freed(const ons_pipeline_tasks *x, uint32_t from, ons_stage_link *pairs) {
     const ons_stage_tasks *stage = &x->stages[from];
     for (uint32_t i = 0; i < stage->sent_count; ++i) {
-        const ons_work_tensor *t = &x->split.problem->work->tensors[stage->sent[i]];
+        const ons_work_tensor *t = tensor_in(&x->split, from, stage->sent[i]);
         uint32_t to = ons_split_stage_of(&x->split, last_use(t));
         pairs[(size_t)from * x->split.stages + to].freed_bytes += t->bytes;
     }
@@ -80,6 +88,27 @@ static ons_status *make_ties(ons_pipeline_tasks *x, ons_arena *arena) {
             if (bytes > 0) *next++ = (ons_stage_tie){a, b, bytes};
         }
     return NULL;
+}
+
+/* --------------------------------------------------------------------------------------------------------- messages */
+
+static uint32_t size_of(const ons_schedule *s, uint32_t stage) { return ons_schedule_grouping(s, stage).size; }
+
+uint32_t ons_stage_link_units(const ons_schedule *s, const ons_stage_link *link, uint32_t unit) {
+    uint32_t from = size_of(s, link->from), to = size_of(s, link->to);
+    uint32_t a = from - unit % from, b = to - unit % to;
+    return a < b ? a : b;
+}
+
+int64_t ons_stage_link_share(int64_t bytes, uint32_t size, uint32_t unit, uint32_t units) {
+    uint32_t begin = unit % size;
+    return bytes * (begin + units) / size - bytes * begin / size;
+}
+
+int64_t ons_stage_link_bytes(const ons_schedule *s, const ons_stage_link *link, bool gradient, uint32_t unit) {
+    uint32_t sender = gradient ? link->to : link->from;
+    return ons_stage_link_share(gradient ? link->gradient_bytes : link->bytes, size_of(s, sender), unit,
+                                ons_stage_link_units(s, link, unit));
 }
 
 ons_status *ons_pipeline_links_make(ons_pipeline_tasks *x, ons_arena *arena) {

@@ -57,7 +57,7 @@ static ons_status *simulate(stretch *x, uint32_t micro_batches, ons_arena *arena
 /* When the stage has finished a micro-batch. */
 static double finished(const stretch *x, uint32_t stage, uint32_t micro_batch) {
     const ons_pipeline_tasks *t = &x->tasks;
-    return ons_simulation_times(x->simulation, t->backward_last[(size_t)stage * t->micro_batches + micro_batch]).end;
+    return ons_simulation_times(x->simulation, t->backward_last[ons_pipeline_place(t, stage, 0) + micro_batch]).end;
 }
 
 /* A pipeline of fixed delays repeats itself after a while, each time by the same number of micro-batches: the smallest
@@ -109,18 +109,30 @@ static ons_status *simulate_stretch(stretch *x, ons_arena *arena) {
 
 /* ---------------------------------------------------------------------------------------------------------- report */
 
-static void add_traffic(const stretch *x, ons_pipeline_forecast *f, int64_t micro_batches) {
-    const ons_pipeline_tasks *t = &x->tasks;
-    for (uint32_t i = 0; i < t->link_count; ++i) {
-        const ons_stage_link *link = &t->links[i];
-        ons_device_forecast *from = &f->devices[t->schedule->device_of[link->from]],
-                            *to = &f->devices[t->schedule->device_of[link->to]];
+/* The device that computes a unit of a step in a stage. */
+static ons_device_forecast *device_of(const ons_pipeline_forecast *f, const ons_schedule *s, uint32_t stage,
+                                      uint32_t unit) {
+    ons_stage_grouping g = ons_schedule_grouping(s, stage);
+    return &f->devices[ons_schedule_device(s, stage, unit / g.size % g.copies)];
+}
+
+static void add_link_traffic(const ons_schedule *s, const ons_stage_link *link, uint32_t units,
+                             ons_pipeline_forecast *f) {
+    for (uint32_t i = 0; i < units; i += ons_stage_link_units(s, link, i)) {
+        ons_device_forecast *from = device_of(f, s, link->from, i), *to = device_of(f, s, link->to, i);
         if (from == to) continue;
-        from->sent_bytes += link->bytes * micro_batches;
-        to->received_bytes += link->bytes * micro_batches;
-        to->sent_bytes += link->gradient_bytes * micro_batches;
-        from->received_bytes += link->gradient_bytes * micro_batches;
+        int64_t sent = ons_stage_link_bytes(s, link, false, i), returned = ons_stage_link_bytes(s, link, true, i);
+        from->sent_bytes += sent;
+        to->received_bytes += sent;
+        to->sent_bytes += returned;
+        from->received_bytes += returned;
     }
+}
+
+static void add_traffic(const stretch *x, ons_pipeline_forecast *f, uint32_t micro_batches) {
+    const ons_pipeline_tasks *t = &x->tasks;
+    const ons_schedule *s = t->schedule;
+    for (uint32_t i = 0; i < t->link_count; ++i) add_link_traffic(s, &t->links[i], micro_batches, f);
     for (uint32_t i = 0; i < t->tie_count; ++i) {
         const ons_stage_tie *tie = &t->ties[i];
         ons_device_forecast *a = &f->devices[t->schedule->device_of[tie->first]],
@@ -131,12 +143,16 @@ static void add_traffic(const stretch *x, ons_pipeline_forecast *f, int64_t micr
         b->sent_bytes += tie->bytes;
         b->received_bytes += tie->bytes;
     }
-    for (uint32_t stage = 0; stage < t->split.stages; ++stage)
-        for (uint32_t i = 0; i < t->stages[stage].copy_count; ++i) {
-            ons_device_forecast *d = &f->devices[t->schedule->device_of[stage]];
-            d->swapped_out_bytes += t->stages[stage].copies[i].bytes * micro_batches;
-            d->swapped_in_bytes += t->stages[stage].copies[i].bytes * micro_batches;
-        }
+    for (uint32_t stage = 0; stage < t->split.stages; ++stage) {
+        ons_stage_grouping g = ons_schedule_grouping(s, stage);
+        int64_t own = micro_batches / (g.size * g.copies);
+        for (uint32_t copy = 0; copy < g.copies; ++copy)
+            for (uint32_t i = 0; i < t->stages[stage].copy_count; ++i) {
+                ons_device_forecast *d = &f->devices[ons_schedule_device(s, stage, copy)];
+                d->swapped_out_bytes += t->stages[stage].copies[i].bytes * own;
+                d->swapped_in_bytes += t->stages[stage].copies[i].bytes * own;
+            }
+    }
 }
 
 static ons_status *report_devices(const stretch *x, ons_arena *arena, ons_pipeline_forecast *f) {

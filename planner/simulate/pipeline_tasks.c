@@ -31,6 +31,16 @@ static ons_status *make_stages(ons_pipeline_tasks *x, const ons_stage_solution *
     return status == NULL ? divide_stages(x, whole, arena) : status;
 }
 
+static ons_status *check_tie(const ons_pipeline_tasks *x, const ons_stage_tie *tie) {
+    ONS_CHECK(ons_schedule_grouping(x->schedule, tie->first).copies == 1 &&
+                  ons_schedule_grouping(x->schedule, tie->second).copies == 1,
+              ONS_UNSUPPORTED,
+              "stages %u and %u share weights, and one of them has several copies; stages that share weights have one "
+              "each",
+              tie->first, tie->second);
+    return NULL;
+}
+
 static ons_status *allocate_tasks(ons_pipeline_tasks *x, ons_arena *arena) {
     size_t count = (size_t)x->split.stages * x->micro_batches;
     ONS_NEW(x->forward_first, arena, count);
@@ -44,13 +54,33 @@ static ons_status *allocate_tasks(ons_pipeline_tasks *x, ons_arena *arena) {
     ONS_NEW(x->before_backward, arena, count);
     ONS_NEW(x->forward_order, arena, count);
     ONS_NEW(x->backward_order, arena, count);
-    ONS_NEW(x->forward_count, arena, x->split.stages);
-    ONS_NEW(x->backward_count, arena, x->split.stages);
+    for (uint32_t i = 0; i < x->tie_count; ++i) ONS_TRY(check_tie(x, &x->ties[i]));
+    ONS_NEW(x->first_copy, arena, x->split.stages);
+    for (uint32_t i = 0; i < x->split.stages; ++i) {
+        x->first_copy[i] = x->copy_count;
+        x->copy_count += ons_schedule_grouping(x->schedule, i).copies;
+    }
+    ONS_NEW(x->forward_count, arena, x->copy_count);
+    ONS_NEW(x->backward_count, arena, x->copy_count);
     for (uint32_t device = 0; device < x->schedule->devices; ++device)
         for (uint32_t i = 0; i < x->schedule->lists[device].count; ++i) {
             const ons_action *a = &x->schedule->lists[device].items[i];
             if (a->halved) x->halved[(size_t)a->stage * x->micro_batches + a->micro_batch] = true;
         }
+    return NULL;
+}
+
+/* Stages with micro-batches of their own need workloads of these. */
+static ons_status *check_works(const ons_split *split) {
+    const ons_planning_problem *p = split->problem;
+    for (uint32_t i = 0; i < split->stages; ++i) {
+        uint32_t size = ons_schedule_grouping(split->schedule, i).size;
+        const ons_workload *work = p->stage_works != NULL ? p->stage_works[i] : p->work;
+        ONS_CHECK(work->samples == size * p->work->samples && work->node_count == p->work->node_count,
+                  ONS_INVALID_ARGUMENT,
+                  "stage %u takes %u units of %lld samples at once; its workload is of %lld samples, or of other nodes",
+                  i, size, (long long)p->work->samples, (long long)work->samples);
+    }
     return NULL;
 }
 
@@ -62,6 +92,7 @@ static void begin(const ons_split *split, ons_pipeline_tasks *x) {
 ons_status *ons_pipeline_tasks_make(const ons_split *split, const ons_stage_solution *solutions, ons_arena *arena,
                                     ons_pipeline_tasks *x) {
     begin(split, x);
+    ONS_TRY(check_works(split));
     ONS_TRY(make_stages(x, solutions, arena));
     ONS_TRY(ons_pipeline_links_make(x, arena));
     return allocate_tasks(x, arena);
@@ -82,9 +113,9 @@ ons_status *ons_pipeline_tasks_take(const ons_split *split, const ons_pipeline_p
 
 static ons_status *add_piece(ons_pipeline_adder *a, const ons_action *action, const ons_stage_piece *piece,
                              ons_task_id *id) {
-    uint32_t device = a->x->schedule->device_of[action->stage];
+    uint32_t device = ons_schedule_device(a->x->schedule, action->stage, action->copy);
     ons_task_spec spec = {.name = ons_action_name(piece->kind),
-                          .action = {.kind = piece->kind, .stage = action->stage, .micro_batch = action->micro_batch},
+                          .action = {piece->kind, action->stage, action->copy, action->micro_batch, false},
                           .resource = ons_device_stream(device, ONS_STREAM_COMPUTE),
                           .second_resource = ONS_NO_RESOURCE,
                           .seconds = piece->seconds,
@@ -98,9 +129,10 @@ static ons_status *add_piece(ons_pipeline_adder *a, const ons_action *action, co
 static ons_status *add_copy_task(ons_pipeline_adder *a, const ons_action *action, const ons_stage_copy *copy,
                                  uint32_t which, ons_task_id *id) {
     ons_action_kind kind = which == ONS_STREAM_SWAP_IN ? ONS_ACTION_SWAP_IN : ONS_ACTION_SWAP_OUT;
+    uint32_t device = ons_schedule_device(a->x->schedule, action->stage, action->copy);
     ons_task_spec spec = {.name = copy->name,
-                          .action = {.kind = kind, .stage = action->stage, .micro_batch = action->micro_batch},
-                          .resource = ons_device_stream(a->x->schedule->device_of[action->stage], which),
+                          .action = {kind, action->stage, action->copy, action->micro_batch, false},
+                          .resource = ons_device_stream(device, which),
                           .second_resource = ONS_NO_RESOURCE,
                           .seconds = which == ONS_STREAM_LOCAL ? 0 : copy->seconds};
     if (spec.name == NULL) spec.name = ons_action_name(kind);
@@ -126,28 +158,36 @@ static ons_status *add_release(ons_pipeline_adder *a, const ons_action *action, 
     return ons_adder_wait(a, *id, reader);
 }
 
-/* The copies of the micro-batch whose forward part was the stage's `order`-th; NULL where there was none. */
-static const ons_task_id *copies_of(const ons_pipeline_adder *a, uint32_t stage, int64_t order) {
+/* The number of the stage's copy that computes the action. */
+static uint32_t number_of(const ons_pipeline_tasks *x, const ons_action *action) {
+    return x->first_copy[action->stage] + action->copy;
+}
+
+/* What is copied of the micro-batch whose forward part was the `order`-th of those that the action's copy of its stage
+ * computes; NULL where there was none. */
+static const ons_task_id *copies_of(const ons_pipeline_adder *a, const ons_action *action, int64_t order) {
     const ons_pipeline_tasks *x = a->x;
-    if (order < 0 || order >= x->forward_count[stage]) return NULL;
-    uint32_t micro_batch = x->forward_order[(size_t)stage * x->micro_batches + (uint32_t)order];
-    return a->out[stage] + (size_t)micro_batch * x->stages[stage].copy_count;
+    uint32_t number = number_of(x, action);
+    if (order < 0 || order >= x->forward_count[number]) return NULL;
+    uint32_t micro_batch = x->forward_order[ons_pipeline_place(x, action->stage, action->copy) + (uint32_t)order];
+    return a->out[number] + (size_t)micro_batch * x->stages[action->stage].copy_count;
 }
 
 /* Memory that the plan counts as free from this piece on must be: the task waits for the copies that leave it. `order`:
  * the newest forward part. */
-static ons_status *wait_for_gone(ons_pipeline_adder *a, uint32_t stage, uint32_t copy, int64_t order,
+static ons_status *wait_for_gone(ons_pipeline_adder *a, const ons_action *action, uint32_t copy, int64_t order,
                                  ons_task_id task) {
-    const ons_task_id *out = copies_of(a, stage, order - (int64_t)a->x->stages[stage].copies[copy].gone_later);
+    const ons_stage_copy *gone = &a->x->stages[action->stage].copies[copy];
+    const ons_task_id *out = copies_of(a, action, order - (int64_t)gone->gone_later);
     return out != NULL ? ons_adder_wait(a, task, out[copy]) : NULL;
 }
 
 /* No backward part came between this forward part and the one before, as when a pipeline fills: what should be gone in
  * that backward part must be so now. */
-static ons_status *wait_for_skipped(ons_pipeline_adder *a, uint32_t stage, int64_t order, ons_task_id task) {
-    const ons_stage_tasks *t = &a->x->stages[stage];
+static ons_status *wait_for_skipped(ons_pipeline_adder *a, const ons_action *action, int64_t order, ons_task_id task) {
+    const ons_stage_tasks *t = &a->x->stages[action->stage];
     for (uint32_t i = 0; i < t->copy_count && t->copies[t->by_gone_backward[i]].gone_backward != ONS_NO_NODE; ++i)
-        ONS_TRY(wait_for_gone(a, stage, t->by_gone_backward[i], order - 1, task));
+        ONS_TRY(wait_for_gone(a, action, t->by_gone_backward[i], order - 1, task));
     return NULL;
 }
 
@@ -164,10 +204,10 @@ static ons_status *add_first_half(ons_pipeline_adder *a, const ons_action *actio
 static ons_status *add_forward(ons_pipeline_adder *a, const ons_action *action, ons_task_id *first, ons_task_id *last) {
     ons_pipeline_tasks *x = a->x;
     const ons_stage_tasks *t = &x->stages[action->stage];
-    size_t at = (size_t)action->stage * x->micro_batches + action->micro_batch;
-    uint32_t copied = 0, used = 0, gone = 0, order = x->forward_count[action->stage]++;
-    ons_task_id *own = a->out[action->stage] + (size_t)action->micro_batch * t->copy_count;
-    x->forward_order[(size_t)action->stage * x->micro_batches + order] = action->micro_batch;
+    size_t first_place = ons_pipeline_place(x, action->stage, action->copy), at = first_place + action->micro_batch;
+    uint32_t number = number_of(x, action), copied = 0, used = 0, gone = 0, order = x->forward_count[number]++;
+    ons_task_id *own = a->out[number] + (size_t)action->micro_batch * t->copy_count;
+    x->forward_order[first_place + order] = action->micro_batch;
     if (action->halved) ONS_TRY(add_first_half(a, action, &x->forward_half[at]));
     for (uint32_t i = 0; i < t->forward_count; ++i) {
         ons_stage_piece piece = t->forward[i];
@@ -175,9 +215,9 @@ static ons_status *add_forward(ons_pipeline_adder *a, const ons_action *action, 
         ONS_TRY(add_piece(a, action, &piece, last));
         if (i == 0) x->forward_rest[at] = *last;
         if (i == 0) *first = action->halved ? x->forward_half[at] : *last;
-        if (i == 0 && a->forward_newest[action->stage]) ONS_TRY(wait_for_skipped(a, action->stage, order, *first));
+        if (i == 0 && a->forward_newest[number]) ONS_TRY(wait_for_skipped(a, action, order, *first));
         for (; gone < t->copy_count && t->copies[t->by_gone_forward[gone]].gone_forward == i; ++gone)
-            ONS_TRY(wait_for_gone(a, action->stage, t->by_gone_forward[gone], order, *last));
+            ONS_TRY(wait_for_gone(a, action, t->by_gone_forward[gone], order, *last));
         for (; copied < t->copy_count && t->copies[t->by_out[copied]].out_after == i; ++copied)
             ONS_TRY(add_copy_out(a, action, &t->copies[t->by_out[copied]], *last, &own[t->by_out[copied]]));
         for (; used < t->copy_count && t->copies[t->by_used[used]].used_by == i; ++used) {
@@ -185,20 +225,21 @@ static ons_status *add_forward(ons_pipeline_adder *a, const ons_action *action, 
             if (copy->out_after < i) ONS_TRY(add_release(a, action, copy, *last, &own[t->by_used[used]]));
         }
     }
-    a->forward_newest[action->stage] = true;
+    a->forward_newest[number] = true;
     return NULL;
 }
 
 /* In front of a backward piece: what must be gone is waited for by the copies that come back there, which may take its
  * place, and by the piece. `gone` counts through the copies by the piece in which they are gone. */
-static ons_status *wait_before(ons_pipeline_adder *a, uint32_t stage, uint32_t piece, uint32_t *gone,
+static ons_status *wait_before(ons_pipeline_adder *a, const ons_action *action, uint32_t piece, uint32_t *gone,
                                ons_task_id copy_in, ons_task_id task) {
-    const ons_stage_tasks *t = &a->x->stages[stage];
-    int64_t order = (int64_t)a->x->forward_count[stage] - 1;
+    const ons_stage_tasks *t = &a->x->stages[action->stage];
+    uint32_t number = number_of(a->x, action);
+    int64_t order = (int64_t)a->x->forward_count[number] - 1;
     for (; *gone < t->copy_count && t->copies[t->by_gone_backward[*gone]].gone_backward == piece; ++*gone) {
-        if (!a->forward_newest[stage]) continue;
-        ONS_TRY(wait_for_gone(a, stage, t->by_gone_backward[*gone], order, task));
-        if (copy_in != ONS_NO_TASK) ONS_TRY(wait_for_gone(a, stage, t->by_gone_backward[*gone], order, copy_in));
+        if (!a->forward_newest[number]) continue;
+        ONS_TRY(wait_for_gone(a, action, t->by_gone_backward[*gone], order, task));
+        if (copy_in != ONS_NO_TASK) ONS_TRY(wait_for_gone(a, action, t->by_gone_backward[*gone], order, copy_in));
     }
     return NULL;
 }
@@ -206,9 +247,10 @@ static ons_status *wait_before(ons_pipeline_adder *a, uint32_t stage, uint32_t p
 static ons_status *add_backward(ons_pipeline_adder *a, const ons_action *action, ons_task_id *first,
                                 ons_task_id *last) {
     ons_pipeline_tasks *x = a->x;
-    uint32_t stage = action->stage, begun = 0, needed = 0, gone = 0, device = x->schedule->device_of[stage];
+    uint32_t stage = action->stage, number = number_of(x, action), begun = 0, needed = 0, gone = 0;
+    uint32_t device = ons_schedule_device(x->schedule, stage, action->copy);
     const ons_stage_tasks *t = &x->stages[stage];
-    const ons_task_id *out = a->out[stage] + (size_t)action->micro_batch * t->copy_count;
+    const ons_task_id *out = a->out[number] + (size_t)action->micro_batch * t->copy_count;
     /* A stage may compute some of its micro-batches' gradients apart, and others' in one. */
     const ons_stage_piece *pieces = action->kind == ONS_ACTION_BACKWARD ? x->whole[stage].backward : t->backward;
     for (uint32_t i = 0; i < t->backward_count; ++i) {
@@ -222,20 +264,21 @@ static ons_status *add_backward(ons_pipeline_adder *a, const ons_action *action,
         }
         ONS_TRY(add_piece(a, action, &pieces[i], last));
         if (i == 0) *first = *last;
-        ONS_TRY(wait_before(a, stage, i, &gone, copy_in, *last));
+        ONS_TRY(wait_before(a, action, i, &gone, copy_in, *last));
         for (; needed < t->copy_count && t->copies[t->by_needed[needed]].needed_by == i; ++needed)
             ONS_TRY(ons_adder_wait(a, *last, a->in[t->by_needed[needed]]));
     }
-    a->forward_newest[stage] = false;
-    x->backward_order[(size_t)stage * x->micro_batches + x->backward_count[stage]++] = action->micro_batch;
+    a->forward_newest[number] = false;
+    x->backward_order[ons_pipeline_place(x, stage, action->copy) + x->backward_count[number]++] = action->micro_batch;
     return NULL;
 }
 
 static ons_status *add_action(ons_pipeline_adder *a, const ons_action *action) {
     ons_pipeline_tasks *x = a->x;
     const ons_stage_tasks *t = &x->stages[action->stage];
-    size_t at = (size_t)action->stage * x->micro_batches + action->micro_batch;
-    ons_task_id before = a->last[x->schedule->device_of[action->stage]];
+    size_t at = ons_pipeline_place(x, action->stage, action->copy) + action->micro_batch;
+    uint32_t number = number_of(x, action);
+    ons_task_id before = a->last[ons_schedule_device(x->schedule, action->stage, action->copy)];
     ons_stage_piece reduce = {.kind = ONS_ACTION_ALL_REDUCE, .seconds = t->reduce_seconds};
     ons_stage_piece update = {.kind = ONS_ACTION_UPDATE, .seconds = t->update_seconds};
     switch ((int)action->kind) {
@@ -246,12 +289,14 @@ static ons_status *add_action(ons_pipeline_adder *a, const ons_action *action) {
     case ONS_ACTION_INPUT_GRADIENT:
         x->before_backward[at] = before;
         ONS_TRY(add_backward(a, action, &x->backward_first[at], &x->backward_last[at]));
-        a->gradient_last[action->stage] = x->backward_last[at];
+        a->gradient_last[number] = x->backward_last[at];
         return NULL;
-    case ONS_ACTION_WEIGHT_GRADIENT: return add_piece(a, action, &t->weight_gradient, &a->gradient_last[action->stage]);
+    case ONS_ACTION_WEIGHT_GRADIENT: return add_piece(a, action, &t->weight_gradient, &a->gradient_last[number]);
     case ONS_ACTION_UPDATE:
-        if (t->reduce_seconds > 0) ONS_TRY(add_piece(a, action, &reduce, &a->update[action->stage]));
-        return add_piece(a, action, &update, &a->update[action->stage]);
+        if (t->reduce_seconds > 0) ONS_TRY(add_piece(a, action, &reduce, &a->sum[number]));
+        ONS_TRY(add_piece(a, action, &update, &a->update[number]));
+        if (!(t->reduce_seconds > 0)) a->sum[number] = a->update[number];
+        return NULL;
     default: break;
     }
     return ons_status_new(ONS_UNSUPPORTED,
@@ -262,7 +307,7 @@ static ons_status *add_action(ons_pipeline_adder *a, const ons_action *action) {
 
 static ons_status *add_computations(ons_pipeline_adder *a) {
     ons_pipeline_tasks *x = a->x;
-    for (uint32_t i = 0; i < x->split.stages; ++i) {
+    for (uint32_t i = 0; i < x->copy_count; ++i) {
         x->forward_count[i] = x->backward_count[i] = 0;
         a->forward_newest[i] = false;
     }
@@ -286,7 +331,7 @@ static ons_status *add_streams(ons_pipeline_adder *a) {
                                           : ons_simulation_add_resource(a->s, device, names[i], &id));
         }
         for (uint32_t i = 0; i < a->x->split.stages; ++i)
-            if (a->x->schedule->device_of[i] == device) held += a->x->stages[i].held_bytes;
+            if (ons_schedule_holds(a->x->schedule, i, device)) held += a->x->stages[i].held_bytes;
         ONS_TRY(ons_simulation_set_memory(a->s, device, held));
     }
     return NULL;
@@ -296,16 +341,18 @@ static ons_status *allocate(ons_pipeline_adder *a, ons_arena *arena) {
     const ons_pipeline_tasks *x = a->x;
     uint32_t most_copies = 0;
     ONS_NEW(a->last, arena, x->schedule->devices);
-    ONS_NEW(a->forward_newest, arena, x->split.stages);
+    ONS_NEW(a->forward_newest, arena, x->copy_count);
     ONS_NEW(a->transfers, arena, ons_pipeline_transfer_places(x));
     ONS_NEW(a->arrivals, arena, ons_pipeline_transfer_places(x));
-    ONS_NEW(a->gradient_last, arena, x->split.stages);
-    ONS_NEW(a->update, arena, x->split.stages);
-    ONS_NEW(a->out, arena, x->split.stages);
+    ONS_NEW(a->gradient_last, arena, x->copy_count);
+    ONS_NEW(a->sum, arena, x->copy_count);
+    ONS_NEW(a->update, arena, x->copy_count);
+    ONS_NEW(a->out, arena, x->copy_count);
     for (uint32_t i = 0; i < x->split.stages; ++i) {
-        uint32_t copies = x->stages[i].copy_count;
-        if (copies > most_copies) most_copies = copies;
-        ONS_NEW(a->out[i], arena, (size_t)copies * x->micro_batches);
+        uint32_t copied = x->stages[i].copy_count, own = ons_schedule_copy_micro_batches(x->schedule, i);
+        if (copied > most_copies) most_copies = copied;
+        for (uint32_t k = 0; k < ons_schedule_grouping(x->schedule, i).copies; ++k)
+            ONS_NEW(a->out[x->first_copy[i] + k], arena, (size_t)copied * own);
     }
     ONS_NEW(a->in, arena, most_copies);
     return NULL;

@@ -14,12 +14,14 @@
 #include "planner/simulate/simulate.h"
 #include "planner/simulate/stage_tasks.h"
 
-/* What goes from a stage straight to a later one for each micro-batch, and what comes back. */
+/* What goes from a stage straight to a later one for each micro-batch, and what comes back: of the sender's own
+ * micro-batches. A message has its units' share. */
 typedef struct ons_stage_link {
     uint32_t from, to;
     bool gradient;
     int64_t bytes, gradient_bytes;
-    int64_t freed_bytes; /* by the sender when the values were sent */
+    int64_t freed_bytes;                       /* by the sender when the values were sent */
+    int64_t taken_bytes, taken_gradient_bytes; /* the same values, for a micro-batch of the receiver */
 } ons_stage_link;
 
 /* Two stages with copies of the same trained weights: at the end of a synchronous step each sends the other what it has
@@ -58,15 +60,31 @@ typedef struct ons_pipeline_tasks {
     ons_stage_link *links;
     ons_stage_tie *ties;
     uint32_t link_count, tie_count;
+    uint32_t *first_copy; /* [stage]: copies are numbered stage by stage */
+    uint32_t copy_count;
     bool *halved; /* [stage · micro_batches + micro-batch]: the forward part is in halves */
-    /* [stage · micro_batches + micro-batch], set by ons_pipeline_tasks_add: tasks */
+    /* [ons_pipeline_place + micro-batch], set by ons_pipeline_tasks_add: tasks */
     ons_task_id *forward_first, *forward_last, *backward_first, *backward_last;
     ons_task_id *forward_half;                     /* likewise: the first half, where the part is in halves */
     ons_task_id *forward_rest;                     /* likewise: the second half's first task */
     ons_task_id *before_forward, *before_backward; /* the device's task in front; ONS_NO_TASK: none */
-    uint32_t *forward_order, *backward_order;      /* [stage · micro_batches + i]: the i-th micro-batch */
-    uint32_t *forward_count, *backward_count;      /* [stage] */
+    uint32_t *forward_order, *backward_order;      /* [ons_pipeline_place + i]: the i-th micro-batch */
+    uint32_t *forward_count, *backward_count;      /* [number of the copy] */
 } ons_pipeline_tasks;
+
+/* Gives where the micro-batches of a stage's copy begin; where it has one, at stage · micro_batches. */
+static inline size_t ons_pipeline_place(const ons_pipeline_tasks *tasks, uint32_t stage, uint32_t copy) {
+    return (size_t)stage * tasks->micro_batches +
+           (size_t)copy * ons_schedule_copy_micro_batches(tasks->schedule, stage);
+}
+/* Counts the units of a step from `unit` on that one message over the link has: those that a micro-batch of the one
+ * stage and one of the other have in common. `unit` is the first of them. */
+uint32_t ons_stage_link_units(const ons_schedule *schedule, const ons_stage_link *link, uint32_t unit);
+/* Gives the part of a micro-batch's bytes, where it has `size` units, that so many units from `unit` on have; all parts
+ * add up to the whole. */
+int64_t ons_stage_link_share(int64_t bytes, uint32_t size, uint32_t unit, uint32_t units);
+/* Gives the bytes of the message over the link whose first unit is `unit`. */
+int64_t ons_stage_link_bytes(const ons_schedule *schedule, const ons_stage_link *link, bool gradient, uint32_t unit);
 
 /* Makes everything that does not depend on the order of transfers. `solutions` NULL: nothing is swapped or recomputed.
  * What is pointed to must outlive the result, which lives in `arena`. */

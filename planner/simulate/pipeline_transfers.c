@@ -10,22 +10,38 @@ enum { PLACES = 3, FIRST_HALF = 2 };
 static size_t transfer_index(const ons_pipeline_tasks *x, const ons_pipeline_transfer *t) {
     uint32_t which = t->half ? FIRST_HALF : t->gradient;
     if (t->tie) return ((size_t)x->link_count * x->micro_batches + t->link) * PLACES + which;
-    return ((size_t)t->link * x->micro_batches + t->micro_batch) * PLACES + which;
+    return ((size_t)t->link * x->micro_batches + t->unit) * PLACES + which;
 }
 
 size_t ons_pipeline_transfer_places(const ons_pipeline_tasks *x) {
     return ((size_t)x->link_count * x->micro_batches + x->tie_count) * PLACES;
 }
 
-/* Tests whether halves go over the link one by one: both of its ends compute them so. */
-static bool is_halved(const ons_pipeline_tasks *x, uint32_t link, uint32_t micro_batch) {
+/* Tests whether halves go over the link one by one: both of its ends compute them so. Such a step has no units larger
+ * than a micro-batch. */
+static bool is_halved(const ons_pipeline_tasks *x, uint32_t link, uint32_t unit) {
     const ons_stage_link *l = &x->links[link];
-    return x->halved[(size_t)l->from * x->micro_batches + micro_batch] &&
-           x->halved[(size_t)l->to * x->micro_batches + micro_batch];
+    return x->halved[(size_t)l->from * x->micro_batches + unit] && x->halved[(size_t)l->to * x->micro_batches + unit];
 }
 
-static ons_link_cost link_between(const ons_pipeline_tasks *x, uint32_t stage, uint32_t other) {
-    return ons_link_between(x->split.problem, x->schedule->device_of[stage], x->schedule->device_of[other]);
+/* The copy of a stage that computes a unit, as an action does it. */
+static ons_action owner_of(const ons_pipeline_tasks *x, uint32_t stage, uint32_t unit) {
+    ons_stage_grouping g = ons_schedule_grouping(x->schedule, stage);
+    uint32_t number = unit / g.size;
+    return (ons_action){.stage = stage, .copy = number % g.copies, .micro_batch = number / g.copies};
+}
+
+/* The device that computes a unit in a stage. */
+static uint32_t device_of(const ons_pipeline_tasks *x, uint32_t stage, uint32_t unit) {
+    return ons_schedule_device(x->schedule, stage, owner_of(x, stage, unit).copy);
+}
+
+static ons_link_cost link_between(const ons_pipeline_tasks *x, uint32_t stage, uint32_t other, uint32_t unit) {
+    return ons_link_between(x->split.problem, device_of(x, stage, unit), device_of(x, other, unit));
+}
+
+static uint32_t size_of(const ons_pipeline_tasks *x, uint32_t stage) {
+    return ons_schedule_grouping(x->schedule, stage).size;
 }
 
 /* What a transfer over a link is, without its streams. */
@@ -36,30 +52,34 @@ static ons_task_spec describe_transfer(const ons_pipeline_tasks *x, const ons_pi
                                .action = {.kind = ONS_ACTION_ALL_REDUCE, .micro_batch = x->micro_batches - 1},
                                .seconds = ons_link_seconds(cost, x->ties[t->link].bytes)};
     const ons_stage_link *link = &x->links[t->link];
-    int64_t bytes = t->gradient ? link->gradient_bytes : link->bytes;
-    int64_t freed = t->gradient ? link->gradient_bytes : link->freed_bytes;
-    if (!t->gradient && is_halved(x, t->link, t->micro_batch)) {
-        bytes = t->half ? bytes / 2 : bytes - bytes / 2;
+    uint32_t sender = t->gradient ? link->to : link->from, receiver = t->gradient ? link->from : link->to;
+    uint32_t units = ons_stage_link_units(x->schedule, link, t->unit);
+    int64_t bytes = ons_stage_link_bytes(x->schedule, link, t->gradient, t->unit);
+    int64_t freed = ons_stage_link_share(t->gradient ? link->gradient_bytes : link->freed_bytes, size_of(x, sender),
+                                         t->unit, units);
+    int64_t taken = ons_stage_link_share(t->gradient ? link->taken_gradient_bytes : link->taken_bytes,
+                                         size_of(x, receiver), t->unit, units);
+    if (!t->gradient && is_halved(x, t->link, t->unit)) {
+        taken = bytes = t->half ? bytes / 2 : bytes - bytes / 2;
         freed = t->half ? freed / 2 : freed - freed / 2;
     }
+    ons_action action = owner_of(x, sender, t->unit);
+    action.kind = t->gradient ? ONS_ACTION_SEND_GRADIENT : ONS_ACTION_SEND_ACTIVATION;
     return (ons_task_spec){.name = t->gradient ? "gradient" : "activation",
-                           .action = {.kind = t->gradient ? ONS_ACTION_SEND_GRADIENT : ONS_ACTION_SEND_ACTIVATION,
-                                      .micro_batch = t->micro_batch},
+                           .action = action,
                            .seconds = ons_link_seconds(cost, bytes),
-                           .start_bytes = bytes,
+                           .start_bytes = taken,
                            .second_end_bytes = -freed};
 }
 
 /* What travels beside others then lies outside of the receiver's memory until there is room for it there. */
-static ons_status *add_arrival(ons_pipeline_adder *a, ons_task_id sent, const ons_task_spec *send, uint32_t receiver,
-                               double seconds, int64_t bytes, ons_task_id *id) {
-    bool gradient = send->action.kind == ONS_ACTION_SEND_GRADIENT;
+static ons_status *add_arrival(ons_pipeline_adder *a, ons_task_id sent, ons_action receiver, double seconds,
+                               int64_t bytes, ons_task_id *id) {
+    uint32_t device = ons_schedule_device(a->x->schedule, receiver.stage, receiver.copy);
     ons_task_spec spec = {
         .name = "on its way",
-        .action = {.kind = gradient ? ONS_ACTION_RECEIVE_GRADIENT : ONS_ACTION_RECEIVE_ACTIVATION,
-                   .stage = receiver,
-                   .micro_batch = send->action.micro_batch},
-        .resource = ons_device_stream(a->x->schedule->device_of[receiver], ONS_STREAM_LOCAL),
+        .action = receiver,
+        .resource = ons_device_stream(device, ONS_STREAM_LOCAL),
         .second_resource = ONS_NO_RESOURCE,
         .seconds = seconds,
     };
@@ -78,8 +98,8 @@ static ons_status *add_transfer(ons_pipeline_adder *a, const ons_pipeline_transf
     uint32_t early = t->tie ? x->ties[t->link].first : x->links[t->link].from;
     uint32_t late = t->tie ? x->ties[t->link].second : x->links[t->link].to;
     uint32_t sender = t->gradient ? late : early, receiver = t->gradient ? early : late;
-    uint32_t from = x->schedule->device_of[sender], to = x->schedule->device_of[receiver];
-    ons_link_cost cost = link_between(x, early, late);
+    uint32_t from = device_of(x, sender, t->unit), to = device_of(x, receiver, t->unit);
+    ons_link_cost cost = link_between(x, early, late, t->unit);
     ons_task_spec spec = describe_transfer(x, t, cost);
     spec.action.stage = sender;
     spec.resource = ons_device_stream(to, from == to ? ONS_STREAM_LOCAL : ONS_STREAM_RECEIVE);
@@ -95,7 +115,10 @@ static ons_status *add_transfer(ons_pipeline_adder *a, const ons_pipeline_transf
     }
     ONS_TRY(ons_simulation_add_task(a->s, &spec, task));
     *arrival = *task;
-    return travels ? add_arrival(a, *task, &spec, receiver, ons_link_travel(cost), bytes, arrival) : NULL;
+    if (!travels) return NULL;
+    ons_action comes = owner_of(x, receiver, t->unit);
+    comes.kind = t->gradient ? ONS_ACTION_RECEIVE_GRADIENT : ONS_ACTION_RECEIVE_ACTIVATION;
+    return add_arrival(a, *task, comes, ons_link_travel(cost), bytes, arrival);
 }
 
 static ons_status *add_transfers(ons_pipeline_adder *a, const ons_pipeline_transfer *transfers, size_t count) {
@@ -103,53 +126,129 @@ static ons_status *add_transfers(ons_pipeline_adder *a, const ons_pipeline_trans
     return NULL;
 }
 
+/* One way over a link: what its messages wait for, and who waits for them. */
+typedef struct way {
+    ons_pipeline_adder *a;
+    const ons_stage_link *link;
+    uint32_t number; /* of the link */
+    bool gradient, local;
+    uint32_t sender, receiver;
+    uint32_t places;              /* micro-batches of a copy of the sender */
+    uint32_t ahead;               /* micro-batches of a copy of the receiver */
+    const uint32_t *sent, *taken; /* orders */
+    /* of the sender, of the receiver: by ons_pipeline_place */
+    const ons_task_id *made, *making, *used, *before;
+} way;
+
+static bool asks(const way *w, uint32_t unit) {
+    const ons_pipeline_tasks *x = w->a->x;
+    return ons_link_asks(link_between(x, w->link->from, w->link->to, unit),
+                         ons_stage_link_bytes(x->schedule, w->link, w->gradient, unit));
+}
+
 /* In how many places a sender keeps what has not gone. A stage may be as far ahead as the receiver's stage is behind
  * it, and one more; where it asks before it sends, it goes on when the answer has come, unless it keeps the value. */
-static uint32_t count_places(const ons_pipeline_tasks *x, const ons_stage_link *link, bool gradient, uint32_t ahead) {
-    uint32_t apart = link->to - link->from;
-    bool asks = ons_link_asks(link_between(x, link->from, link->to), gradient ? link->gradient_bytes : link->bytes);
-    if (asks && apart == 1 && (gradient || link->freed_bytes > 0)) return 1;
+static uint32_t count_places(const way *w, uint32_t ahead) {
+    uint32_t apart = w->link->to - w->link->from;
+    if (asks(w, 0) && apart == 1 && (w->gradient || w->link->freed_bytes > 0)) return 1;
     return 1 + (apart > ahead ? apart : ahead);
 }
 
-/* What a link's transfers wait for, and who waits for them; in the order in which the stages at its ends compute.
+static way make_way(ons_pipeline_adder *a, uint32_t number, bool gradient) {
+    const ons_pipeline_tasks *x = a->x;
+    const ons_stage_link *link = &x->links[number];
+    way w = {.a = a, .link = link, .number = number, .gradient = gradient};
+    w.sender = gradient ? link->to : link->from;
+    w.receiver = gradient ? link->from : link->to;
+    w.local = x->schedule->device_of[link->from] == x->schedule->device_of[link->to];
+    uint32_t ahead = ons_schedule_ahead(x->schedule, link->from, link->to);
+    w.places = count_places(&w, ons_schedule_in_micro_batches(x->schedule, w.sender, ahead));
+    w.ahead = ons_schedule_in_micro_batches(x->schedule, w.receiver, ahead);
+    w.sent = w.taken = gradient ? x->backward_order : x->forward_order;
+    w.made = gradient ? x->backward_last : x->forward_last;
+    w.making = w.used = gradient ? x->backward_first : x->forward_first;
+    w.before = gradient ? x->before_backward : x->before_forward;
+    return w;
+}
+
+static size_t index_of(const way *w, uint32_t unit) {
+    return transfer_index(w->a->x, &(ons_pipeline_transfer){.link = w->number, .unit = unit, .gradient = w->gradient});
+}
+
+/* Units of a copy's micro-batch, whose messages follow each other. */
+typedef struct units {
+    uint32_t at, end;
+} units;
+
+static units units_of(const way *w, uint32_t stage, uint32_t copy, uint32_t micro_batch) {
+    uint32_t first = ons_schedule_first_unit(w->a->x->schedule, stage, copy, micro_batch);
+    return (units){first, first + size_of(w->a->x, stage)};
+}
+
+static void go_on(const way *w, units *u) { u->at += ons_stage_link_units(w->a->x->schedule, w->link, u->at); }
+
+/* The messages of the copy's i-th micro-batch go when it is made; and it is made when there is a place for it. */
+static ons_status *connect_sender(const way *w, uint32_t copy, uint32_t i) {
+    ons_pipeline_adder *a = w->a;
+    size_t base = ons_pipeline_place(a->x, w->sender, copy);
+    uint32_t micro_batch = w->sent[base + i];
+    for (units u = units_of(w, w->sender, copy, micro_batch); u.at < u.end; go_on(w, &u)) {
+        size_t goes = index_of(w, u.at);
+        bool halved = !w->gradient && is_halved(a->x, w->number, u.at);
+        ONS_TRY(ons_adder_wait(a, a->transfers[goes], w->made[base + micro_batch]));
+        if (halved) ONS_TRY(ons_adder_wait(a, a->transfers[goes + FIRST_HALF], a->x->forward_half[base + micro_batch]));
+    }
+    if (i < w->places || w->local) return NULL;
+    for (units u = units_of(w, w->sender, copy, w->sent[base + i - w->places]); u.at < u.end; go_on(w, &u))
+        ONS_TRY(ons_adder_wait(a, w->making[base + micro_batch], a->transfers[index_of(w, u.at)]));
+    return NULL;
+}
+
+/* The copy's i-th micro-batch waits for its messages, and these for room.
  *
  * A receiver has room for one micro-batch ahead: the next may come when the one before is about to be computed. Where a
  * sender asks, the answer comes when there are places for all that may wait, and the message is taken in like any
  * other. Within a device nothing is sent: there are places for all that its lists keep. */
-static ons_status *connect_link(ons_pipeline_adder *a, uint32_t link_number, bool gradient) {
-    const ons_pipeline_tasks *x = a->x;
-    const ons_stage_link *link = &x->links[link_number];
-    size_t from = (size_t)(gradient ? link->to : link->from) * x->micro_batches;
-    size_t to = (size_t)(gradient ? link->from : link->to) * x->micro_batches;
-    const uint32_t *sent = gradient ? x->backward_order + from : x->forward_order + from;
-    const uint32_t *taken = gradient ? x->backward_order + to : x->forward_order + to;
-    const ons_task_id *made = gradient ? x->backward_last + from : x->forward_last + from;
-    const ons_task_id *making = gradient ? x->backward_first + from : x->forward_first + from;
-    const ons_task_id *used = gradient ? x->backward_first + to : x->forward_first + to;
-    const ons_task_id *before = gradient ? x->before_backward + to : x->before_forward + to;
-    uint32_t ahead = ons_schedule_ahead(x->schedule, link->from, link->to);
-    uint32_t places = count_places(x, link, gradient, ahead);
-    bool asks = ons_link_asks(link_between(x, link->from, link->to), gradient ? link->gradient_bytes : link->bytes);
-    bool local = x->schedule->device_of[link->from] == x->schedule->device_of[link->to];
-    ons_pipeline_transfer t = {.link = link_number, .gradient = gradient};
-    const ons_task_id *tasks = a->transfers + transfer_index(x, &t); /* every PLACES-th one */
-    const ons_task_id *arrivals = a->arrivals + transfer_index(x, &t);
-    for (uint32_t i = 0; i < x->micro_batches; ++i) {
-        size_t goes = PLACES * (size_t)sent[i], comes = PLACES * (size_t)taken[i];
-        bool halved = !gradient && is_halved(x, link_number, sent[i]);
+static ons_status *connect_receiver(const way *w, uint32_t copy, uint32_t i) {
+    ons_pipeline_adder *a = w->a;
+    size_t base = ons_pipeline_place(a->x, w->receiver, copy);
+    uint32_t micro_batch = w->taken[base + i];
+    for (units u = units_of(w, w->receiver, copy, micro_batch); u.at < u.end; go_on(w, &u)) {
+        size_t comes = index_of(w, u.at);
+        bool halved = !w->gradient && is_halved(a->x, w->number, u.at);
         /* The first half comes to the place of the whole; the second finds it there. */
         size_t first = halved ? comes + FIRST_HALF : comes;
-        ONS_TRY(ons_adder_wait(a, tasks[goes], made[sent[i]]));
-        if (halved) ONS_TRY(ons_adder_wait(a, tasks[goes + FIRST_HALF], x->forward_half[from + sent[i]]));
-        if (i >= places && !local)
-            ONS_TRY(ons_adder_wait(a, making[sent[i]], tasks[PLACES * (size_t)sent[i - places]]));
-        ONS_TRY(ons_adder_wait(a, used[taken[i]], arrivals[first]));
-        if (halved) ONS_TRY(ons_adder_wait(a, x->forward_rest[to + taken[i]], arrivals[comes]));
-        if (i >= 1 && !local) ONS_TRY(ons_adder_wait(a, arrivals[first], before[taken[i - 1]]));
-        if (halved) ONS_TRY(ons_adder_wait(a, arrivals[comes], arrivals[first]));
-        if (i >= ahead && !local && asks) ONS_TRY(ons_adder_wait(a, tasks[first], before[taken[i - ahead]]));
+        ONS_TRY(ons_adder_wait(a, w->used[base + micro_batch], a->arrivals[first]));
+        if (halved) ONS_TRY(ons_adder_wait(a, a->x->forward_rest[base + micro_batch], a->arrivals[comes]));
+        if (i >= 1 && !w->local)
+            ONS_TRY(ons_adder_wait(a, a->arrivals[first], w->before[base + w->taken[base + i - 1]]));
+        if (halved) ONS_TRY(ons_adder_wait(a, a->arrivals[comes], a->arrivals[first]));
+        if (i >= w->ahead && !w->local && asks(w, u.at))
+            ONS_TRY(ons_adder_wait(a, a->transfers[first], w->before[base + w->taken[base + i - w->ahead]]));
     }
+    return NULL;
+}
+
+static ons_status *connect_link(ons_pipeline_adder *a, uint32_t number, bool gradient) {
+    const way w = make_way(a, number, gradient);
+    const ons_schedule *s = a->x->schedule;
+    uint32_t senders = ons_schedule_grouping(s, w.sender).copies,
+             receivers = ons_schedule_grouping(s, w.receiver).copies;
+    uint32_t sent = ons_schedule_copy_micro_batches(s, w.sender);
+    uint32_t taken = ons_schedule_copy_micro_batches(s, w.receiver);
+    for (uint32_t i = 0; i < sent || i < taken; ++i) {
+        for (uint32_t copy = 0; i < sent && copy < senders; ++copy) ONS_TRY(connect_sender(&w, copy, i));
+        for (uint32_t copy = 0; i < taken && copy < receivers; ++copy) ONS_TRY(connect_receiver(&w, copy, i));
+    }
+    return NULL;
+}
+
+/* A stage's copies add their gradients up when all of them have theirs. */
+static ons_status *connect_copies(ons_pipeline_adder *a, uint32_t stage) {
+    uint32_t copies = ons_schedule_grouping(a->x->schedule, stage).copies, first = a->x->first_copy[stage];
+    for (uint32_t i = 0; copies > 1 && i < copies; ++i)
+        for (uint32_t k = 0; k < copies; ++k)
+            if (k != i) ONS_TRY(ons_adder_wait(a, a->sum[first + i], a->gradient_last[first + k]));
     return NULL;
 }
 
@@ -161,9 +260,10 @@ static ons_status *connect_tie(ons_pipeline_adder *a, uint32_t number) {
     for (int up = 0; up < 2; ++up) {
         ons_task_id task =
             a->transfers[transfer_index(x, &(ons_pipeline_transfer){.tie = true, .link = number, .gradient = up})];
-        ONS_TRY(ons_adder_wait(a, task, a->gradient_last[tie->first]));
-        ONS_TRY(ons_adder_wait(a, task, a->gradient_last[tie->second]));
-        ONS_TRY(ons_adder_wait(a, a->update[up ? tie->first : tie->second], task));
+        uint32_t first = x->first_copy[tie->first], second = x->first_copy[tie->second]; /* both have one */
+        ONS_TRY(ons_adder_wait(a, task, a->gradient_last[first]));
+        ONS_TRY(ons_adder_wait(a, task, a->gradient_last[second]));
+        ONS_TRY(ons_adder_wait(a, a->update[up ? first : second], task));
     }
     return NULL;
 }
@@ -174,6 +274,7 @@ static ons_status *connect_links(ons_pipeline_adder *a) {
         if (a->x->links[i].gradient) ONS_TRY(connect_link(a, i, true));
     }
     for (uint32_t i = 0; i < a->x->tie_count; ++i) ONS_TRY(connect_tie(a, i));
+    for (uint32_t i = 0; i < a->x->split.stages; ++i) ONS_TRY(connect_copies(a, i));
     return NULL;
 }
 
@@ -204,12 +305,11 @@ ons_status *ons_pipeline_transfers_list(const ons_pipeline_tasks *x, ons_arena *
     ONS_NEW(*list, arena, ons_pipeline_transfer_places(x));
     *count = 0;
     for (uint32_t link = 0; link < x->link_count; ++link)
-        for (uint32_t i = 0; i < x->micro_batches; ++i) {
+        for (uint32_t i = 0; i < x->micro_batches; i += ons_stage_link_units(x->schedule, &x->links[link], i)) {
             if (is_halved(x, link, i))
-                (*list)[(*count)++] = (ons_pipeline_transfer){.link = link, .micro_batch = i, .half = true};
+                (*list)[(*count)++] = (ons_pipeline_transfer){.link = link, .unit = i, .half = true};
             for (int gradient = 0; gradient <= (int)x->links[link].gradient; ++gradient)
-                (*list)[(*count)++] =
-                    (ons_pipeline_transfer){.link = link, .micro_batch = i, .gradient = gradient != 0};
+                (*list)[(*count)++] = (ons_pipeline_transfer){.link = link, .unit = i, .gradient = gradient != 0};
         }
     for (uint32_t tie = 0; tie < x->tie_count; ++tie)
         for (int up = 0; up < 2; ++up)

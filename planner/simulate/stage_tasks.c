@@ -370,7 +370,8 @@ static ons_status *make(maker *m, const ons_stage_load *load) {
 ons_status *ons_stage_tasks_make(const ons_split *split, uint32_t stage, const ons_stage_solution *solution,
                                  ons_memory_workspace *workspace, ons_arena *arena, ons_stage_tasks *tasks) {
     const ons_planning_problem *p = split->problem;
-    const ons_workload *work = ons_device_work(p, split->schedule->device_of[stage]);
+    const ons_workload *work =
+        p->stage_works != NULL ? p->stage_works[stage] : ons_device_work(p, split->schedule->device_of[stage]);
     maker m = {.split = split,
                .work = work,
                .solution = solution,
@@ -396,7 +397,7 @@ ons_status *ons_stage_tasks_make(const ons_split *split, uint32_t stage, const o
     m.period = walked.seconds;
     ONS_TRY(make(&m, &problem.load));
     tasks->held_bytes = walked.memory.weights + walked.memory.gradients + walked.memory.states + walked.memory.versions;
-    tasks->reduce_seconds = ons_reduce_seconds(p, m.first, m.end);
+    tasks->reduce_seconds = ons_reduce_stage_seconds(p, split->schedule, stage, m.first, m.end);
     tasks->update_seconds = ons_work_update_seconds(work, m.first, m.end);
     return NULL;
 }

@@ -234,6 +234,103 @@ Test(graphpipe, lists_run_as_the_simulator_of_pipelines_says) {
     cr_expect_gt(compared, 50);
 }
 
+/* The workload that has so many samples, in the order of the plan. */
+static const ons_workload *work_of(const subject *s, const ons_stage_graph *g, int64_t samples) {
+    ons_workload *work = ons_arena_allocate(arena, 1, sizeof *work);
+    uint32_t size = 0;
+    while (s->problem.work[size]->samples < samples) ++size;
+    expect_success(ons_work_reorder(s->problem.work[size], g->order, arena, work));
+    return work;
+}
+
+static ons_pipeline_forecast simulate_stages(const subject *s, const ons_stage_graph *g, const ons_schedule *schedule) {
+    const ons_workload **works = ons_arena_allocate(arena, g->stage_count, sizeof *works);
+    uint32_t *first = ons_arena_allocate(arena, g->stage_count + 1, sizeof *first);
+    ons_planning_problem problem = s->machine;
+    ons_pipeline_forecast forecast;
+    problem.work = work_of(s, g, g->batch / schedule->micro_batches);
+    problem.stage_works = works;
+    problem.schedule = schedule;
+    problem.memory = ons_memory_strategy_find("none");
+    expect_success(ons_generator_of_lists(schedule, "graphpipe", arena, &problem.pipeline.generator));
+    problem.pipeline.stages = schedule->stages;
+    problem.pipeline.micro_batches = schedule->micro_batches;
+    problem.pipeline.devices = schedule->devices;
+    for (uint32_t i = 0; i < g->stage_count; ++i) {
+        works[i] = work_of(s, g, g->stages[i].pace.samples / g->stages[i].replicas);
+        first[i + 1] = g->stages[i].end;
+    }
+    const ons_pipeline_setup setup = {.problem = &problem, .first = first, .schedule = schedule};
+    expect_success(ons_status_at(ons_pipeline_simulate(&setup, arena, &forecast), "%s", s->graph.name));
+    return forecast;
+}
+
+static uint32_t stage_on(const ons_schedule *schedule, uint32_t device) {
+    uint32_t stage = 0;
+    while (!ons_schedule_holds(schedule, stage, device)) ++stage;
+    return stage;
+}
+
+/* All that a device made it frees, and it holds no more than the stage's evaluation of its own micro-batches says. */
+static void check_memory(const subject *s, const ons_stage_graph *g, const ons_schedule *schedule,
+                         const ons_pipeline_forecast *forecast) {
+    for (uint32_t device = 0; device < schedule->devices; ++device) {
+        const ons_device_forecast *f = &forecast->devices[device];
+        uint32_t stage = stage_on(schedule, device);
+        const ons_graph_stage *st = &g->stages[stage];
+        ons_stage_memory memory;
+        ons_work_stage_memory(work_of(s, g, st->pace.samples / st->replicas), st->first, st->end,
+                              &schedule->loads[stage], &memory);
+        cr_expect_eq(f->memory[0].bytes, f->memory[f->memory_count - 1].bytes, "%s, device %u", s->graph.name, device);
+        cr_expect_geq(memory.total, f->memory[0].bytes, "%s, device %u", s->graph.name, device);
+    }
+}
+
+/* Whether stages with replicas take as many samples as all others do: there the one simulator, which lets a replica
+ * wait for all that its stage's micro-batch needs, is as exact as the other, where it waits for its own samples alone.
+ */
+static bool is_exact(const ons_stage_graph *g) {
+    bool alike = true, single = true;
+    for (uint32_t i = 0; i < g->stage_count; ++i) {
+        alike = alike && g->stages[i].pace.samples == g->stages[0].pace.samples;
+        single = single && g->stages[i].replicas == 1;
+    }
+    return alike || single;
+}
+
+/* The two simulators agree with any sizes and replicas, where links are free. */
+Test(graphpipe, sizes_and_replicas_run_as_the_simulator_of_pipelines_says) {
+    uint32_t sizes = 0, replicas = 0, exact = 0;
+    for (uint64_t seed = 1; seed <= 200; ++seed) {
+        subject s;
+        ons_graphpipe_result found;
+        ons_schedule schedule;
+        make_random(seed, 2 + (uint32_t)(seed % 9), 2 + (uint32_t)(seed % 7), seed % 3 > 0, &s);
+        s.machine = (ons_planning_problem){0};
+        s.problem.machine = &s.machine;
+        const ons_graphpipe_options options = {.paces = seed % 2 == 0 ? ONS_PACE_FREE : ONS_PACE_EQUAL,
+                                               .samples = seed % 4 == 0 ? 4 : 2,
+                                               .objective = ONS_OBJECTIVE_BOTTLENECK};
+        expect_success(ons_graphpipe_search(&s.problem, &options, arena, &found));
+        if (!found.feasible) continue;
+        expect_success(ons_stage_lists_schedule(&found.graph, arena, &schedule));
+        ons_pipeline_forecast forecast = simulate_stages(&s, &found.graph, &schedule);
+        cr_expect_leq(forecast.iteration_seconds, found.step_seconds * (1 + 1e-9), "%s: %.9g and %.9g", s.graph.name,
+                      forecast.iteration_seconds, found.step_seconds);
+        exact += schedule.groupings != NULL && is_exact(&found.graph);
+        if (is_exact(&found.graph))
+            cr_expect_geq(forecast.iteration_seconds, found.step_seconds * (1 - 1e-9), "%s: %.9g and %.9g",
+                          s.graph.name, forecast.iteration_seconds, found.step_seconds);
+        check_memory(&s, &found.graph, &schedule, &forecast);
+        ons_simulation_free(forecast.simulation);
+        for (uint32_t i = 0; i < schedule.stages && schedule.groupings != NULL; ++i) {
+            sizes += schedule.groupings[i].size > 1;
+            replicas += schedule.groupings[i].copies > 1;
+        }
+    }
+    cr_expect(sizes > 50 && replicas > 50 && exact > 50, "%u, %u and %u", sizes, replicas, exact);
+}
+
 /* ------------------------------------------------------------------------------------------------------- as a strategy
  */
 

@@ -4,6 +4,8 @@
 
 #include "planner/schedule/action_text.h"
 #include "planner/schedule/places.h"
+#include "planner/simulate/pipeline_simulation.h"
+#include "tests/planner/branch_work.h"
 #include "tests/planner/random_groupings.h"
 
 static ons_arena *arena;
@@ -199,6 +201,66 @@ Test(groupings, a_shorter_step_has_whole_micro_batches) {
     cr_expect_eq(shorter.loads[0].in_flight, 2);
     expect_success(ons_schedule_verify(&shorter, NULL, arena));
     expect_refusal(ons_schedule_shorten(&s, 3, arena, &shorter), ONS_INVALID_ARGUMENT, "cannot be shortened to 3");
+}
+
+/* --------------------------------------------------------------------------------------------------------- simulation
+ */
+
+/* Two nodes, each a stage: a sample takes a second forth and two back, and its value, as its gradient, half a second
+ * over a link. The second node has weights. */
+static ons_pipeline_forecast simulate_two(const ons_stage_grouping *groupings, uint32_t devices,
+                                          const char *const *texts, int64_t weight_bytes) {
+    const ons_workload *const *works;
+    const ons_workload *stage_works[2];
+    const uint32_t first[] = {0, 1, 2};
+    branch_graph graph;
+    ons_pipeline_forecast forecast;
+    uint32_t node;
+    branch_node each = {.name = "first", .seconds = 1, .backward = 2, .output_bytes = 1000};
+    ons_schedule s = lists(2, 2, groupings, devices, texts);
+    expect_success(branch_graph_new("two", 2, arena, &graph));
+    expect_success(branch_graph_add(&graph, &each, &node));
+    each.name = "second";
+    each.inputs = &node;
+    each.input_count = 1;
+    each.weight_bytes = weight_bytes;
+    expect_success(branch_graph_add(&graph, &each, &(uint32_t){0}));
+    expect_success(branch_graph_works(&graph, 2, &works));
+    for (uint32_t i = 0; i < 2; ++i) stage_works[i] = works[groupings[i].size - 1];
+    expect_success(ons_schedule_take(&s, arena));
+    ons_planning_problem problem = {.work = works[0],
+                                    .stage_works = stage_works,
+                                    .schedule = &s,
+                                    .link_bandwidth = 2000,
+                                    .pipeline = {.stages = 2, .micro_batches = 2, .devices = devices, .replicas = 1}};
+    expect_success(ons_generator_of_lists(&s, "lists", arena, &problem.pipeline.generator));
+    const ons_pipeline_setup setup = {.problem = &problem, .first = first, .schedule = &s};
+    expect_success(ons_pipeline_simulate(&setup, arena, &forecast));
+    ons_simulation_free(forecast.simulation);
+    return forecast;
+}
+
+/* The second stage begins when both units have come, and its gradients leave one by one. */
+Test(groupings, a_message_has_the_units_that_both_ends_have_in_common) {
+    static const ons_stage_grouping larger[] = {{1, 1}, {2, 1}};
+    ons_pipeline_forecast f = simulate_two(larger, 2, (const char *const[]){"0F0-1 0B0-1 0U1", "1F0 1B0 1U0"}, 0);
+    cr_expect_float_eq(f.iteration_seconds, 2.5 + 2 + 4 + 0.5 + 2 + 2, 1e-9, "%g", f.iteration_seconds);
+    cr_expect_eq(f.devices[0].sent_bytes, 2000);
+    cr_expect_eq(f.devices[1].sent_bytes, 2000);
+    cr_expect_float_eq(f.devices[1].receive_seconds, 1, 1e-9);
+    cr_expect_float_eq(f.devices[1].busy_seconds, 6, 1e-9);
+}
+
+/* Copies take units in turn, and sum their gradients up when the last of them has its own. */
+Test(groupings, copies_sum_up_before_they_update) {
+    static const ons_stage_grouping copies[] = {{1, 1}, {1, 2}};
+    static const char *const texts[] = {"0F0-1 0B0-1 0U1", "1F0 1B0 1U0", "1.1F0 1.1B0 1.1U0"};
+    ons_pipeline_forecast f = simulate_two(copies, 3, texts, 0);
+    cr_expect_float_eq(f.iteration_seconds, 1.5 + 1 + 2 + 0.5 + 2 + 2, 1e-9, "%g", f.iteration_seconds);
+    cr_expect_eq(f.devices[1].received_bytes, 1000);
+    cr_expect_eq(f.devices[2].sent_bytes, 1000);
+    f = simulate_two(copies, 3, texts, 8000); /* half of it, twice: four seconds */
+    cr_expect_float_eq(f.iteration_seconds, 2.5 + 1 + 2 + 4, 1e-9, "%g", f.iteration_seconds);
 }
 
 /* ------------------------------------------------------------------------------------------------------- random lists
