@@ -208,7 +208,6 @@ static ons_status *build_program(const ons_share_options *o, ons_batch_variant v
     const ons_cut_stage *own = ons_dataset_graphs_cut_of(o->dataset_graphs, v, o->stage);
     ons_arena *arena = o->dataset_graphs->cuts[v].arena;
     ons_value_id *kept, *idle = NULL;
-    ons_schedule alike;
     ONS_TRY(copy_ids(own, arena, whole->kept, whole->kept_count, made_here, &kept));
     if (whole->squares_idle)
         ONS_TRY(copy_ids(own, arena, whole->squares, whole->update.trained_count, made_here, &idle));
@@ -228,12 +227,7 @@ static ons_status *build_program(const ons_share_options *o, ons_batch_variant v
         .shard = o->shard,
     };
     /* Of what all stages compute alike there is one micro-batch. */
-    if (o->schedule != NULL && ons_schedule_is_grouped(o->schedule) && (v == ONS_REST || o->micro_batches == 1)) {
-        alike = *o->schedule;
-        alike.groupings = NULL;
-        options.schedule = &alike;
-        options.micro_batches = 1;
-    }
+    if (o->schedule != NULL && ons_schedule_is_grouped(o->schedule) && v == ONS_REST) options.micro_batches = 1;
     for (int half = 0; half < 2 && v < ONS_REST; ++half) {
         if (o->dataset_graphs->half_graphs[v][half].graph == NULL) continue;
         options.half[half] = &o->dataset_graphs->half_cuts[v][half].stages[o->stage];

@@ -69,14 +69,14 @@ static ons_status *describe_device(const verifying *v, const ons_local_stage *st
     const ons_share_unit *units = stage->training.units;
     ons_verify_share *share = &d->shares[stage->device];
     uint32_t size = variant == ONS_REST ? 1 : ons_units_size(v->sizes, stage->device); /* the rest is one of all */
-    uint32_t units = variant == ONS_REST ? 1 : ons_units_together(v->o->schedule);
-    uint32_t first = (uint32_t)own->count[variant] * units / size;
-    uint32_t second = variant == ONS_WHOLE ? (uint32_t)own->count[ONS_SHORTER] * units / size : 0;
+    uint32_t together = variant == ONS_REST ? 1 : ons_units_together(v->o->schedule);
+    uint32_t first = (uint32_t)own->count[variant] * together / size;
+    uint32_t second = variant == ONS_WHOLE ? (uint32_t)own->count[ONS_SHORTER] * together / size : 0;
     if (first == 0) variant = second > 0 ? ONS_SHORTER : ONS_WHOLE;
     *share = share_of(v, stage);
     share->micro_batches = first + second;
     share->first_count = first;
-    share->number = (uint32_t)numbers->first * units / size;
+    share->number = (uint32_t)numbers->first * together / size;
     share->variant = variant;
     d->programs[stage->device] = &units[variant].stage;
     if (first > 0 && second > 0) d->seconds[stage->device] = &units[ONS_SHORTER].stage;

@@ -451,7 +451,7 @@ static ons_status *keep_values(trial *t) {
 static ons_status *check_plan(const trial *t, uint32_t index, int64_t taken) {
     if (t->s->plan == NULL || t->local_stages == NULL) return NULL;
     const ons_plan *plan = &t->lowering.plan;
-    uint32_t device = ons_local_stages_get(t->local_stages, index)->stage;
+    uint32_t device = ons_local_stages_get(t->local_stages, index)->device;
     int64_t planned = plan->stages[ons_plan_first_stage(plan, device)].memory_bytes;
     ONS_CHECK(taken == planned, ONS_DEFECT, "device %u: %lld bytes are planned, %lld taken", device, (long long)planned,
               (long long)taken);

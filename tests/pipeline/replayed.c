@@ -63,6 +63,7 @@ static ons_status *build_device(replayed *r, device *d) {
         .batch = (size_t)r->o.batching.batch,
         .repeats = r->o.batching.micro_batches > 1,
         .stage = d->number,
+        .device = d->number,
         .schedule = r->o.schedule,
         .micro_batches = (uint32_t)r->o.batching.micro_batches,
         .versions = 1,
@@ -336,7 +337,7 @@ static ons_status *fetch(replayed *r, uint64_t step) {
     for (uint32_t i = 0; i < r->o.schedule->devices; ++i) {
         ons_feed *feed = &r->devices[i].share.feed;
         ons_order_rows(&order, (step - 1) / steps, position, r->samples, feed->rows[0]);
-        ONS_TRY(ons_feed_fill(feed, 0, 0, r->samples));
+        ONS_TRY(ons_feed_fill(feed, 0, 0, r->samples, 0));
     }
     return NULL;
 }
