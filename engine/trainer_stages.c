@@ -28,14 +28,9 @@ static const ons_device_group *group_of(const ons_trainer *t, uint32_t device) {
     return &groups->items[groups->of_device[device]];
 }
 
-/* The plan's first stage on a device; its copies are described where the first one is. */
-static uint32_t first_stage_of(const ons_trainer *t, uint32_t device) {
-    return ons_plan_first_stage(&t->lowering.plan, group_of(t, device)->first);
-}
-
 static ons_status *describe(const ons_trainer *t, const ons_local_stage *local_stage, ons_stage_report *report) {
     const ons_plan *plan = &t->lowering.plan;
-    const ons_plan_stage *planned = &plan->stages[first_stage_of(t, local_stage->device)];
+    const ons_plan_stage *planned = &plan->stages[ons_plan_first_stage(plan, local_stage->device)];
     double copies = local_stage->ring.in_turn ? (double)local_stage->ring.count : 1;
     const ons_stage_program *program = &local_stage->training.units[ONS_WHOLE].stage;
     ons_device_context_memory memory;
@@ -121,7 +116,7 @@ ons_status *ons_trainer_get_stage(const ons_trainer *t, int64_t index, ons_stage
               (long long)index);
     const ons_local_stage_work *work = ons_local_stages_work(t->local_stages, (uint32_t)index);
     *report = t->stages[index];
-    report->first_node = t->lowering.plan.stages[first_stage_of(t, (uint32_t)index)].first_node;
+    report->first_node = t->lowering.plan.stages[ons_plan_first_stage(&t->lowering.plan, (uint32_t)index)].first_node;
     report->measured_seconds = report->measured_idle = NAN;
     if (work->samples == 0 || work->busy_seconds == 0) return NULL; /* a GPU's nodes are timed for a trace alone */
     double ranks = (double)t->batching.replicas * group_of(t, (uint32_t)index)->copies;
