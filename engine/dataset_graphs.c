@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "kernels/backend.h"
+#include "runtime/program/units.h"
 
 ons_dataset_graphs_options ons_training_graphs_options(const ons_model *model, const ons_config *config,
                                                        const ons_batching *batching, int64_t samples, bool repeats) {
@@ -228,7 +229,8 @@ static ons_status *build_program(const ons_share_options *o, ons_batch_variant v
         .shard = o->shard,
     };
     /* Of what all stages compute alike there is one micro-batch. */
-    if (o->schedule != NULL && ons_schedule_is_grouped(o->schedule) && (v == ONS_REST || o->micro_batches == 1)) {
+    bool is_alike = v == ONS_REST || o->micro_batches == 1;
+    if (is_alike && o->schedule != NULL && ons_units_together(o->schedule) > 1) {
         alike = *o->schedule;
         alike.groupings = NULL;
         options.schedule = &alike;

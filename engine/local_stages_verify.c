@@ -47,7 +47,7 @@ static ons_status *add_training(verifying *v, ons_batch_variant variant, uint32_
     bool rest = variant == ONS_REST;
     if (first + second == 0) return NULL;
     ONS_TRY(add(v, true, first > 0 ? variant : ONS_SHORTER, first + second, &pass));
-    if (rest) whole.groupings = NULL; /* what is left is one micro-batch of all stages */
+    if (rest && v->sizes != NULL) whole.groupings = NULL; /* what is left is one micro-batch of all stages */
     pass->sizes = rest ? NULL : v->sizes;
     if (first > 0 && second > 0) ONS_TRY(list_programs(v, true, ONS_SHORTER, &pass->seconds));
     pass->first_count = first;

@@ -85,7 +85,7 @@ static ons_status *list_actions(ons_stepper *s, uint32_t micro_batches, ons_acti
 /* What is left is one micro-batch, the same to all stages. */
 static ons_status *list_rest(ons_stepper *s) {
     ons_schedule alike = *s->o.schedule, shorter;
-    alike.groupings = NULL;
+    if (s->together > 1) alike.groupings = NULL;
     ONS_TRY(ons_schedule_shorten(&alike, 1, s->arena, &shorter));
     s->rest_actions = shorter.lists[s->o.device];
     return NULL;
