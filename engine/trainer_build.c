@@ -123,6 +123,19 @@ static ons_status *compute_ungrouped_digest(ons_trainer *t) {
     return NULL;
 }
 
+/* Units that stages take at once, node by node: over what the gradients of a weight are summed in one go. The same
+ * digest where they take one everywhere. */
+static uint64_t hash_sizes(const ons_trainer *t, uint64_t digest) {
+    const ons_dataset_graphs *g = &t->training;
+    for (uint32_t device = 0; g->sizes != NULL && device < g->cuts[ONS_WHOLE].stage_count; ++device) {
+        const ons_cut_stage *cut = &g->cuts[ONS_WHOLE].stages[device];
+        for (ons_node_id id = 0; id < cut->graph->nodes.count; ++id)
+            if (!cut->again[id]) digest = ons_hash_bytes(digest, &cut->original[id], sizeof cut->original[id]);
+        digest = ons_hash_bytes(digest, &g->sizes[device], sizeof g->sizes[device]);
+    }
+    return digest;
+}
+
 /* Of what decides the run's numbers beside the kernels: the training graph, and how samples are drawn. */
 static ons_status *compute_digests(ons_trainer *t) {
     char run[160];
@@ -130,7 +143,7 @@ static ons_status *compute_digests(ons_trainer *t) {
              t->batching.micro_batches, t->config->seed, t->config->shuffle, ons_dataset_count(t->training.dataset));
     if (t->batching.replicas > 1)
         snprintf(run + strlen(run), sizeof run - strlen(run), " %" PRId64, t->batching.replicas);
-    t->digest = ons_hash_bytes(t->training.graphs[ONS_WHOLE].digest, run, strlen(run));
+    t->digest = hash_sizes(t, ons_hash_bytes(t->training.graphs[ONS_WHOLE].digest, run, strlen(run)));
     return compute_ungrouped_digest(t);
 }
 

@@ -6,6 +6,7 @@
 #include "engine/given.h"
 #include "engine/plan_libraries.h"
 #include "engine/trainer.h"
+#include "runtime/program/units.h"
 
 int64_t ons_trainer_stage_count(const ons_trainer *t) {
     return t != NULL && t->lowering.planned ? (int64_t)t->lowering.plan.schedule.devices : 0;
@@ -22,6 +23,9 @@ static void count_again(const ons_plan_stage *planned, const ons_graph *graph, o
 }
 
 static double share_idle(double busy, double whole) { return whole > busy ? 1 - busy / whole : 0; }
+
+/* Micro-batches of the schedule in one of the device's own. */
+static uint32_t units_of(const ons_trainer *t, uint32_t device) { return ons_units_size(t->training.sizes, device); }
 
 static ons_status *describe(const ons_trainer *t, const ons_local_stage *local_stage, ons_stage_report *report) {
     const ons_plan *plan = &t->lowering.plan;
@@ -40,7 +44,8 @@ static ons_status *describe(const ons_trainer *t, const ons_local_stage *local_s
         .predicted_seconds = planned->seconds - planned->stall_seconds,
     };
     count_again(planned, program->cut->graph, report);
-    double busy = report->predicted_seconds * (double)plan->pipeline.micro_batches + planned->update_seconds * updates;
+    double micro_batches = (double)plan->pipeline.micro_batches / units_of(t, local_stage->stage);
+    double busy = report->predicted_seconds * micro_batches + planned->update_seconds * updates;
     if (plan->pipeline.stages == 1 && plan->pipeline.micro_batches == 1) /* updates run in the backward part */
         report->predicted_seconds += planned->update_seconds;
     report->predicted_idle = share_idle(busy, plan->step_seconds);
@@ -111,7 +116,7 @@ ons_status *ons_trainer_get_stage(const ons_trainer *t, int64_t index, ons_stage
     report->measured_seconds = report->measured_idle = NAN;
     if (work->samples == 0 || work->busy_seconds == 0) return NULL; /* a GPU's nodes are timed for a trace alone */
     double samples = (double)work->samples / (double)t->batching.replicas; /* of this one */
-    report->measured_seconds = work->busy_seconds * (double)t->batching.rows / samples;
+    report->measured_seconds = work->busy_seconds * (double)t->batching.rows * units_of(t, (uint32_t)index) / samples;
     report->measured_idle = share_idle(work->busy_seconds + work->update_seconds, work->seconds);
     return NULL;
 }
