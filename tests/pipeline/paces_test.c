@@ -185,7 +185,8 @@ Test(paces, random_cuts_and_sizes) {
                               .steps = 2,
                               .seed = seed + i,
                               .sizes = sizes,
-                              .one_in = 3};
+                              .one_in = 3,
+                              .scattered = i % 3 == 2};
         if (!is_possible(s)) continue;
         pipeline_record wanted = replay(s);
         ++tried;

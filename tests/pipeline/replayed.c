@@ -133,6 +133,10 @@ static ons_status *post(replayed *r, const char *name, uint32_t to, uint32_t uni
     return NULL;
 }
 
+static uint32_t unit_of(const device *d, const ons_cut_transfer *t, uint32_t k) {
+    return is_of_step(t->kind) ? (uint32_t)ONCE : d->micro_batch * d->size + k;
+}
+
 /* What has been made so far in the part. */
 static ons_status *send(replayed *r, device *d) {
     for (uint32_t i = 0; i < d->cut->send_count; ++i) {
@@ -142,13 +146,10 @@ static ons_status *send(replayed *r, device *d) {
         d->sent[i] = true;
         const ons_turn turn = {.micro_batch = d->micro_batch};
         const char *data = ons_program_address(d->unit->stage.program, t->value, &turn);
-        size_t bytes = (size_t)ons_stage_program_bytes(&d->unit->stage, t->value) / d->size;
-        if (is_of_step(t->kind)) {
-            ONS_TRY(post(r, name_of(d, t), t->peer, ONCE, data, bytes * d->size));
-            continue;
-        }
-        for (uint32_t k = 0; k < d->size; ++k)
-            ONS_TRY(post(r, name_of(d, t), t->peer, d->micro_batch * d->size + k, data + k * bytes, bytes));
+        uint32_t units = is_of_step(t->kind) ? 1 : d->size;
+        size_t bytes = (size_t)ons_stage_program_bytes(&d->unit->stage, t->value) / units;
+        for (uint32_t k = 0; k < units; ++k)
+            ONS_TRY(post(r, name_of(d, t), t->peer, unit_of(d, t, k), data + k * bytes, bytes));
     }
     return NULL;
 }
@@ -158,10 +159,6 @@ static letter **find_letter(replayed *r, const device *d, const ons_cut_transfer
     while (*l != NULL && ((*l)->to != d->number || (*l)->unit != unit || strcmp((*l)->name, name_of(d, t)) != 0))
         l = &(*l)->next;
     return l;
-}
-
-static uint32_t unit_of(const device *d, const ons_cut_transfer *t, uint32_t k) {
-    return is_of_step(t->kind) ? (uint32_t)ONCE : d->micro_batch * d->size + k;
 }
 
 /* Takes a message, once all of it is there. */
