@@ -58,6 +58,16 @@ static ons_status *check_batching(const ons_batching *b) {
     return NULL;
 }
 
+static ons_status *check_copies(const ons_schedule *schedule) {
+    for (uint32_t i = 0; i < schedule->stages; ++i)
+        ONS_CHECK(
+            ons_schedule_grouping(schedule, i).copies == 1, ONS_UNSUPPORTED,
+            "stage %u has %u copies, in a plan with stages whose micro-batches are of their own size: training has "
+            "the one or the other so far; plan without one of the two",
+            i, ons_schedule_grouping(schedule, i).copies);
+    return NULL;
+}
+
 static ons_status *build_graph(const ons_stage_graph_options *whole, const ons_stage_graph *unit, int64_t rows,
                                ons_stage_graph *graph) {
     ons_stage_graph_options options = *whole;
@@ -89,18 +99,19 @@ static ons_status *build_rest(const ons_stage_graph_options *whole, int64_t rows
 
 ons_status *ons_dataset_graphs_build_groups(const ons_stage_graph_options *whole, const ons_schedule *schedule,
                                             const ons_batching *batching, int64_t samples, ons_dataset_graphs *g) {
-    if (!ons_schedule_is_grouped(schedule) && g->grouping_arena == NULL) return NULL;
+    int64_t together = ons_units_together(schedule);
+    if (together == 1 && g->grouping_arena == NULL) return NULL;
     ons_dataset_graphs_drop_groups(g);
     if ((g->grouping_arena = ons_arena_new()) == NULL) return ons_status_out_of_memory();
     ONS_TRY(ons_units_sizes(schedule, g->grouping_arena, &g->sizes));
-    if (g->sizes != NULL) {
+    if (together > 1) {
         ONS_TRY(check_model(whole, g->graphs[ONS_WHOLE].graph));
         ONS_TRY(check_batching(batching));
+        ONS_TRY(check_copies(schedule));
     }
     ONS_TRY(build_sizes(whole, schedule->devices, g));
     if (batching->fixed || ons_batching_is_uneven(batching)) return NULL;
-    int64_t group = (int64_t)ons_units_together(schedule) * batching->rows;
-    return build_rest(whole, samples % batching->batch % group, g);
+    return build_rest(whole, samples % batching->batch % (together * batching->rows), g);
 }
 
 void ons_dataset_graphs_drop_groups(ons_dataset_graphs *g) {

@@ -22,18 +22,14 @@ static uint32_t least_common_multiple(uint32_t a, uint32_t b) {
 
 uint32_t ons_units_together(const ons_schedule *schedule) {
     uint32_t units = 1;
-    for (uint32_t i = 0; i < schedule->stages; ++i) {
-        ons_stage_grouping g = ons_schedule_grouping(schedule, i);
-        units = least_common_multiple(units, g.size); /* copies may have one more than others */
-    }
+    for (uint32_t i = 0; i < schedule->stages; ++i)
+        units = least_common_multiple(units, ons_schedule_grouping(schedule, i).size);
     return units;
 }
 
 ons_status *ons_units_sizes(const ons_schedule *schedule, ons_arena *arena, uint32_t **sizes) {
-    bool several = false;
     *sizes = NULL;
-    for (uint32_t i = 0; i < schedule->stages; ++i) several = several || ons_schedule_grouping(schedule, i).size > 1;
-    if (!several) return NULL;
+    if (ons_units_together(schedule) == 1) return NULL;
     ONS_NEW(*sizes, arena, schedule->devices);
     for (uint32_t i = 0; i < schedule->stages; ++i) {
         ons_stage_grouping g = ons_schedule_grouping(schedule, i);

@@ -15,8 +15,8 @@
 #include "graph/passes/cut.h"
 #include "planner/schedule/schedule.h"
 
-/* The fewest units that every stage can divide into its micro-batches: a step and what is left of an epoch's samples
- * are computed in groups of so many. */
+/* The fewest units that every stage can divide into its micro-batches: a step, and what is left of an epoch's samples,
+ * are computed in groups of so many. 1: all micro-batches are units. */
 uint32_t ons_units_together(const ons_schedule *schedule);
 
 /* Units of a micro-batch of each device's stages, in `arena`; NULL: one everywhere. */

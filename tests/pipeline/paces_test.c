@@ -185,7 +185,8 @@ Test(paces, random_cuts_and_sizes) {
                               .steps = 2,
                               .seed = seed + i,
                               .sizes = sizes,
-                              .one_in = 3};
+                              .one_in = 3,
+                              .scattered = i % 3 == 2};
         if (!is_possible(s)) continue;
         pipeline_record wanted = replay(s);
         ++tried;
@@ -196,4 +197,35 @@ Test(paces, random_cuts_and_sizes) {
         pipeline_record_free(&wanted);
     }
     cr_expect_geq(tried, 4, "most cuts were refused");
+}
+
+/* What says that the run is refused before anything starts. */
+static void expect_refused(pipeline_setting s, const char *pattern) {
+    pipeline_record record;
+    ons_status *status = pipeline_run(&s, &record);
+    cr_assert_not_null(status, "%s: it is not refused", pattern);
+    cr_expect_not_null(strstr(ons_status_get_message(status), pattern), "%s", ons_status_get_message(status));
+    ons_status_free(status);
+}
+
+Test(paces, what_cannot_be_is_refused) {
+    static const uint32_t sizes[] = {1, 2};
+    static const char *const moving[] = {"batchnorm", "train", NULL};
+    pipeline_setting s = {.model = "mlp", .batch = 22, .micro_batches = 4, .stages = 2, .sizes = sizes, .steps = 1};
+    expect_refused(s, "a batch of 22 does not come out even in 4 micro-batches");
+    s.batch = 24;
+    s.replicas = 2;
+    s.micro_batches = 2;
+    expect_refused(s, "--replicas: the plan has stages with micro-batches of their own size");
+    s.replicas = 0;
+    s.micro_batches = 4;
+    s.model = "cnn_dynamic";
+    s.options = moving;
+    expect_refused(s, "normalises by the samples of its micro-batch");
+    /* Embeddings of positions are made in the first stage of this cut, and are the same for all samples. */
+    static const uint32_t others[] = {2, 1, 4};
+    expect_refused(
+        (pipeline_setting){
+            .model = "gpt_decomposed", .batch = 8, .micro_batches = 4, .stages = 3, .sizes = others, .seed = 31},
+        "'/Add/gradient_1' goes from stage 1, which takes 1 units of a step at once, to stage 0");
 }

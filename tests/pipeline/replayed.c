@@ -134,6 +134,16 @@ static ons_status *post(replayed *r, const char *name, uint32_t to, uint32_t uni
     return NULL;
 }
 
+static uint32_t unit_of(const device *d, const ons_cut_transfer *t, uint32_t k) {
+    return is_of_step(t->kind) ? (uint32_t)ONCE : d->micro_batch * d->size + k;
+}
+
+/* Where a unit of a message begins. Between devices of one size it may have no units, and is cut anywhere. */
+static size_t begin_of(const device *d, const ons_cut_transfer *t, uint32_t k) {
+    size_t bytes = (size_t)ons_stage_program_bytes(&d->unit->stage, t->value);
+    return bytes * k / (is_of_step(t->kind) ? 1 : d->size);
+}
+
 /* What has been made so far in the part. */
 static ons_status *send(replayed *r, device *d) {
     for (uint32_t i = 0; i < d->cut->send_count; ++i) {
@@ -143,13 +153,10 @@ static ons_status *send(replayed *r, device *d) {
         d->sent[i] = true;
         const ons_turn turn = {.micro_batch = d->micro_batch};
         const char *data = ons_program_address(d->unit->stage.program, t->value, &turn);
-        size_t bytes = (size_t)ons_stage_program_bytes(&d->unit->stage, t->value) / d->size;
-        if (is_of_step(t->kind)) {
-            ONS_TRY(post(r, name_of(d, t), t->peer, ONCE, data, bytes * d->size));
-            continue;
-        }
-        for (uint32_t k = 0; k < d->size; ++k)
-            ONS_TRY(post(r, name_of(d, t), t->peer, d->micro_batch * d->size + k, data + k * bytes, bytes));
+        uint32_t units = is_of_step(t->kind) ? 1 : d->size;
+        for (uint32_t k = 0; k < units; ++k)
+            ONS_TRY(post(r, name_of(d, t), t->peer, unit_of(d, t, k), data + begin_of(d, t, k),
+                         begin_of(d, t, k + 1) - begin_of(d, t, k)));
     }
     return NULL;
 }
@@ -161,23 +168,19 @@ static letter **find_letter(replayed *r, const device *d, const ons_cut_transfer
     return l;
 }
 
-static uint32_t unit_of(const device *d, const ons_cut_transfer *t, uint32_t k) {
-    return is_of_step(t->kind) ? (uint32_t)ONCE : d->micro_batch * d->size + k;
-}
-
 /* Takes a message, once all of it is there. */
 static ons_status *receive(replayed *r, device *d, uint32_t index, bool *taken) {
     const ons_cut_transfer *t = &d->cut->receives[index];
     const ons_turn turn = {.micro_batch = d->micro_batch};
     uint32_t units = is_of_step(t->kind) ? 1 : d->size;
     char *place = ons_program_address(d->unit->stage.program, t->value, &turn);
-    size_t bytes = (size_t)ons_stage_program_bytes(&d->unit->stage, t->value) / units;
     *taken = true;
     for (uint32_t k = 0; k < units; ++k) *taken = *taken && *find_letter(r, d, t, unit_of(d, t, k)) != NULL;
     for (uint32_t k = 0; *taken && k < units; ++k) {
         letter **at = find_letter(r, d, t, unit_of(d, t, k)), *l = *at;
+        size_t bytes = begin_of(d, t, k + 1) - begin_of(d, t, k);
         ONS_CHECK(l->bytes == bytes, ONS_DEFECT, "'%s': %zu bytes instead of %zu", l->name, l->bytes, bytes);
-        memcpy(place + k * bytes, l->data, bytes);
+        memcpy(place + begin_of(d, t, k), l->data, bytes);
         *at = l->next;
         free(l);
     }
