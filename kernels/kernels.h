@@ -18,10 +18,14 @@ const ons_registry *ons_kernels_registry(void);
 const struct ons_product_fusion *ons_product_fusion_rules(void);
 const struct ons_elementwise_fusion *ons_elementwise_fusion_rules(void);
 
-/* An attribute of operators whose every element draws a random number: the number that the output's first element has
- * in the tensor that the numbers are drawn for, where the output is a part of that (runtime/program/halves.h). No file
- * has it. */
+/* Attributes of operators whose every element draws a random number, which no file has:
+ *
+ * - the number that the output's first element has in the tensor that the numbers are drawn for, where the output is a
+ *   part of that (runtime/program/halves.h);
+ * - how many elements a unit of the step has, where the output is that of several units one behind the other, each of
+ *   which draws as a micro-batch of its own does (runtime/program/units.h). */
 #define ONS_FIRST_ELEMENT "first_element"
+#define ONS_UNIT_ELEMENTS "unit_elements"
 
 /* -------------------------------------------------------------------------------------------------- a node's kernel */
 

@@ -317,5 +317,10 @@ ons_status *ons_lowering_cut(const ons_lowering *l, const ons_model *model, cons
         for (int half = 0; half < 2; ++half)
             ONS_TRY(cut_graph(&job, dataset_graphs, &dataset_graphs->half_graphs[v][half],
                               &dataset_graphs->half_cuts[v][half]));
-    return NULL;
+    for (uint32_t i = 0; i < dataset_graphs->grouped_count; ++i) {
+        ons_grouped_graphs *grouped = &dataset_graphs->grouped[i];
+        ONS_TRY(cut_graph(&job, dataset_graphs, &grouped->graph, &grouped->cut));
+        ONS_TRY(ons_check_unordered(&l->plan.schedule, &grouped->cut));
+    }
+    return ons_dataset_graphs_check_groups(model, dataset_graphs);
 }

@@ -107,6 +107,13 @@ static ons_status *measure(exact *x, int64_t *largest) {
         .repeats = ons_step_form_of(pipeline).repeats,
     };
     ONS_TRY(ons_dataset_graphs_build_halves(&half, &p->plan.schedule, &x->dataset_graphs));
+    const ons_batching batching = {
+        .batch = p->input.batch,
+        .micro_batches = p->input.micro_batches,
+        .replicas = p->config->replicas,
+        .rows = p->input.stage.rows,
+    };
+    ONS_TRY(ons_dataset_graphs_build_groups(&half, &p->plan.schedule, &batching, 0, &x->dataset_graphs));
     ONS_TRY(ons_lowering_cut(&x->lowering, p->model, NULL, ons_step_form_of(pipeline), &x->dataset_graphs));
     return measure_stages(x, largest);
 }

@@ -5,6 +5,7 @@
 
 #include "engine/model/assumptions.h"
 #include "kernels/kernels.h"
+#include "runtime/program/units.h"
 
 ons_dataset_graphs_options ons_training_graphs_options(const ons_model *model, const ons_config *config,
                                                        const ons_batching *batching, int64_t samples, bool repeats) {
@@ -120,6 +121,7 @@ void ons_dataset_graphs_drop_cuts(ons_dataset_graphs *dataset_graphs) {
     for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v) ons_cut_free(&dataset_graphs->cuts[v]);
     for (ons_batch_variant v = ONS_WHOLE; v < ONS_REST; ++v)
         for (int half = 0; half < 2; ++half) ons_cut_free(&dataset_graphs->half_cuts[v][half]);
+    for (uint32_t i = 0; i < dataset_graphs->grouped_count; ++i) ons_cut_free(&dataset_graphs->grouped[i].cut);
 }
 
 void ons_dataset_graphs_free(ons_dataset_graphs *dataset_graphs) {
@@ -127,6 +129,7 @@ void ons_dataset_graphs_free(ons_dataset_graphs *dataset_graphs) {
     for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v) ons_stage_graph_free(&dataset_graphs->graphs[v]);
     for (ons_batch_variant v = ONS_WHOLE; v < ONS_REST; ++v)
         for (int half = 0; half < 2; ++half) ons_stage_graph_free(&dataset_graphs->half_graphs[v][half]);
+    ons_dataset_graphs_drop_groups(dataset_graphs);
     ons_dataset_free(dataset_graphs->dataset);
     *dataset_graphs = (ons_dataset_graphs){0};
 }
@@ -178,10 +181,10 @@ static bool predicts(const ons_stage_graph *whole, const ons_cut_stage *cut) {
 
 static ons_status *describe_unit(const ons_share_options *o, ons_batch_variant v, const uint32_t *fields,
                                  ons_share *share) {
-    const ons_stage_graph *whole = &o->dataset_graphs->graphs[v];
+    const ons_stage_graph *whole = ons_dataset_graphs_of(o->dataset_graphs, v, o->stage);
     ons_share_unit *u = &share->units[v];
     if (whole->graph == NULL) return NULL;
-    const ons_cut_stage *cut = &o->dataset_graphs->cuts[v].stages[o->stage];
+    const ons_cut_stage *cut = ons_dataset_graphs_cut_of(o->dataset_graphs, v, o->stage);
     ons_arena *arena = u->stage.arena;
     ons_value_id *inputs, *squares = NULL;
     ONS_NEW(inputs, arena, share->feed.field_count + 1);
@@ -205,9 +208,9 @@ static ons_status *describe_unit(const ons_share_options *o, ons_batch_variant v
 }
 
 static ons_status *build_program(const ons_share_options *o, ons_batch_variant v, ons_share *share) {
-    const ons_stage_graph *whole = &o->dataset_graphs->graphs[v];
+    const ons_stage_graph *whole = ons_dataset_graphs_of(o->dataset_graphs, v, o->stage);
     if (whole->graph == NULL) return NULL;
-    const ons_cut_stage *own = &o->dataset_graphs->cuts[v].stages[o->stage];
+    const ons_cut_stage *own = ons_dataset_graphs_cut_of(o->dataset_graphs, v, o->stage);
     ons_arena *arena = o->dataset_graphs->cuts[v].arena;
     ons_value_id *kept, *idle = NULL;
     ONS_TRY(copy_ids(own, arena, whole->kept, whole->kept_count, made_here, &kept));
@@ -228,6 +231,8 @@ static ons_status *build_program(const ons_share_options *o, ons_batch_variant v
         .joined = v != ONS_REST && is_uneven(o->dataset_graphs),
         .shard = o->shard,
     };
+    /* Of what all stages compute alike there is one micro-batch. */
+    if (o->schedule != NULL && ons_schedule_is_grouped(o->schedule) && v == ONS_REST) options.micro_batches = 1;
     for (int half = 0; half < 2 && v < ONS_REST; ++half) {
         if (o->dataset_graphs->half_graphs[v][half].graph == NULL) continue;
         options.half[half] = &o->dataset_graphs->half_cuts[v][half].stages[o->stage];
@@ -255,8 +260,8 @@ static uint32_t list_fields(const ons_share_options *o, uint32_t *fields) {
     for (uint32_t i = 0; i < c->graphs[ONS_WHOLE].input_count; ++i) {
         bool reads = false;
         for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v)
-            reads =
-                reads || (c->graphs[v].graph != NULL && reads_field(&c->graphs[v], &c->cuts[v].stages[o->stage], i));
+            reads = reads || (c->graphs[v].graph != NULL && reads_field(ons_dataset_graphs_of(c, v, o->stage),
+                                                                        ons_dataset_graphs_cut_of(c, v, o->stage), i));
         if (reads) fields[count++] = i;
     }
     return count;

@@ -9,6 +9,13 @@
 #include "runtime/data/portions.h"
 #include "runtime/pipeline/evaluator.h"
 
+/* What stages run whose micro-batches are `size` units of the step (runtime/program/units.h). */
+typedef struct ons_grouped_graphs {
+    uint32_t size;
+    ons_stage_graph graph;
+    ons_cut cut;
+} ons_grouped_graphs;
+
 typedef struct ons_dataset_graphs {
     ons_dataset *dataset;
     ons_stage_graph graphs[ONS_BATCH_VARIANTS]; /* .graph NULL: no micro-batch is of this variant */
@@ -18,6 +25,12 @@ typedef struct ons_dataset_graphs {
      * the others, and how they are cut; else zeroed. */
     ons_stage_graph half_graphs[ONS_REST][2];
     ons_cut half_cuts[ONS_REST][2];
+    /* Where stages have micro-batches of several units; else zeroed. graphs[ONS_WHOLE] is that of one unit, whether or
+     * not any stage runs it. */
+    ons_arena *grouping_arena;   /* owned: what follows */
+    uint32_t *sizes;             /* [device]: units in a micro-batch; NULL: one everywhere */
+    ons_grouped_graphs *grouped; /* of each size above one */
+    uint32_t grouped_count;
 } ons_dataset_graphs;
 
 typedef struct ons_dataset_graphs_options {
@@ -36,6 +49,20 @@ ons_status *ons_dataset_graphs_build(const ons_dataset_graphs_options *options,
  * for fewer rows. A micro-batch of one sample has no halves: ONS_INVALID_ARGUMENT. */
 ons_status *ons_dataset_graphs_build_halves(const ons_stage_graph_options *whole, const ons_schedule *schedule,
                                             ons_dataset_graphs *graphs);
+/* Builds the graphs of micro-batches of several units, where the schedule has stages with such, and that of the rest of
+ * an epoch, which all stages compute at once: as `whole` says, of training, for other rows. `samples`: of the dataset;
+ * 0: there is no rest. What was built for another schedule goes. ONS_UNSUPPORTED where such micro-batches cannot be. */
+ons_status *ons_dataset_graphs_build_groups(const ons_stage_graph_options *whole, const ons_schedule *schedule,
+                                            const ons_batching *batching, int64_t samples, ons_dataset_graphs *graphs);
+void ons_dataset_graphs_drop_groups(ons_dataset_graphs *graphs);
+/* Checks, once all graphs are cut, that stages of different sizes can send each other what they do. */
+ons_status *ons_dataset_graphs_check_groups(const ons_model *model, const ons_dataset_graphs *graphs);
+
+/* Find what a device runs of a variant: the graph, which may be absent, and the device's part of its cut. */
+const ons_stage_graph *ons_dataset_graphs_of(const ons_dataset_graphs *graphs, ons_batch_variant variant,
+                                             uint32_t device);
+const ons_cut_stage *ons_dataset_graphs_cut_of(const ons_dataset_graphs *graphs, ons_batch_variant variant,
+                                               uint32_t device);
 void ons_dataset_graphs_drop_cuts(ons_dataset_graphs *graphs);
 void ons_dataset_graphs_free(ons_dataset_graphs *graphs); /* after all that was made from it; a zeroed one is fine */
 

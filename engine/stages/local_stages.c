@@ -142,10 +142,11 @@ static ons_status *check_copies(const ons_local_stages *c) {
               "--replicas %" PRId64 " beside stages that have copies of their own: a run has one or the other",
               c->o.batching.replicas);
     for (uint32_t i = 0; i < c->o.schedule->stages; ++i)
-        ONS_CHECK(ons_schedule_grouping(c->o.schedule, i).size == 1, ONS_UNSUPPORTED,
-                  "stage %u has micro-batches of %u units, and other stages have copies: training takes plans of one or "
-                  "the other; plan with stages of one size, or without replicas of stages",
-                  i, ons_schedule_grouping(c->o.schedule, i).size);
+        ONS_CHECK(
+            ons_schedule_grouping(c->o.schedule, i).size == 1, ONS_UNSUPPORTED,
+            "stage %u has micro-batches of %u units, and other stages have copies: training takes plans of one or "
+            "the other; plan with stages of one size, or without replicas of stages",
+            i, ons_schedule_grouping(c->o.schedule, i).size);
     return NULL;
 }
 

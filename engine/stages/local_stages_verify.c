@@ -11,6 +11,7 @@ typedef struct verifying {
     const ons_local_stages_options *o;
     const ons_device_groups *groups;
     const ons_local_stage *stages; /* of one replica, in this process */
+    uint32_t *sizes;               /* [device]: see ons_verify_options */
     uint32_t rank_count;
     ons_arena *arena;
     ons_verify_options passes[PASSES_MOST];
@@ -67,13 +68,15 @@ static ons_status *describe_device(const verifying *v, const ons_local_stage *st
                                    const ons_portions *own, ons_batch_variant variant, description *d) {
     const ons_share_unit *units = stage->training.units;
     ons_verify_share *share = &d->shares[stage->device];
-    uint32_t first = (uint32_t)own->count[variant];
-    uint32_t second = variant == ONS_WHOLE ? (uint32_t)own->count[ONS_SHORTER] : 0;
+    uint32_t size = variant == ONS_REST ? 1 : ons_units_size(v->sizes, stage->device); /* the rest is one of all */
+    uint32_t together = variant == ONS_REST ? 1 : ons_units_together(v->o->schedule);
+    uint32_t first = (uint32_t)own->count[variant] * together / size;
+    uint32_t second = variant == ONS_WHOLE ? (uint32_t)own->count[ONS_SHORTER] * together / size : 0;
     if (first == 0) variant = second > 0 ? ONS_SHORTER : ONS_WHOLE;
     *share = share_of(v, stage);
     share->micro_batches = first + second;
     share->first_count = first;
-    share->number = (uint32_t)numbers->first;
+    share->number = (uint32_t)numbers->first * together / size;
     share->variant = variant;
     d->programs[stage->device] = &units[variant].stage;
     if (first > 0 && second > 0) d->seconds[stage->device] = &units[ONS_SHORTER].stage;
@@ -99,6 +102,7 @@ static ons_status *add_training(verifying *v, ons_batch_variant variant, const o
         }
         ONS_TRY(describe_device(v, stage, &numbers, &own, variant, &d));
     }
+    d.pass->sizes = variant == ONS_REST ? NULL : v->sizes;
     d.pass->updates = true;
     d.pass->halves = variant != ONS_REST; /* what is left of an epoch is not halved */
     d.pass->asynchronous = v->o->schedule->asynchronous;
@@ -131,12 +135,18 @@ static ons_status *add_validation(verifying *v, ons_batch_variant variant) {
     return NULL;
 }
 
+/* Of micro-batches that all stages can divide into their own. */
+static ons_portions portions_of(const verifying *v, int64_t samples) {
+    const ons_batching *b = &v->o->batching;
+    uint64_t micro_batches = (uint64_t)ons_batching_micro_batches(b) / ons_units_together(v->o->schedule);
+    return ons_portions_make((uint64_t)b->batch, micro_batches, (uint64_t)samples);
+}
+
 static ons_status *list_passes(verifying *v) {
     int64_t samples = (int64_t)ons_dataset_count(v->o->training->dataset), batch = v->o->batching.batch;
     if (v->o->training->graphs[ONS_REST].graph == NULL) /* what is left is dropped */
-        samples -= (int64_t)ons_batching_portions(&v->o->batching, samples % batch).rows[ONS_REST];
-    ons_portions whole = ons_batching_portions(&v->o->batching, batch);
-    ons_portions last = ons_batching_portions(&v->o->batching, samples % batch);
+        samples -= (int64_t)portions_of(v, samples % batch).rows[ONS_REST];
+    ons_portions whole = portions_of(v, batch), last = portions_of(v, samples % batch);
     if (samples >= batch) ONS_TRY(add_training(v, ONS_WHOLE, &whole));
     if (ons_portions_together(&last) > 0) ONS_TRY(add_training(v, ONS_WHOLE, &last));
     if (v->o->training->graphs[ONS_REST].graph != NULL) ONS_TRY(add_training(v, ONS_REST, &last));
@@ -174,6 +184,7 @@ static ons_status *exchange(const verifying *v) {
 
 static ons_status *verify(verifying *v) {
     uint32_t first = v->stages[0].device, end = first + v->rank_count, devices = v->o->schedule->devices;
+    ONS_TRY(ons_units_sizes(v->o->schedule, v->arena, &v->sizes));
     ONS_TRY(list_passes(v));
     for (uint32_t pass = 0; pass < v->count; ++pass)
         for (uint32_t i = first; i < end; ++i) ONS_TRY(ons_verify_stage(&v->passes[pass], i, &v->manifests[i]));

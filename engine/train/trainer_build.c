@@ -136,6 +136,19 @@ static uint64_t hash_copies(const ons_trainer *t, uint64_t digest) {
     return digest;
 }
 
+/* Units that stages take at once, node by node: over what the gradients of a weight are summed in one go. The same
+ * digest where they take one everywhere. */
+static uint64_t hash_sizes(const ons_trainer *t, uint64_t digest) {
+    const ons_dataset_graphs *g = &t->training;
+    for (uint32_t device = 0; g->sizes != NULL && device < g->cuts[ONS_WHOLE].stage_count; ++device) {
+        const ons_cut_stage *cut = &g->cuts[ONS_WHOLE].stages[device];
+        for (ons_node_id id = 0; id < cut->graph->nodes.count; ++id)
+            if (!cut->again[id]) digest = ons_hash_bytes(digest, &cut->original[id], sizeof cut->original[id]);
+        digest = ons_hash_bytes(digest, &g->sizes[device], sizeof g->sizes[device]);
+    }
+    return digest;
+}
+
 static ons_status *describe_copies(ons_trainer *t) {
     const ons_device_groups *groups = ons_local_stages_groups(t->local_stages);
     for (uint32_t i = 0; groups->most_copies > 1 && i < groups->count; ++i) {
@@ -153,7 +166,8 @@ static ons_status *compute_digests(ons_trainer *t) {
              t->batching.micro_batches, t->config->seed, t->config->shuffle, ons_dataset_count(t->training.dataset));
     if (t->batching.replicas > 1)
         snprintf(run + strlen(run), sizeof run - strlen(run), " %" PRId64, t->batching.replicas);
-    t->digest = hash_copies(t, ons_hash_bytes(t->training.graphs[ONS_WHOLE].digest, run, strlen(run)));
+    t->digest = ons_hash_bytes(t->training.graphs[ONS_WHOLE].digest, run, strlen(run));
+    t->digest = hash_sizes(t, hash_copies(t, t->digest));
     ONS_TRY(describe_copies(t));
     return compute_ungrouped_digest(t);
 }

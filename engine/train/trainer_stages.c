@@ -6,6 +6,7 @@
 #include "engine/config/given.h"
 #include "engine/config/plan_libraries.h"
 #include "engine/train/trainer.h"
+#include "runtime/program/units.h"
 
 int64_t ons_trainer_stage_count(const ons_trainer *t) {
     return t != NULL && t->lowering.planned ? (int64_t)t->lowering.plan.schedule.devices : 0;
@@ -28,6 +29,9 @@ static const ons_device_group *group_of(const ons_trainer *t, uint32_t device) {
     return &groups->items[groups->of_device[device]];
 }
 
+/* Micro-batches of the schedule in one of the device's own. */
+static uint32_t units_of(const ons_trainer *t, uint32_t device) { return ons_units_size(t->training.sizes, device); }
+
 static ons_status *describe(const ons_trainer *t, const ons_local_stage *local_stage, ons_stage_report *report) {
     const ons_plan *plan = &t->lowering.plan;
     const ons_plan_stage *planned = &plan->stages[ons_plan_first_stage(plan, local_stage->device)];
@@ -46,7 +50,8 @@ static ons_status *describe(const ons_trainer *t, const ons_local_stage *local_s
         .predicted_seconds = planned->seconds - planned->stall_seconds,
     };
     count_again(planned, program->cut->graph, report);
-    double micro_batches = (double)plan->pipeline.micro_batches / copies;
+    double micro_batches =
+        (double)plan->pipeline.micro_batches / units_of(t, local_stage->device) / copies; /* of its own */
     double busy = report->predicted_seconds * micro_batches + planned->update_seconds * updates;
     if (plan->pipeline.stages == 1 && plan->pipeline.micro_batches == 1) /* updates run in the backward part */
         report->predicted_seconds += planned->update_seconds;
@@ -121,7 +126,7 @@ ons_status *ons_trainer_get_stage(const ons_trainer *t, int64_t index, ons_stage
     if (work->samples == 0 || work->busy_seconds == 0) return NULL; /* a GPU's nodes are timed for a trace alone */
     double ranks = (double)t->batching.replicas * group_of(t, (uint32_t)index)->copies;
     double samples = (double)work->samples / ranks; /* of this one */
-    report->measured_seconds = work->busy_seconds * (double)t->batching.rows / samples;
+    report->measured_seconds = work->busy_seconds * (double)t->batching.rows * units_of(t, (uint32_t)index) / samples;
     report->measured_idle = share_idle(work->busy_seconds + work->update_seconds, work->seconds);
     return NULL;
 }

@@ -240,7 +240,9 @@ static ons_status *cut_training(ons_trainer *t) {
         .training = true,
         .repeats = ons_trainer_repeats(t),
     };
+    int64_t samples = (int64_t)ons_dataset_count(t->training.dataset);
     ONS_TRY(ons_dataset_graphs_build_halves(&whole, schedule, &t->training));
+    ONS_TRY(ons_dataset_graphs_build_groups(&whole, schedule, &t->batching, samples, &t->training));
     return ons_lowering_cut(&t->lowering, t->model, NULL, ons_step_form_of(&pipeline), &t->training);
 }
 

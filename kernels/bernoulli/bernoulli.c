@@ -17,21 +17,25 @@ static ons_status *bernoulli_infer(ons_operands *o) {
 
 static void bernoulli_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                 void *const *outputs) {
-    ons_random_key key = ons_random_key_of(step, step->node_key, &o->attributes[ONS_RANDOM_SEED]);
     bool is_float = ons_dtype_is_float(o->outputs[0].dtype);
     int64_t first = ons_random_first_element(o);
-    for (int64_t i = 0, n = ons_elements(&o->outputs[0]); i < n; ++i) {
-        bool one = ons_random_unit_at(&key, first + i) < ((const double *)inputs[0])[i];
-        if (is_float)
-            ((double *)outputs[0])[i] = one;
-        else
-            ((int64_t *)outputs[0])[i] = one;
+    ons_random_unit_range unit = {.begin = 0};
+    while (ons_random_next_unit(step, ons_elements(&o->outputs[0]), ons_random_unit_elements(o), &unit)) {
+        ons_random_key key = ons_random_key_of(&unit.step, step->node_key, &o->attributes[ONS_RANDOM_SEED]);
+        for (int64_t i = unit.begin; i < unit.begin + unit.count; ++i) {
+            bool one = ons_random_unit_at(&key, first + i - unit.begin) < ((const double *)inputs[0])[i];
+            if (is_float)
+                ((double *)outputs[0])[i] = one;
+            else
+                ((int64_t *)outputs[0])[i] = one;
+        }
     }
 }
 
 ONS_DEFINE_OPERATOR(bernoulli, "Bernoulli", ONS_ONNX(15, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
                     ONS_ATTRIBUTES(ONS_OPTIONAL_ATTRIBUTE("dtype", ONS_ATTRIBUTE_INT),
-                                   ONS_OPTIONAL_ATTRIBUTE("seed", ONS_ATTRIBUTE_FLOAT), ONS_FIRST_ELEMENT_ATTRIBUTE),
+                                   ONS_OPTIONAL_ATTRIBUTE("seed", ONS_ATTRIBUTE_FLOAT), ONS_FIRST_ELEMENT_ATTRIBUTE,
+                                   ONS_UNIT_ELEMENTS_ATTRIBUTE),
                     ONS_INFER(bernoulli_infer), ONS_COST(ons_random_cost),
                     ONS_GRADIENT_RULE(ons_gradient_stops, ONS_ALL_INPUTS), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_RANDOM, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,

@@ -8,7 +8,7 @@ typedef struct ons_bernoulli {
     int64_t elements;
     uint64_t node_key;
     ons_attribute seed;
-    int64_t first_element;
+    int64_t first_element, unit_elements;
     uint64_t one; /* of CUDA: the bytes of 1 in the output's type, and how many they are */
     size_t size;
 } ons_bernoulli;

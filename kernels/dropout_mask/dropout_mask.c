@@ -20,18 +20,23 @@ static ons_cost dropout_mask_cost(const ons_operands *o) {
 static void dropout_mask_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                    void *const *outputs) {
     (void)inputs;
-    ons_dropout_key key = ons_dropout_key_of(step, step->node_key, &o->attributes[SEED], ons_attribute_float(o, RATIO));
+    double ratio = ons_attribute_float(o, RATIO);
     int64_t first = ons_random_first_element(o);
-    for (int64_t i = 0, n = ons_elements(&o->outputs[0]); i < n; ++i) {
-        uint8_t draw;
-        ons_dropout_mask(&key, first + i, 1, &draw);
-        ((int64_t *)outputs[0])[i] = draw;
+    ons_random_unit_range unit = {.begin = 0};
+    while (ons_random_next_unit(step, ons_elements(&o->outputs[0]), ons_random_unit_elements(o), &unit)) {
+        ons_dropout_key key = ons_dropout_key_of(&unit.step, step->node_key, &o->attributes[SEED], ratio);
+        for (int64_t i = 0; i < unit.count; ++i) {
+            uint8_t draw;
+            ons_dropout_mask(&key, first + i, 1, &draw);
+            ((int64_t *)outputs[0])[unit.begin + i] = draw;
+        }
     }
 }
 
 ONS_DEFINE_OPERATOR(dropout_mask, "DropoutMask", ONS_INTERNAL, ONS_ARITY(0, 0, 1, 1),
                     ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("ratio", 0.5), ONS_OPTIONAL_ATTRIBUTE("seed", ONS_ATTRIBUTE_INT),
-                                   ONS_REQUIRED_ATTRIBUTE("shape", ONS_ATTRIBUTE_INTS), ONS_FIRST_ELEMENT_ATTRIBUTE),
+                                   ONS_REQUIRED_ATTRIBUTE("shape", ONS_ATTRIBUTE_INTS), ONS_FIRST_ELEMENT_ATTRIBUTE,
+                                   ONS_UNIT_ELEMENTS_ATTRIBUTE),
                     ONS_INFER(dropout_mask_infer), ONS_COST(dropout_mask_cost),
                     ONS_NOT_DIFFERENTIABLE("it has no inputs"), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_RANDOM, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,

@@ -18,13 +18,16 @@ static ons_status *dropout_training_infer(ons_operands *o) {
 static void dropout_training_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                        void *const *outputs) {
     double ratio = ons_attribute_float(o, RATIO), scale = ons_dropout_scale(ratio);
-    ons_dropout_key key = ons_dropout_key_of(step, step->node_key, &o->attributes[SEED], ratio);
     int64_t first = ons_random_first_element(o);
-    for (int64_t i = 0, n = ons_elements(&o->inputs[0]); i < n; ++i) {
-        uint8_t kept;
-        ons_dropout_mask(&key, first + i, 1, &kept);
-        ((double *)outputs[0])[i] = kept ? ((const double *)inputs[0])[i] * scale : 0;
-        if (ons_has_output(o, 1) && outputs[1] != NULL) ((int64_t *)outputs[1])[i] = kept;
+    ons_random_unit_range unit = {.begin = 0};
+    while (ons_random_next_unit(step, ons_elements(&o->inputs[0]), ons_random_unit_elements(o), &unit)) {
+        ons_dropout_key key = ons_dropout_key_of(&unit.step, step->node_key, &o->attributes[SEED], ratio);
+        for (int64_t i = unit.begin; i < unit.begin + unit.count; ++i) {
+            uint8_t kept;
+            ons_dropout_mask(&key, first + i - unit.begin, 1, &kept);
+            ((double *)outputs[0])[i] = kept ? ((const double *)inputs[0])[i] * scale : 0;
+            if (ons_has_output(o, 1) && outputs[1] != NULL) ((int64_t *)outputs[1])[i] = kept;
+        }
     }
 }
 
@@ -41,7 +44,7 @@ static ons_cost dropout_training_cost(const ons_operands *o) {
 
 ONS_DEFINE_OPERATOR(dropout_training, "DropoutTraining", ONS_INTERNAL, ONS_ARITY(1, 1, 1, 2),
                     ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("ratio", 0.5), ONS_OPTIONAL_ATTRIBUTE("seed", ONS_ATTRIBUTE_INT),
-                                   ONS_FIRST_ELEMENT_ATTRIBUTE),
+                                   ONS_FIRST_ELEMENT_ATTRIBUTE, ONS_UNIT_ELEMENTS_ATTRIBUTE),
                     ONS_INFER(dropout_training_infer), ONS_COST(dropout_training_cost),
                     ONS_GRADIENT_RULE(dropout_training_gradient, ONS_ALL_INPUTS), ONS_SAVES(0, ONS_INPUT_BIT(1)),
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_RANDOM | ONS_TRAIT_ELEMENTWISE, 0),

@@ -26,6 +26,7 @@ typedef struct ons_dropout_state {
     bool has_mask;         /* of DropoutTraining: whether its second output is there */
     ons_dtype dtype;       /* of its operand */
     int64_t first_element; /* ons_random_first_element */
+    int64_t unit_elements; /* ons_random_unit_elements */
 } ons_dropout_state;
 
 /* Elements that come from the same draw. */

@@ -11,12 +11,15 @@ double ons_random_unit_at(const ons_random_key *key, int64_t element) {
     return (double)ons_random_unit(word_at(key, element));
 }
 
-int64_t ons_random_first_element(const ons_operands *o) {
+static int64_t find_number(const ons_operands *o, const char *attribute) {
     for (uint32_t i = 0; o->op->attributes[i].name != NULL; ++i)
-        if (strcmp(o->op->attributes[i].name, ONS_FIRST_ELEMENT) == 0)
-            return ons_has_attribute(o, i) ? o->attributes[i].i : 0;
+        if (strcmp(o->op->attributes[i].name, attribute) == 0) return ons_has_attribute(o, i) ? o->attributes[i].i : 0;
     return 0;
 }
+
+int64_t ons_random_first_element(const ons_operands *o) { return find_number(o, ONS_FIRST_ELEMENT); }
+
+int64_t ons_random_unit_elements(const ons_operands *o) { return find_number(o, ONS_UNIT_ELEMENTS); }
 
 static ons_status *set_output(ons_operands *o, ons_dtype otherwise, ons_shape shape) {
     ons_dtype dtype =
@@ -46,24 +49,31 @@ ons_cost ons_random_cost(const ons_operands *o) {
 void ons_random_uniform_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                   void *const *outputs) {
     (void)inputs;
-    ons_random_key key = ons_random_key_of(step, step->node_key, &o->attributes[ONS_RANDOM_SEED]);
     double low = ons_attribute_float(o, ONS_RANDOM_FIRST), high = ons_attribute_float(o, ONS_RANDOM_SECOND);
     int64_t first = ons_random_first_element(o);
-    for (int64_t i = 0, n = ons_elements(&o->outputs[0]); i < n; ++i)
-        ((double *)outputs[0])[i] = low + (high - low) * ons_random_unit_at(&key, first + i);
+    ons_random_unit_range unit = {.begin = 0};
+    while (ons_random_next_unit(step, ons_elements(&o->outputs[0]), ons_random_unit_elements(o), &unit)) {
+        ons_random_key key = ons_random_key_of(&unit.step, step->node_key, &o->attributes[ONS_RANDOM_SEED]);
+        for (int64_t i = 0; i < unit.count; ++i)
+            ((double *)outputs[0])[unit.begin + i] = low + (high - low) * ons_random_unit_at(&key, first + i);
+    }
 }
 
 /* Box and Muller: two uniform numbers make two normal ones. */
+static double normal_at(const ons_random_key *key, int64_t element) {
+    double radius = sqrt(-2 * log(ons_random_unit_at(key, element & ~INT64_C(1)) + 0x1p-24));
+    double angle = 2 * M_PI * ons_random_unit_at(key, element | 1);
+    return radius * ((element & 1) == 0 ? cos(angle) : sin(angle));
+}
+
 void ons_random_normal_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                  void *const *outputs) {
     (void)inputs;
-    ons_random_key key = ons_random_key_of(step, step->node_key, &o->attributes[ONS_RANDOM_SEED]);
     double mean = ons_attribute_float(o, ONS_RANDOM_FIRST), scale = ons_attribute_float(o, ONS_RANDOM_SECOND);
-    int64_t first = ons_random_first_element(o);
-    for (int64_t i = 0, n = ons_elements(&o->outputs[0]); i < n; ++i) {
-        int64_t element = first + i;
-        double radius = sqrt(-2 * log(ons_random_unit_at(&key, element & ~INT64_C(1)) + 0x1p-24));
-        double angle = 2 * M_PI * ons_random_unit_at(&key, element | 1);
-        ((double *)outputs[0])[i] = mean + scale * radius * ((element & 1) == 0 ? cos(angle) : sin(angle));
+    ons_random_unit_range unit = {.begin = 0};
+    while (ons_random_next_unit(step, ons_elements(&o->outputs[0]), ons_random_unit_elements(o), &unit)) {
+        ons_random_key key = ons_random_key_of(&unit.step, step->node_key, &o->attributes[ONS_RANDOM_SEED]);
+        for (int64_t i = 0; i < unit.count; ++i)
+            ((double *)outputs[0])[unit.begin + i] = mean + scale * normal_at(&key, ons_random_first_element(o) + i);
     }
 }

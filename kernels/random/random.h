@@ -11,6 +11,7 @@
 
 /* In an operator's list. */
 #define ONS_FIRST_ELEMENT_ATTRIBUTE ONS_OPTIONAL_ATTRIBUTE(ONS_FIRST_ELEMENT, ONS_ATTRIBUTE_INT)
+#define ONS_UNIT_ELEMENTS_ATTRIBUTE ONS_OPTIONAL_ATTRIBUTE(ONS_UNIT_ELEMENTS, ONS_ATTRIBUTE_INT)
 
 /* What the numbers of one node in one step are drawn with. */
 typedef struct ons_random_key {
@@ -41,8 +42,29 @@ ONS_HOST_DEVICE static inline ons_random_key ons_random_key_of(const ons_step *s
 enum { ONS_RANDOM_DRAW = 4, ONS_RANDOM_BLOCK = 256 };
 void ons_random_words(const ons_random_key *key, int64_t begin, uint32_t words[ONS_AT_LEAST(ONS_RANDOM_BLOCK)]);
 
-/* What the node says of ONS_FIRST_ELEMENT; 0 where it says nothing, or its operator has no such attribute. */
+/* What the node says of ONS_FIRST_ELEMENT, or of ONS_UNIT_ELEMENTS; 0 where it says nothing, or its operator has no
+ * such attribute. */
 int64_t ons_random_first_element(const ons_operands *o);
+int64_t ons_random_unit_elements(const ons_operands *o);
+
+/* The elements of one unit of the step: `count` from `begin` on, and the step that their numbers are drawn in. */
+typedef struct ons_random_unit_range {
+    ons_step step;
+    int64_t begin, count;
+} ons_random_unit_range;
+
+/* Moves on to the next unit of an output, from a zeroed range to the first; false: there is none. `unit_elements` 0:
+ * all elements are one unit's. */
+static inline bool ons_random_next_unit(const ons_step *step, int64_t elements, int64_t unit_elements,
+                                        ons_random_unit_range *range) {
+    int64_t each = unit_elements > 0 ? unit_elements : elements;
+    range->begin += range->count;
+    if (range->begin >= elements) return false;
+    range->count = elements - range->begin < each ? elements - range->begin : each;
+    range->step = *step;
+    range->step.micro_batch += (uint32_t)(range->begin / each);
+    return true;
+}
 
 /* A word as a number in [0, 1), of 24 bits. */
 ONS_HOST_DEVICE static inline float ons_random_unit(uint32_t word) { return (float)(word >> 8) * 0x1p-24f; }
@@ -75,7 +97,7 @@ typedef struct ons_random_state {
     uint64_t node_key;
     ons_attribute seed;
     float first, second;
-    int64_t first_element;
+    int64_t first_element, unit_elements;
 } ons_random_state;
 ons_status *ons_random_prepare(ons_prepare *p); /* the state is an ons_random_state */
 void ons_random_normal_run(const ons_launch *launch);

@@ -59,7 +59,8 @@ ons_status *ons_random_prepare(ons_prepare *p) {
                                                      o->attributes[ONS_RANDOM_SEED],
                                                      (float)ons_attribute_float(o, ONS_RANDOM_FIRST),
                                                      (float)ons_attribute_float(o, ONS_RANDOM_SECOND),
-                                                     ons_random_first_element(o)};
+                                                     ons_random_first_element(o),
+                                                     ons_random_unit_elements(o)};
     p->implementation = "philox";
     return NULL;
 }
@@ -80,21 +81,28 @@ static void normal_block(const uint32_t *words, const ons_random_state *s, float
     }
 }
 
+typedef void make_numbers(const uint32_t *words, const ons_random_state *s, float *y);
+
 /* Two numbers are made together: where the first element is the second of two, each block begins one before it. */
-static void run(const ons_launch *launch, void (*make)(const uint32_t *words, const ons_random_state *s, float *y)) {
-    const ons_random_state *s = launch->state;
-    float *y = launch->outputs[0];
-    ons_random_key key = ons_random_key_of(launch->step, s->node_key, &s->seed);
+static void run_unit(const ons_random_state *s, const ons_step *step, make_numbers *make, float *y, int64_t elements) {
+    ons_random_key key = ons_random_key_of(step, s->node_key, &s->seed);
     int64_t past = s->first_element % 2, each = ONS_RANDOM_BLOCK - 2 * past;
-#pragma omp parallel for schedule(static) if (s->elements > ONS_PARALLEL_GRAIN / 4)
-    for (int64_t begin = 0; begin < s->elements; begin += each) {
+#pragma omp parallel for schedule(static) if (elements > ONS_PARALLEL_GRAIN / 4)
+    for (int64_t begin = 0; begin < elements; begin += each) {
         uint32_t words[ONS_RANDOM_BLOCK];
         float numbers[ONS_RANDOM_BLOCK];
-        int64_t count = s->elements - begin < each ? s->elements - begin : each;
+        int64_t count = elements - begin < each ? elements - begin : each;
         ons_random_words(&key, s->first_element - past + begin, words);
         make(words, s, numbers);
         memcpy(y + begin, numbers + past, (size_t)count * sizeof *y);
     }
+}
+
+static void run(const ons_launch *launch, make_numbers *make) {
+    const ons_random_state *s = launch->state;
+    ons_random_unit_range unit = {.begin = 0};
+    while (ons_random_next_unit(launch->step, s->elements, s->unit_elements, &unit))
+        run_unit(s, &unit.step, make, (float *)launch->outputs[0] + unit.begin, unit.count);
 }
 
 void ons_random_uniform_run(const ons_launch *launch) { run(launch, uniform_block); }

@@ -52,7 +52,7 @@ static ons_status *name_channel(const ons_worker *w, const ons_worker_channel *c
 }
 
 static ons_status *open_way(ons_worker *w, ons_worker_channel *c) {
-    uint32_t here = w->o.transport->rank, there = group_of(w, c->peer).first + c->copy, first = first_rank(w);
+    uint32_t here = w->o.transport->rank, there = c->device, first = first_rank(w);
     uint32_t from = c->sends ? here : there, to = c->sends ? there : here;
     if (w->o.links != NULL)
         return ons_links_open(w->o.links, w->device, first + from, first + to, c->number, c->sends,
@@ -102,6 +102,7 @@ static ons_status *open_transfer(ons_worker *w, const ons_cut_transfer *t, bool 
                                            .number = t->channel,
                                            .copy = copy,
                                            .copies = copies,
+                                           .device = group_of(w, t->peer).first + copy,
                                            .period = period_of(own_copies(w), copies),
                                            .kind = t->kind,
                                            .sends = sends};

@@ -16,6 +16,7 @@
 #include "runtime/log/trace.h"
 #include "runtime/pipeline/reducer.h"
 #include "runtime/program/stage_program.h"
+#include "runtime/program/units.h"
 #include "runtime/transport/links.h"
 #include "runtime/transport/transport_nccl.h"
 
@@ -51,13 +52,17 @@ void ons_worker_drain(ons_worker *worker);
 typedef struct ons_pipeline_pass {
     ons_lineup lineup;
     ons_action_list actions; /* forward, backward and update actions of this stage; micro-batches count from 0 */
-    uint32_t micro_batches;
+    uint32_t micro_batches;  /* of this stage */
+    /* [device]: units of the step that a micro-batch of its stages is (runtime/program/units.h); NULL: one everywhere.
+     * Between stages of different sizes messages go in pieces. */
+    const uint32_t *sizes;
     bool begins;  /* the part of the beginning runs first */
     bool updates; /* update actions are carried out */
     bool asynchronous;
     uint32_t version;              /* asynchronous: of the newest weights */
     uint32_t number, stride;       /* the micro-batches are the stage's number, number + stride, …; stride 0: 1 */
-    ons_step step;                 /* of the first micro-batch; the others have its sample_share, too, … */
+    ons_step step;                 /* of the first micro-batch, which is numbered by its first unit; the others have its
+                                      sample_share, too, … */
     double second_share;           /* … but for those that run the second program */
     uint64_t update;               /* number of the first update, for the optimiser */
     const double *counted_targets; /* of each micro-batch; NULL: as in step */

@@ -37,16 +37,17 @@ static bool is_in_halves(const ons_program_pass *x, const ons_cut_transfer *t, u
 /* What is the same for all samples goes with the first half. */
 static bool is_split(const ons_program_pass *x, const ons_cut_transfer *t) { return x->stage->halves->split[t->value]; }
 
-static ons_status *put_message(const ons_program_pass *x, const ons_cut_transfer *t, uint32_t channel,
-                               uint32_t micro_batch, ons_piece piece, ons_task *task) {
-    ons_job *job;
-    const ons_worker_channel *c = &x->w->channels[channel];
-    ONS_TRY(ons_program_pass_job(x, t->part, micro_batch, &job));
+/* Units of a micro-batch at the other end. */
+static uint32_t other_size(const ons_program_pass *x, const ons_worker_channel *c) {
+    return ons_units_size(x->f->sizes, c->device);
+}
+
+/* Some bytes of a message; the job has its address. */
+static ons_status *put_job(const ons_program_pass *x, const ons_cut_transfer *t, const ons_worker_channel *c,
+                           uint32_t micro_batch, ons_job *job, ons_task *task) {
     job->channel = c->channel;
     job->nccl = c->nccl;
     job->track = c->track;
-    job->address = ons_program_address(ons_stage_program_of(x->stage, piece), t->value, &job->turn);
-    job->bytes = (size_t)ons_stage_program_piece_bytes(x->stage, t->value, piece);
     job->name = ons_graph_value(x->cut->graph, t->value)->name;
     *(c->sends ? &x->w->traffic.sent_bytes : &x->w->traffic.received_bytes) += (int64_t)job->bytes;
     uint32_t begin = c->nccl == NULL ? 0 : ons_worker_timestamp(x->w, c->stream);
@@ -55,6 +56,33 @@ static ons_status *put_message(const ons_program_pass *x, const ons_cut_transfer
         ons_program_pass_record_span(x, c->track, job->name, c->sends ? "send" : "receive", micro_batch,
                                      (int64_t)job->bytes, begin, c->stream);
     return NULL;
+}
+
+static ons_status *put_message(const ons_program_pass *x, const ons_cut_transfer *t, uint32_t channel,
+                               uint32_t micro_batch, ons_piece piece, ons_task *task) {
+    ons_job *job;
+    ONS_TRY(ons_program_pass_job(x, t->part, micro_batch, &job));
+    job->address = ons_program_address(ons_stage_program_of(x->stage, piece), t->value, &job->turn);
+    job->bytes = (size_t)ons_stage_program_piece_bytes(x->stage, t->value, piece);
+    return put_job(x, t, &x->w->channels[channel], micro_batch, job, task);
+}
+
+/* The piece of a message that begins with unit `first`, of as many units as both ends' micro-batches have in common. */
+static ons_status *put_piece(const ons_program_pass *x, const ons_cut_transfer *t, const ons_worker_channel *c,
+                             uint32_t first, ons_task *task) {
+    ons_job *job;
+    uint32_t size = ons_worker_size(x->w, x->f), micro_batch = first / size;
+    size_t unit_bytes = (size_t)ons_stage_program_bytes(x->stage, t->value) / size;
+    ONS_CHECK(c->link == NULL, ONS_DEFECT, "a message between stages that share a GPU in pieces");
+    ONS_TRY(ons_program_pass_job(x, t->part, micro_batch, &job));
+    job->address = (char *)ons_program_address(x->stage->program, t->value, &job->turn) + first % size * unit_bytes;
+    job->bytes = (ons_units_piece_end(first, size, other_size(x, c)) - first) * unit_bytes;
+    return put_job(x, t, c, micro_batch, job, task);
+}
+
+/* Whether both ends of a channel have micro-batches of different sizes. */
+static bool is_in_pieces(const ons_program_pass *x, const ons_worker_channel *c) {
+    return ons_units_is_cut(c->kind) && ons_worker_size(x->w, x->f) != other_size(x, c);
 }
 
 static ons_status *receive_ahead(const ons_program_pass *x, uint32_t channel);
@@ -132,6 +160,15 @@ static ons_status *offer_value(const ons_program_pass *x, uint32_t index, uint32
     return ons_program_pass_leave(x, &pending);
 }
 
+static ons_status *send_pieces(const ons_program_pass *x, const ons_cut_transfer *t, const ons_worker_channel *c,
+                               uint32_t micro_batch) {
+    uint32_t size = ons_worker_size(x->w, x->f), other = other_size(x, c);
+    uint32_t first = micro_batch * size;
+    for (uint32_t end = first + size; first < end; first = ons_units_piece_end(first, size, other))
+        ONS_TRY(put_piece(x, t, c, first, send_message));
+    return NULL;
+}
+
 static bool is_once(const ons_program_pass *x, ons_part_kind kind) {
     return kind == ONS_PART_END && !x->f->asynchronous;
 }
@@ -156,7 +193,8 @@ static ons_status *send_by(const ons_program_pass *x, uint32_t index, uint32_t w
     if (!halved) piece = ONS_ALL_SAMPLES;
     if (c->link != NULL) return offer_value(x, index, channel, micro_batch);
     ons_program_pass_follow_compute(x, c->stream);
-    ONS_TRY(put_message(x, t, channel, micro_batch, piece, send_message));
+    ONS_TRY(is_in_pieces(x, c) ? send_pieces(x, t, c, micro_batch)
+                               : put_message(x, t, channel, micro_batch, piece, send_message));
     x->w->device->event_record(c->stream, x->p->sent[way]);
     return ons_program_pass_leave(x,
                                   &(ons_pending){x->stage, index, micro_batch, channel, x->p->sent[way], NULL, 0, 0});
@@ -234,21 +272,25 @@ static ons_status *take_value(const ons_program_pass *x, uint32_t index, const o
     return NULL;
 }
 
+/* The message before it in the same place must have been read, and copied where it is. */
+static void await_place(const ons_program_pass *x, const ons_worker_channel *c, uint32_t index, uint32_t micro_batch) {
+    ons_worker *w = x->w;
+    uint32_t ring = x->stage->rings[index], swap = x->p->swap_of_receive[index], slots = x->stage->slots;
+    w->device->stream_wait(c->stream, x->p->released[x->p->ring_begin[index] + micro_batch % ring]);
+    if (swap != ONS_NO_POSITION)
+        w->device->stream_wait(c->stream, x->p->out[swap * slots + (micro_batch - ring) % slots]);
+}
+
 /* `turn`: how often this message has come before, by any channel. */
 static ons_status *receive_value(const ons_program_pass *x, uint32_t index, uint32_t channel, uint32_t micro_batch,
                                  uint32_t turn, ons_piece piece) {
     ons_worker *w = x->w;
     uint32_t ring = x->stage->rings[index], place = x->p->ring_begin[index] + micro_batch % ring;
     const ons_worker_channel *c = &w->channels[channel];
-    if (turn >= ring && piece != ONS_SECOND_HALF) {
-        w->device->stream_wait(c->stream, x->p->released[place]);
-        uint32_t swap = x->p->swap_of_receive[index];
-        if (swap != ONS_NO_POSITION)
-            w->device->stream_wait(c->stream,
-                                   x->p->out[swap * x->stage->slots + (micro_batch - ring) % x->stage->slots]);
-    }
-    ONS_TRY(c->link != NULL ? take_value(x, index, c, micro_batch)
-                            : put_message(x, &x->cut->receives[index], channel, micro_batch, piece, receive_message));
+    if (turn >= ring && piece != ONS_SECOND_HALF) await_place(x, c, index, micro_batch);
+    ONS_TRY(c->link != NULL
+                ? take_value(x, index, c, micro_batch)
+                : put_message(x, &x->cut->receives[index], channel, micro_batch, piece, receive_message));
     if (piece == ONS_FIRST_HALF) w->device->event_record(c->stream, x->p->first_arrived[place]);
     if (piece != ONS_FIRST_HALF || !is_split(x, &x->cut->receives[index]))
         w->device->event_record(c->stream, x->p->arrived[place]);
@@ -299,8 +341,43 @@ static ons_status *receive_for(const ons_program_pass *x, uint32_t channel) {
     return NULL;
 }
 
+static uint32_t next_receive(const ons_program_pass *x, uint32_t channel, uint32_t index) {
+    while (index < x->cut->receive_count && !brings(x, channel, index)) ++index;
+    return index;
+}
+
+/* The sender's micro-batches come one by one, of each all messages of the channel, and of a message all pieces. */
+static void move_on(const ons_program_pass *x, uint32_t channel, uint32_t end) {
+    ons_worker_channel *c = &x->w->channels[channel];
+    uint32_t other = other_size(x, c);
+    c->next_unit = end;
+    if (end % other != 0) return;
+    c->next_receive = next_receive(x, channel, c->next_receive + 1);
+    if (c->next_receive < x->cut->receive_count)
+        c->next_unit = end - other;
+    else
+        c->next_receive = next_receive(x, channel, 0);
+}
+
+static ons_status *receive_pieces(const ons_program_pass *x, uint32_t channel) {
+    const ons_worker_channel *c = &x->w->channels[channel];
+    uint32_t size = ons_worker_size(x->w, x->f), other = other_size(x, c);
+    while (c->next_unit < x->f->micro_batches * size) {
+        uint32_t index = c->next_receive, first = c->next_unit, end = ons_units_piece_end(first, size, other);
+        uint32_t micro_batch = first / size, ring = x->stage->rings[index];
+        if (micro_batch >= ring + x->given_back[index]) return NULL;
+        if (first % size == 0 && micro_batch >= ring) await_place(x, c, index, micro_batch);
+        ONS_TRY(put_piece(x, &x->cut->receives[index], c, first, receive_message));
+        if (end % size == 0)
+            x->w->device->event_record(c->stream, x->p->arrived[x->p->ring_begin[index] + micro_batch % ring]);
+        move_on(x, channel, end);
+    }
+    return NULL;
+}
+
 /* Asks for the messages of a channel in the order in which they are sent, as far as there are free places. */
 static ons_status *receive_ahead(const ons_program_pass *x, uint32_t channel) {
+    if (is_in_pieces(x, &x->w->channels[channel])) return receive_pieces(x->shares, channel);
     for (uint32_t i = 0; i < x->share_count; ++i) ONS_TRY(receive_for(&x->shares[i], channel));
     return NULL;
 }
@@ -350,6 +427,8 @@ ons_status *ons_program_pass_begin_messages(const ons_program_pass *x) {
     memset(w->given_back, 0, 2 * (size_t)w->most_receives * sizeof *w->given_back);
     for (uint32_t i = 0; i < w->channel_count; ++i) {
         if (w->channels[i].sends) continue;
+        w->channels[i].next_receive = next_receive(x, i, 0);
+        w->channels[i].next_unit = 0;
         ons_program_pass_follow_compute(x, w->channels[i].stream);
         ONS_TRY(receive_ahead(x, i));
     }

@@ -14,6 +14,7 @@
 typedef struct ons_worker_channel {
     uint32_t peer, number; /* as the cut has them */
     uint32_t copy, copies; /* which of the peer's, and how many those are */
+    uint32_t device;       /* that has it */
     uint32_t period;       /* every so many micro-batches one goes this way */
     ons_part_kind kind;
     bool sends;
@@ -22,6 +23,7 @@ typedef struct ons_worker_channel {
     ons_nccl_channel *nccl; /* likewise, where there is NCCL */
     ons_stream *stream;
     ons_trace_track *track;
+    uint32_t next_receive, next_unit; /* where messages come in pieces: those that come next */
 } ons_worker_channel;
 
 /* A program with the events of what leaves and comes. */
@@ -151,6 +153,15 @@ struct ons_worker {
     atomic_bool cut_off; /* a message did not go or come: nothing may run that could have needed it */
     ons_worker_busy busy;
 };
+
+/* Units of the step in one micro-batch of the worker's stage. */
+static inline uint32_t ons_worker_size(const ons_worker *worker, const ons_pipeline_pass *pass) {
+    return ons_units_size(pass->sizes, worker->o.transport == NULL ? 0 : worker->o.transport->rank);
+}
+/* Gives the number that a micro-batch of the pass has among all of its stage in the step. */
+static inline int64_t ons_worker_number(const ons_worker *worker, const ons_pipeline_pass *pass, uint32_t micro_batch) {
+    return (int64_t)pass->step.micro_batch / ons_worker_size(worker, pass) + micro_batch;
+}
 
 /* worker_trace.c: what ran when */
 ons_status *ons_worker_open_trace(ons_worker *worker);

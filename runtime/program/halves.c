@@ -4,6 +4,7 @@
 
 #include "graph/operator.h"
 #include "kernels/kernels.h"
+#include "runtime/program/samples.h"
 
 typedef struct finder {
     const ons_halves_options *o;
@@ -27,34 +28,19 @@ static bool is_persistent(const ons_value *value) {
 
 /* ----------------------------------------------------------------------------------------------------------- values */
 
-typedef enum relation { ALL_ALIKE, IN_HALVES, WITHIN, UNLIKE } relation;
-
-/* How a value of all `rows` samples stands to that of some of them. */
-static relation relate(const ons_type *all, int64_t rows, const ons_type *some, int64_t some_rows) {
-    uint32_t axis = 0;
-    if (all->shape.rank != some->shape.rank || all->layout != some->layout) return UNLIKE;
-    while (axis < all->shape.rank && all->shape.dims[axis] == some->shape.dims[axis]) ++axis;
-    if (axis == all->shape.rank) return ALL_ALIKE;
-    bool outermost = ons_shape_span(&all->shape, 0, axis) == 1 && (axis == 0 || all->layout == ONS_LAYOUT_ONNX);
-    for (uint32_t i = axis + 1; i < all->shape.rank; ++i)
-        if (all->shape.dims[i] != some->shape.dims[i]) return UNLIKE;
-    if (all->shape.dims[axis] * some_rows != some->shape.dims[axis] * rows) return UNLIKE;
-    return outermost ? IN_HALVES : WITHIN;
-}
-
 static void relate_value(finder *f, ons_value_id id) {
     const ons_type *all = &value_of(f, id)->type;
     int64_t bytes = ons_registry_type_bytes(f->o->registry, all), sum = 0;
-    relation is[2];
+    ons_sample_relation is[2];
     for (int i = 0; i < 2; ++i) {
         const ons_type *some = &ons_graph_value(f->o->half[i]->graph, id)->type;
-        is[i] = relate(all, f->o->rows[0] + f->o->rows[1], some, f->o->rows[i]);
+        is[i] = ons_samples_relate(all, f->o->rows[0] + f->o->rows[1], some, f->o->rows[i]);
         f->h->bytes[i][id] = ons_registry_type_bytes(f->o->registry, some);
         sum += f->h->bytes[i][id];
     }
-    f->h->split[id] = is[0] == IN_HALVES && is[1] == IN_HALVES && sum == bytes;
-    f->inner[id] = is[0] == WITHIN && is[1] == WITHIN && sum == bytes;
-    f->unlike[id] = !f->h->split[id] && !f->inner[id] && !(is[0] == ALL_ALIKE && is[1] == ALL_ALIKE);
+    f->h->split[id] = is[0] == ONS_SAMPLES_OUTERMOST && is[1] == ONS_SAMPLES_OUTERMOST && sum == bytes;
+    f->inner[id] = is[0] == ONS_SAMPLES_WITHIN && is[1] == ONS_SAMPLES_WITHIN && sum == bytes;
+    f->unlike[id] = !f->h->split[id] && !f->inner[id] && !(is[0] == ONS_SAMPLES_ALIKE && is[1] == ONS_SAMPLES_ALIKE);
 }
 
 /* ------------------------------------------------------------------------------------------------------------ nodes */

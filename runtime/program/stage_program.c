@@ -16,6 +16,7 @@ typedef struct maker {
     const ons_schedule *schedule; /* of as many micro-batches as go in one go; NULL: see the options */
     ons_device_places places;
     uint32_t chunks, parts;
+    uint32_t micro_batches; /* of the device, at most, in one go */
     uint32_t *first_reader, *last_reader; /* of each value: positions; views count as their source */
     uint32_t *arrives, *stays, *rings;    /* of each value: see ons_program_options */
     ons_part_readers *part_readers; /* of each receive, where the list decides which part reads it first and last */
@@ -78,7 +79,7 @@ static uint32_t held_between(const maker *m, ons_part from, ons_part to) {
 static uint32_t ring_of(const maker *m, const ons_cut_transfer *t) {
     if (t->kind == ONS_PART_END || m->schedule == NULL) return 1;
     uint32_t held = held_between(m, t->part, part_of(m, m->last_reader[t->value]));
-    return larger(1, smaller(held + ons_schedule_room(m->schedule, t->from, t->to), m->o->micro_batches));
+    return larger(1, smaller(held + ons_schedule_room(m->schedule, t->from, t->to), m->micro_batches));
 }
 
 /* From where on a value may be copied to the host: what comes from another stage, once its first reader has waited for
@@ -211,7 +212,7 @@ static void add_unordered_ends(maker *m, ons_part part) {
 static ons_status *find_ends(maker *m) {
     if (m->schedule == NULL || m->places.ordered) return NULL;
     size_t receives = m->cut->receive_count;
-    m->r->micro_batches = m->schedule->micro_batches;
+    m->r->micro_batches = m->micro_batches;
     ONS_NEW(m->r->first_part, m->r->arena, receives * m->r->micro_batches + 1);
     ONS_NEW(m->r->last_part, m->r->arena, receives * m->r->micro_batches + 1);
     ONS_NEW(m->part_readers, m->r->arena, receives + 1);
@@ -387,7 +388,7 @@ static ons_program_options program_options(const maker *m) {
         .chunks = m->chunks,
         .places = m->places.of,
         .unordered = m->schedule != NULL && !m->places.ordered,
-        .micro_batches = m->o->micro_batches,
+        .micro_batches = m->micro_batches,
         .versions = m->o->versions,
         .arrives = m->arrives,
         .stays = m->stays,
@@ -450,6 +451,7 @@ static ons_status *find_places(maker *m) {
     const ons_schedule *whole = m->o->schedule;
     ons_schedule *shorter;
     m->r->slots = 1;
+    m->micro_batches = m->o->micro_batches;
     if (whole == NULL) return NULL;
     uint32_t own = ons_schedule_copy_micro_batches(whole, m->cut->stages[0]);
     /* Lists of copies are not made shorter for all of them alike; but one micro-batch waits for none. */
@@ -463,6 +465,7 @@ static ons_status *find_places(maker *m) {
     ONS_TRY(ons_schedule_places(m->schedule, m->o->device, m->r->arena, &m->places));
     ONS_CHECK(m->places.chunks == m->chunks, ONS_DEFECT, "a device of %u stages in the schedule has %u in the cut",
               m->places.chunks, m->chunks);
+    m->micro_batches = smaller(m->micro_batches, m->places.micro_batches);
     for (uint32_t i = 0; i < m->parts * m->parts; ++i) m->r->slots = larger(m->r->slots, m->places.of[i]);
     return NULL;
 }

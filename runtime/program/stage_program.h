@@ -52,7 +52,7 @@ typedef struct ons_stage_program_options {
     const ons_schedule *schedule; /* of a whole step: what waits on the device, and room for messages, follow from it;
                                      NULL: there is one stage, and one micro-batch at a time */
     uint32_t device;              /* of the schedule */
-    uint32_t micro_batches;       /* at most, in one go */
+    uint32_t micro_batches;       /* at most, in one go; where stages' are units of the schedule, so many units */
     uint32_t versions;            /* of trained weights */
     bool joined;                  /* it is going to be joined with another one: ons_device_context_join */
     ons_update_shard shard;       /* of its updates */

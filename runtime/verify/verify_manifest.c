@@ -117,12 +117,14 @@ ons_status *ons_manifest_write(const ons_verify_options *o, uint32_t stage, cons
     const ons_lineup lineup = ons_verify_lineup(o, stage);
     const ons_verify_share share = ons_verify_share_of(o, stage);
     const writer w = {o, lineup, bytes};
+    uint32_t size = ons_units_size(o->sizes, stage);
     ons_manifest_header head = {
         .stage = stage,
         .stages = o->stages,
-        .micro_batches = share.micro_batches,
+        .micro_batches = share.micro_batches * size,
         .updates = ons_verify_updates(o, stage),
-        .first_count = lineup.programs[1] == NULL ? share.micro_batches : share.first_count,
+        .size = size,
+        .first_count = (lineup.programs[1] == NULL ? share.micro_batches : share.first_count) * size,
         .asynchronous = o->asynchronous,
         .programs = lineup.programs[1] == NULL ? 1 : 2,
         .share = share,
@@ -170,7 +172,7 @@ static uint64_t aligned(uint64_t count, uint64_t size) { return (count * size + 
 ons_status *ons_manifest_read(const unsigned char *bytes, size_t size, size_t *at, uint32_t stage,
                               ons_manifest *manifest) {
     const ons_manifest_header *h = (const void *)(bytes + *at);
-    bool sound = *at <= size && size - *at >= sizeof *h && h->bytes <= size - *at && h->stage == stage;
+    bool sound = *at <= size && size - *at >= sizeof *h && h->bytes <= size - *at && h->stage == stage && h->size > 0;
     if (sound) {
         uint64_t transfers = aligned((uint64_t)h->send_count + h->receive_count, sizeof *manifest->sends);
         uint64_t events = aligned(h->event_count, sizeof *manifest->events);

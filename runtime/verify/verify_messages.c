@@ -18,9 +18,11 @@ typedef struct stage_state {
 typedef struct way {
     uint32_t from, to, channel;
     ons_part_kind kind;
-    uint32_t *queue; /* sends that were put on their way: index, micro-batch in turn */
+    uint32_t size, other; /* units of the step in a micro-batch of `from`, and of `to`; 1 where a message comes once */
+    uint32_t *queue;      /* sends that were put on their way: index, micro-batch in turn */
     size_t queued, done, room;
-    uint32_t receive, micro_batch; /* the next that the other end takes */
+    uint32_t receive; /* the next that the other end takes … */
+    uint32_t unit;    /* … from which unit on; the sender's micro-batches come one by one */
 } way;
 
 typedef struct simulation {
@@ -52,12 +54,25 @@ static uint32_t next_of(const ons_manifest_transfer *list, uint32_t count, uint3
     return at;
 }
 
+/* Between stages of different sizes: the same samples are as many bytes, and the numbers are those of either's graph.
+ */
+static bool is_alike(const ons_manifest *a, const ons_manifest_transfer *send, const ons_manifest *b,
+                     const ons_manifest_transfer *receive) {
+    if (a->head->size == b->head->size || !ons_units_is_cut((ons_part_kind)send->kind))
+        return ons_type_equal(&send->type, &receive->type) && send->bytes == receive->bytes;
+    return send->type.dtype == receive->type.dtype && send->type.layout == receive->type.layout &&
+           send->bytes % a->head->size == 0 && receive->bytes % b->head->size == 0 &&
+           send->bytes / a->head->size == receive->bytes / b->head->size;
+}
+
 static ons_status *check_pair(const ons_manifest *a, const ons_manifest_transfer *send, const ons_manifest *b,
                               const ons_manifest_transfer *receive) {
     uint32_t from = a->head->stage, to = b->head->stage;
-    ONS_CHECK(send->number == receive->number && strcmp(name_of(a, send), name_of(b, receive)) == 0, ONS_DEFECT,
-              "stage %u sends '%s' where stage %u receives '%s'", from, name_of(a, send), to, name_of(b, receive));
-    ONS_CHECK(ons_type_equal(&send->type, &receive->type) && send->bytes == receive->bytes, ONS_DEFECT,
+    ONS_CHECK((send->number == receive->number || a->head->size != b->head->size) &&
+                  strcmp(name_of(a, send), name_of(b, receive)) == 0,
+              ONS_DEFECT, "stage %u sends '%s' where stage %u receives '%s'", from, name_of(a, send), to,
+              name_of(b, receive));
+    ONS_CHECK(is_alike(a, send, b, receive), ONS_DEFECT,
               "'%s' is of another type in stage %u, which sends it, than in stage %u", name_of(a, send), from, to);
     return NULL;
 }
@@ -141,7 +156,7 @@ static uint32_t half_of(const ons_manifest_header *head, ons_part_kind kind, uin
 /* How often a transfer of this kind happens in the pass. */
 static uint32_t times(const simulation *p, uint32_t stage, ons_part_kind kind) {
     const ons_manifest_header *head = p->stage_states[stage].manifest->head;
-    return kind == ONS_PART_END ? head->updates : kind == ONS_PART_BEGIN ? 1 : head->micro_batches;
+    return kind == ONS_PART_END ? head->updates : kind == ONS_PART_BEGIN ? 1 : head->micro_batches / head->size;
 }
 
 /* The stage's number of one of a device's micro-batches. */
@@ -159,15 +174,18 @@ static bool comes_by(const simulation *p, const way *w, uint32_t micro_batch) {
     return number % from->share.copies == from->share.copy;
 }
 
-/* The next message of this micro-batch that the other end takes, or of those behind it. */
+/* Whether the other end has taken all that it takes in the pass. */
+static bool is_through(const simulation *p, const way *w) { return w->unit / w->other >= times(p, w->to, w->kind); }
+
+/* The next message of the sender's micro-batch that the other end takes, or of those behind it. */
 static void find_next_receive(const simulation *p, way *w, uint32_t at) {
     const ons_manifest *to = p->stage_states[w->to].manifest;
     uint32_t count = to->head->receive_count;
     selection s = {p->stage_states[w->from].manifest->head->share.group, w->channel, 0};
-    for (;; at = 0, ++w->micro_batch) {
-        s.half = half_of(to->head, w->kind, w->micro_batch);
-        w->receive = comes_by(p, w, w->micro_batch) ? next_of(to->receives, count, at, &s) : count;
-        if (w->receive < count || w->micro_batch >= times(p, w->to, w->kind)) return;
+    for (;; at = 0, w->unit += w->size) {
+        s.half = half_of(to->head, w->kind, w->unit);
+        w->receive = comes_by(p, w, w->unit / w->other) ? next_of(to->receives, count, at, &s) : count;
+        if (w->receive < count || is_through(p, w)) return;
     }
 }
 
@@ -194,6 +212,9 @@ static ons_status *add_ways_of(simulation *p, uint32_t from, const ons_manifest_
         if (find_way(p, from, to, t->channel) != NULL) continue;
         way *w = &p->ways[p->way_count++];
         *w = (way){.from = from, .to = to, .channel = t->channel, .kind = (ons_part_kind)t->kind};
+        bool cut = ons_units_is_cut(w->kind);
+        w->size = cut ? p->stage_states[from].manifest->head->size : 1;
+        w->other = cut ? p->stage_states[to].manifest->head->size : 1;
         find_next_receive(p, w, 0);
     }
     return NULL;
@@ -213,35 +234,41 @@ static ons_status *add_ways(simulation *p, uint32_t from) {
     return NULL;
 }
 
-/* Where a step's last micro-batches are of different variants, the update's messages have the same names. */
-static bool is_same_message(const ons_manifest *a, const ons_manifest_transfer *s, const ons_manifest *b,
+/* Where a step's last micro-batches are of different variants, the update's messages have the same names; so have all
+ * messages between sizes, whose numbers are those of either's own graph. */
+static bool is_same_message(const way *w, const ons_manifest *a, const ons_manifest_transfer *s, const ons_manifest *b,
                             const ons_manifest_transfer *r) {
+    if (w->size != w->other) return strcmp(name_of(a, s), name_of(b, r)) == 0;
     if (variant_of(a, s->half) == variant_of(b, r->half)) return s->number == r->number;
     return s->kind == ONS_PART_END && strcmp(name_of(a, s), name_of(b, r)) == 0 && ons_type_equal(&s->type, &r->type) &&
            s->bytes == r->bytes;
 }
 
-/* A message goes where the sender has it ready and the receiver has a free place for it. */
+/* A message, or a piece of one, goes where the sender has it ready and the receiver has a free place for it. */
 static bool try_message(const simulation *p, way *w, ons_status **status) {
     stage_state *a = &p->stage_states[w->from], *b = &p->stage_states[w->to];
     const ons_manifest *to = b->manifest;
-    if (w->done == w->queued || w->micro_batch >= times(p, w->to, w->kind)) return false;
+    if (w->done == w->queued || is_through(p, w)) return false;
     const ons_manifest_transfer *r = &to->receives[w->receive];
     uint32_t first = r->half == 1 && half_of(to->head, w->kind, 0) == 0 ? to->head->first_count : 0;
-    if (w->micro_batch - first >= r->ring + b->released[w->receive]) return false;
+    if ((w->unit - first) / w->other >= r->ring + b->released[w->receive]) return false;
     uint32_t send = w->queue[2 * w->done], micro_batch = w->queue[2 * w->done + 1];
     const ons_manifest_transfer *s = &a->manifest->sends[send];
-    bool turned =
-        w->kind != ONS_PART_END && number_of(a->manifest->head, micro_batch) != number_of(to->head, w->micro_batch);
-    if (!is_same_message(a->manifest, s, to, r) || turned) {
-        *status = ons_status_new(ONS_DEFECT,
-                                 "stage %u sends '%s' of micro-batch %u when stage %u receives '%s' of micro-batch %u",
-                                 w->from, name_of(a->manifest, s), micro_batch, w->to, name_of(to, r), w->micro_batch);
+    uint64_t unit = number_of(to->head, w->unit / w->other) * w->other + w->unit % w->other;
+    bool turned = w->kind != ONS_PART_END && unit / w->size != number_of(a->manifest->head, micro_batch);
+    if (!is_same_message(w, a->manifest, s, to, r) || turned) {
+        *status = ons_status_new(
+            ONS_DEFECT, "stage %u sends '%s' of micro-batch %u when stage %u receives '%s' of micro-batch %u", w->from,
+            name_of(a->manifest, s), micro_batch, w->to, name_of(to, r), w->unit / w->other);
         return false;
     }
+    uint32_t end = ons_units_piece_end(w->unit, w->size, w->other);
+    b->arrived[w->receive] += end % w->other == 0;
+    w->unit = end;
+    if (end % w->size != 0) return true;
     ++w->done;
     ++a->sent[(size_t)send * p->copies + to->head->share.copy];
-    ++b->arrived[w->receive];
+    w->unit -= w->size;
     find_next_receive(p, w, w->receive + 1);
     return true;
 }
@@ -291,9 +318,9 @@ static ons_status *check_end(const simulation *p) {
         const ons_manifest *a = p->stage_states[w->from].manifest, *b = p->stage_states[w->to].manifest;
         ONS_CHECK(w->done == w->queued, ONS_DEFECT, "deadlock: stage %u sends '%s', and stage %u never takes it",
                   w->from, name_of(a, &a->sends[w->queue[2 * w->done]]), w->to);
-        ONS_CHECK(w->micro_batch == times(p, w->to, w->kind), ONS_DEFECT,
+        ONS_CHECK(is_through(p, w), ONS_DEFECT,
                   "deadlock: stage %u is to receive '%s' of micro-batch %u, and stage %u never sends it", w->to,
-                  name_of(b, &b->receives[w->receive]), w->micro_batch, w->from);
+                  name_of(b, &b->receives[w->receive]), w->unit / w->other, w->from);
     }
     return NULL;
 }

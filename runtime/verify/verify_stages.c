@@ -131,9 +131,10 @@ static ons_status *check_forward_parts(const ons_verify_options *o, uint32_t sta
 }
 
 ons_verify_share ons_verify_share_of(const ons_verify_options *o, uint32_t stage) {
+    uint32_t size = ons_units_size(o->sizes, stage);
     if (o->shares != NULL) return o->shares[stage];
     return (ons_verify_share){
-        .micro_batches = o->micro_batches, .first_count = o->first_count, .group = stage, .copies = 1};
+        .micro_batches = o->micro_batches / size, .first_count = o->first_count / size, .group = stage, .copies = 1};
 }
 
 ons_device_group ons_verify_group(const ons_verify_options *o, uint32_t number) {

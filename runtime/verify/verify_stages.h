@@ -17,6 +17,7 @@
 #include "base/vector.h"
 #include "planner/schedule/device_groups.h"
 #include "runtime/program/stage_program.h"
+#include "runtime/program/units.h"
 
 /* What a device has of a pass, where stages have copies. */
 typedef struct ons_verify_share {
@@ -36,7 +37,9 @@ typedef struct ons_verify_options {
                                                  ons_lineup; NULL: all run the programs above */
     const ons_action_list *lists;             /* likewise */
     uint32_t micro_batches, first_count;
-    bool updates; /* update actions are carried out */
+    const uint32_t *sizes; /* of each stage: so many of the micro-batches are one of its own (runtime/program/units.h);
+                              NULL: one everywhere */
+    bool updates;          /* update actions are carried out */
     bool asynchronous;
     bool inference; /* forward parts alone */
     bool halves;    /* forward parts that the lists have in halves are computed so */

@@ -47,3 +47,26 @@ static void try_fill(fill *run) {
 
 Test(random, uniform_numbers_of_two_halves) { try_fill(ons_random_uniform_run); }
 Test(random, normal_numbers_of_two_halves) { try_fill(ons_random_normal_run); }
+
+/* A micro-batch of three units, the last one shorter, draws what they draw alone. */
+static void try_units(fill *run) {
+    enum { ELEMENTS = 1100, UNIT = 401, FIRST = 4 };
+    static float whole[ELEMENTS], parts[ELEMENTS];
+    const ons_step step = {.seed = 5, .step = 3, .micro_batch = FIRST};
+    ons_random_state state = {.elements = ELEMENTS, .node_key = 7, .first = 0.5f, .second = 2, .unit_elements = UNIT};
+    void *output = whole;
+    run(&(ons_launch){.outputs = &output, .state = &state, .step = &step});
+    for (uint32_t unit = 0; unit * UNIT < ELEMENTS; ++unit) {
+        ons_step own = step;
+        own.micro_batch = FIRST + unit;
+        output = parts + unit * UNIT;
+        ons_random_state alone = {.elements = ELEMENTS - unit * UNIT, .node_key = 7, .first = 0.5f, .second = 2};
+        if (alone.elements > UNIT) alone.elements = UNIT;
+        run(&(ons_launch){.outputs = &output, .state = &alone, .step = &own});
+    }
+    for (int i = 0; i < ELEMENTS; ++i) cr_assert(whole[i] == parts[i], "element %d of units of %d", i, UNIT);
+    cr_assert_neq(whole[0], whole[UNIT], "units draw alike");
+}
+
+Test(random, uniform_numbers_of_units) { try_units(ons_random_uniform_run); }
+Test(random, normal_numbers_of_units) { try_units(ons_random_normal_run); }

@@ -18,6 +18,8 @@
 #include "tests/pipeline/delayed_course.h"
 #include "tests/pipeline/grouped.h"
 #include "tests/pipeline/guarded.h"
+#include "tests/pipeline/paced_lists.h"
+#include "tests/pipeline/replayed.h"
 
 typedef struct trial {
     const pipeline_setting *s;
@@ -38,6 +40,7 @@ typedef struct trial {
     ons_local_stages *local_stages;
     delayed_course *delayed; /* instead of the local stages */
     grouped *grouped;        /* likewise */
+    replayed *replayed;      /* likewise */
 } trial;
 
 const char *pipeline_relief_name(pipeline_relief relief) {
@@ -111,6 +114,9 @@ static ons_status *list_actions(trial *t, ons_schedule *schedule) {
     if (t->s->copies != NULL)
         return copies_schedule(t->s->copies, t->s->stages, t->pipeline.micro_batches,
                                t->s->kind != &ons_generator_one_f_one_b, t->arena, schedule);
+    if (t->s->sizes != NULL)
+        ONS_TRY(paced_lists_make(t->s->stages, t->pipeline.micro_batches, t->s->sizes, t->s->in_flight, t->arena,
+                                 &t->pipeline.generator));
     ONS_TRY(ons_schedule_make(&t->pipeline, t->arena, &whole));
     *schedule = whole;
     if (t->s->sliced > 0) ONS_TRY(ons_schedule_slice(&whole, t->s->sliced, t->arena, schedule));
@@ -125,7 +131,7 @@ static ons_status *make_schedule(trial *t) {
     return NULL;
 }
 
-/* The loss is one of a whole micro-batch: where another stage waited for it, nothing could be in halves. */
+/* The loss is one of a whole micro-batch: where another stage waited for it, nothing could be in halves or pieces. */
 static void keep_loss_together(trial *t) {
     const ons_graph *graph = t->choice.graph;
     for (ons_node_id id = 0; id < graph->nodes.count; ++id)
@@ -145,7 +151,7 @@ static ons_status *choose_stages(trial *t) {
         cut_case_scatter(c, t->s->stages);
     else if (t->s->stages > 1)
         cut_case_slice(c, t->s->stages);
-    if (t->s->sliced > 0) keep_loss_together(t);
+    if (t->s->sliced > 0 || t->s->sizes != NULL) keep_loss_together(t);
     for (ons_node_id id = 0; id < graph->nodes.count; ++id)
         ONS_TRY(ons_map_set(&t->stage_of_name, ons_graph_node(graph, id)->name, c->stage_of_node[id]));
     return NULL;
@@ -202,16 +208,31 @@ static ons_status *build_halves(trial *t) {
     return ons_dataset_graphs_build_halves(&whole, &t->schedule, &t->dataset_graphs);
 }
 
+static ons_status *build_groups(trial *t) {
+    const ons_stage_graph_options whole = {
+        .model = t->model,
+        .config = t->config,
+        .dataset = t->dataset_graphs.dataset,
+        .training = true,
+        .repeats = repeats(t),
+    };
+    return ons_dataset_graphs_build_groups(&whole, &t->schedule, &t->batching,
+                                           (int64_t)ons_dataset_count(t->dataset_graphs.dataset), &t->dataset_graphs);
+}
+
 static ons_status *cut_by_chance(trial *t) {
     ONS_TRY(make_schedule(t));
     ONS_TRY(choose_stages(t));
+    ONS_TRY(build_groups(t));
     for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v)
         ONS_TRY(cut_graph(t, &t->dataset_graphs.graphs[v], &t->dataset_graphs.cuts[v]));
     ONS_TRY(build_halves(t));
     for (ons_batch_variant v = ONS_WHOLE; v < ONS_REST; ++v)
         for (int half = 0; half < 2; ++half)
             ONS_TRY(cut_graph(t, &t->dataset_graphs.half_graphs[v][half], &t->dataset_graphs.half_cuts[v][half]));
-    return NULL;
+    for (uint32_t i = 0; i < t->dataset_graphs.grouped_count; ++i)
+        ONS_TRY(cut_graph(t, &t->dataset_graphs.grouped[i].graph, &t->dataset_graphs.grouped[i].cut));
+    return ons_dataset_graphs_check_groups(t->model, &t->dataset_graphs);
 }
 
 static ons_status *cut_as_planned(trial *t) {
@@ -221,6 +242,7 @@ static ons_status *cut_as_planned(trial *t) {
     ONS_TRY(ons_lowering_check_decisions(whole->graph, &t->lowering));
     ONS_TRY(ons_lowering_place(whole->graph, &t->lowering));
     ONS_TRY(build_halves(t));
+    ONS_TRY(build_groups(t));
     return ons_lowering_cut(&t->lowering, t->model, NULL, ons_step_form_of(&t->pipeline), &t->dataset_graphs);
 }
 
@@ -239,6 +261,18 @@ static int threads_of(const trial *t) { return t->s->threads > 0 ? (int)t->s->th
 static ons_status *build_delayed(trial *t) {
     ONS_TRY(delayed_course_new(t->model, t->config, &t->batching, threads_of(t), &t->delayed));
     return delayed_course_follow(t->delayed, &t->dataset_graphs);
+}
+
+static ons_status *build_replayed(trial *t) {
+    const replayed_options options = {
+        .model = t->model,
+        .config = t->config,
+        .batching = t->batching,
+        .dataset_graphs = &t->dataset_graphs,
+        .schedule = &t->schedule,
+        .threads = threads_of(t),
+    };
+    return replayed_new(&options, &t->replayed);
 }
 
 static uint32_t world_size(const trial *t) { return t->schedule.devices * (uint32_t)t->batching.replicas; }
@@ -290,11 +324,13 @@ static ons_status *build_local_stages(trial *t) {
  */
 
 static uint32_t device_context_count(const trial *t) {
+    if (t->replayed != NULL) return t->schedule.devices;
     return t->local_stages == NULL || t->s->transport != NULL ? 1 : world_size(t);
 }
 
 static ons_device_context *device_context_of(const trial *t, uint32_t index) {
     if (t->grouped != NULL) return grouped_device_context(t->grouped);
+    if (t->replayed != NULL) return replayed_device_context(t->replayed, index);
     return t->delayed != NULL ? delayed_course_device_context(t->delayed)
                               : ons_local_stages_get(t->local_stages, index)->device_context;
 }
@@ -310,6 +346,7 @@ static ons_status *run_step(trial *t, uint32_t index, ons_step_result *result) {
     pipeline_record *r = t->r;
     if (t->delayed != NULL)
         return delayed_course_step(t->delayed, index + 1, rate, &r->losses[index], &r->norms[index]);
+    if (t->replayed != NULL) return replayed_step(t->replayed, index + 1, rate, &r->losses[index], &r->norms[index]);
     if (t->grouped != NULL) return grouped_step(t->grouped, index + 1, rate, &r->losses[index], &r->norms[index]);
     ONS_TRY(ons_local_stages_step(t->local_stages, index + 1, (ons_rate){rate, 1}, index + 1 == r->steps, result));
     r->losses[index] = result->loss;
@@ -320,6 +357,7 @@ static ons_status *run_step(trial *t, uint32_t index, ons_step_result *result) {
 static ons_status *find_square(const trial *t, uint32_t index, double *square) {
     if (t->local_stages != NULL) return ons_local_stages_square(t->local_stages, index, square);
     if (t->grouped != NULL) return grouped_square(t->grouped, index, square);
+    if (t->replayed != NULL) return replayed_square(t->replayed, index, square);
     *square = delayed_course_square(t->delayed, index);
     return NULL;
 }
@@ -434,6 +472,7 @@ static ons_status *check_memory(trial *t) {
 
 static ons_status *build(trial *t) {
     if (t->s->delayed) return build_delayed(t);
+    if (t->s->replayed) return build_replayed(t);
     if (!t->s->grouped) return build_local_stages(t);
     ONS_TRY(grouped_new(t->model, t->config, &t->batching, threads_of(t), t->s->backwards, &t->grouped));
     if (t->s->copies == NULL) return NULL;
@@ -460,6 +499,7 @@ ons_status *pipeline_run(const pipeline_setting *setting, pipeline_record *recor
     ons_local_stages_free(t.local_stages);
     delayed_course_free(t.delayed);
     grouped_free(t.grouped);
+    replayed_free(t.replayed);
     for (uint32_t i = 0; t.transports != NULL && i < world_size(&t); ++i)
         if (t.transports[i] != NULL) t.transports[i]->free(t.transports[i]);
     ons_dataset_graphs_free(&t.dataset_graphs);
