@@ -76,7 +76,8 @@ struct ons_config {
     bool shard_optimizer, sync_batchnorm;
     ons_number loss_scale;
     const char *memory, *device, *precision, *pipeline, *partition, *memory_strategy, *transport, *plan;
-    const char *slices;             /* a number, or auto */
+    const char *slices; /* a number, or auto */
+    const char *stage_sizes, *stage_replicas;
     const char *schedule;           /* a file */
     const ons_generator *generator; /* of the plan or schedule that is followed; NULL: `pipeline` names it */
     bool pin;

@@ -3,6 +3,7 @@
 
 #include "base/nearest.h"
 #include "engine/config.h"
+#include "engine/stage_choice.h"
 #include "planner/memory/memory.h"
 #include "planner/partition/partition.h"
 #include "planner/schedule/schedule.h"
@@ -57,6 +58,8 @@ static const struct {
     {"transport", offsetof(ons_config, transport), transport},
     {"pipeline", offsetof(ons_config, pipeline), pipeline},
     {"partition", offsetof(ons_config, partition), partition},
+    {"stage-sizes", offsetof(ons_config, stage_sizes), ons_stage_choice_word},
+    {"stage-replicas", offsetof(ons_config, stage_replicas), ons_stage_choice_word},
     {"memory-strategy", offsetof(ons_config, memory_strategy), memory_strategy},
     {"export", offsetof(ons_config, export_form), export_form},
     {"metric", offsetof(ons_config, metric), metric},

@@ -17,6 +17,14 @@ typedef struct ons_planning_device {
     int64_t less_bytes;       /* of capacity than the largest device has */
 } ons_planning_device;
 
+/* What stages may choose by themselves (GraphPipe, section 3), where a strategy lets them: "graphpipe". */
+typedef struct ons_stage_choice {
+    bool sizes;                       /* of micro-batches: see ons_stage_grouping */
+    bool replicas;                    /* of a stage: copies */
+    const ons_workload *const *works; /* [i]: the problem's `work` with 2^i times its samples */
+    uint32_t work_count;
+} ons_stage_choice;
+
 /* A planning problem holds everything that a plan is searched for. */
 typedef struct ons_planning_problem {
     const ons_workload *work;
@@ -29,6 +37,8 @@ typedef struct ons_planning_problem {
     /* Where the schedule's stages have micro-batches of their own (ons_stage_grouping), the same nodes, tensors and
      * weights with as many of `work`'s samples as a copy of the stage takes at once; NULL: they have not. */
     const ons_workload *const *stage_works; /* [stage] */
+    const ons_stage_choice *choice; /* NULL: every stage takes one of the pipeline's micro-batches at a time, in one
+                                       copy */
     int64_t batch; /* samples of all micro-batches, where some have fewer than `work`; 0: they do not. Each is charged
                       as one of the largest */
     int64_t capacity_bytes; /* of every device, after what its libraries take; 0: no limit */

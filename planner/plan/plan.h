@@ -57,8 +57,9 @@ typedef struct ons_plan_stage {
     const char
         *first_node; /* in planning order; every forward node up to the next stage's first belongs to the stage */
     uint32_t node_count;
-    const char **names; /* of its forward nodes, where the planning order is not the file's; NULL: it is */
-    uint32_t device;
+    const char **names;          /* of its forward nodes, where the planning order is not the file's; NULL: it is */
+    uint32_t device;             /* of its first copy */
+    ons_stage_grouping grouping; /* as in the schedule; 0, 0: not said, which is 1, 1 */
     ons_stage_load load;
     ons_plan_decision *decisions;
     uint32_t decision_count;
@@ -105,7 +106,7 @@ void ons_plan_note_arena(ons_plan *plan, uint32_t device, int64_t bytes);
 static inline int64_t ons_plan_capacity(const ons_plan *plan, uint32_t device) {
     return plan->capacities == NULL ? plan->capacity_bytes : plan->capacities[device];
 }
-/* Finds the device's first stage. */
+/* Finds the first stage that the device holds a copy of. */
 uint32_t ons_plan_first_stage(const ons_plan *plan, uint32_t device);
 
 /* Text of the file; free with free(). Writing, reading and writing again gives the same bytes. */

@@ -18,6 +18,8 @@ static uint64_t hash_text(uint64_t hash, const char *text) {
 
 static uint64_t hash_nodes(uint64_t hash, const ons_plan_stage *s) {
     hash = hash_text((hash ^ s->node_count) * ONS_HASH_PRIME, s->first_node);
+    if (s->grouping.size > 1) hash = (hash ^ s->grouping.size) * ONS_HASH_PRIME;
+    if (s->grouping.copies > 1) hash = (hash ^ (uint64_t)s->grouping.copies << 32) * ONS_HASH_PRIME;
     for (uint32_t i = 0; s->names != NULL && i < s->node_count; ++i) hash = hash_text(hash, s->names[i]);
     return hash;
 }
@@ -51,7 +53,7 @@ ons_status *ons_plan_note_made_for(ons_plan_stage *stage, ons_arena *arena) {
 /* ------------------------------------------------------------------------------------------------------------- checks
  */
 
-/* What has been seen of a stage while its device's list is walked. */
+/* What has been seen of a stage's copy while its device's list is walked. */
 typedef struct passed {
     uint32_t gradients, updates;
 } passed;
@@ -61,7 +63,8 @@ typedef struct passed {
 static ons_status *check_update(const ons_schedule *s, uint32_t device, uint32_t i, passed *stage) {
     const ons_action *a = &s->lists[device].items[i];
     bool each = s->asynchronous;
-    uint32_t wanted = each ? s->micro_batches : 1, due = each ? stage->updates : s->micro_batches - 1;
+    uint32_t own = ons_schedule_copy_micro_batches(s, a->stage);
+    uint32_t wanted = each ? own : 1, due = each ? stage->updates : own - 1;
     bool gradient = a->kind == ONS_ACTION_BACKWARD || a->kind == ONS_ACTION_WEIGHT_GRADIENT;
     ONS_CHECK(!gradient || !each || stage->updates == stage->gradients, ONS_INVALID_DATA,
               "decisions.actions[%u][%u]: no update of micro-batch %u stands before %s of micro-batch %u; an "
@@ -77,19 +80,25 @@ static ons_status *check_update(const ons_schedule *s, uint32_t device, uint32_t
     return NULL;
 }
 
+static ons_status *check_last_update(const ons_schedule *s, uint32_t device, uint32_t stage, const passed *seen) {
+    uint32_t own = ons_schedule_copy_micro_batches(s, stage);
+    ONS_CHECK(seen->updates == (s->asynchronous ? own : 1), ONS_INVALID_DATA,
+              "decisions.actions[%u]: the update of micro-batch %u is missing for stage %u; the schedule has one "
+              "after %s backward part",
+              device, s->asynchronous ? seen->updates : own - 1, stage, s->asynchronous ? "every" : "the last");
+    return NULL;
+}
+
 static ons_status *check_updates(const ons_schedule *s, ons_arena *arena) {
-    uint32_t wanted = s->asynchronous ? s->micro_batches : 1;
     passed *stages;
     ONS_NEW(stages, arena, s->stages);
-    for (uint32_t device = 0; device < s->devices; ++device)
-        for (uint32_t i = 0; i < s->lists[device].count; ++i)
-            ONS_TRY(check_update(s, device, i, &stages[s->lists[device].items[i].stage]));
-    for (uint32_t i = 0; i < s->stages; ++i)
-        ONS_CHECK(stages[i].updates == wanted, ONS_INVALID_DATA,
-                  "decisions.actions[%u]: the update of micro-batch %u is missing for stage %u; the schedule has one "
-                  "after %s backward part",
-                  s->device_of[i], s->asynchronous ? stages[i].updates : s->micro_batches - 1, i,
-                  s->asynchronous ? "every" : "the last");
+    for (uint32_t device = 0; device < s->devices; ++device) {
+        const ons_action_list *list = &s->lists[device];
+        for (uint32_t i = 0; i < list->count; ++i) stages[list->items[i].stage] = (passed){0}; /* of another copy */
+        for (uint32_t i = 0; i < list->count; ++i) ONS_TRY(check_update(s, device, i, &stages[list->items[i].stage]));
+        for (uint32_t i = 0; i < list->count; ++i)
+            ONS_TRY(check_last_update(s, device, list->items[i].stage, &stages[list->items[i].stage]));
+    }
     return NULL;
 }
 
@@ -125,7 +134,7 @@ ons_status *ons_plan_check_order(const ons_plan *plan, ons_arena *arena) {
     return blame_actions(ons_stage_links_verify(p->links, p->link_count, &plan->schedule, arena));
 }
 
-/* The first action with which more than `places` micro-batches of the stage wait. */
+/* The first action with which more than `places` micro-batches of the stage wait; the list's length: none. */
 static uint32_t find_overrun(const ons_action_list *list, uint32_t stage, uint32_t places) {
     uint32_t waiting = 0;
     for (uint32_t i = 0; i < list->count; ++i) {
@@ -134,7 +143,7 @@ static uint32_t find_overrun(const ons_action_list *list, uint32_t stage, uint32
         if (a->kind == ONS_ACTION_FORWARD && ++waiting > places) return i;
         waiting -= a->kind == ONS_ACTION_BACKWARD || a->kind == ONS_ACTION_WEIGHT_GRADIENT;
     }
-    return 0; /* not where the stage's load says that there are more */
+    return list->count;
 }
 
 static ons_status *check_in_flight(const ons_plan *plan, uint32_t stage) {
@@ -142,6 +151,7 @@ static ons_status *check_in_flight(const ons_plan *plan, uint32_t stage) {
     uint32_t device = s->device_of[stage], places = plan->stages[stage].load.in_flight;
     if (s->loads[stage].in_flight <= places) return NULL;
     uint32_t index = find_overrun(&s->lists[device], stage, places);
+    while (index == s->lists[device].count) index = find_overrun(&s->lists[++device], stage, places); /* of a copy */
     char action[ONS_ACTION_TEXT];
     return ons_status_new(ONS_INVALID_DATA,
                           "decisions.actions[%u][%u] (\"%s\"): one micro-batch more waits for its backward part in "
@@ -165,14 +175,19 @@ ons_status *ons_plan_check_places(const ons_plan *plan) {
 
 uint32_t ons_plan_first_stage(const ons_plan *plan, uint32_t device) {
     uint32_t stage = 0;
-    while (plan->schedule.device_of[stage] != device) ++stage;
+    while (!ons_schedule_holds(&plan->schedule, stage, device)) ++stage;
     return stage;
 }
 
 void ons_plan_note_arena(ons_plan *plan, uint32_t device, int64_t bytes) {
+    uint32_t first = ons_plan_first_stage(plan, device);
+    if (plan->schedule.device_of[first] < device) { /* of a copy: the largest arena counts */
+        if (bytes > plan->stages[first].memory_bytes) plan->stages[first].memory_bytes = bytes;
+        return;
+    }
     for (uint32_t i = 0; i < plan->schedule.stages; ++i)
         if (plan->schedule.device_of[i] == device) plan->stages[i].memory_bytes = 0;
-    plan->stages[ons_plan_first_stage(plan, device)].memory_bytes = bytes;
+    plan->stages[first].memory_bytes = bytes;
 }
 
 /* Names in a stage each once: tensors, then nodes, which are in no other stage either. */

@@ -112,12 +112,22 @@ static ons_status *read_names(const reader *r, const ons_json *stage, ons_plan_s
     return NULL;
 }
 
+/* Stages that take a unit of the step at once, in one copy, do not say it. */
+static ons_status *read_grouping(const reader *r, const ons_json *stage, ons_stage_grouping *grouping) {
+    int64_t units = r->plan->schedule.micro_batches, size = 1, copies = 1;
+    if (ons_json_find(stage, "micro_batch") != NULL) ONS_TRY(ons_plan_get_whole(stage, "micro_batch", 1, units, &size));
+    if (ons_json_find(stage, "replicas") != NULL) ONS_TRY(ons_plan_get_whole(stage, "replicas", 1, units, &copies));
+    *grouping = (ons_stage_grouping){(uint32_t)size, (uint32_t)copies};
+    return NULL;
+}
+
 static ons_status *read_stage(const reader *r, const ons_json *stage, ons_plan_stage *s) {
     int64_t nodes, device;
     const ons_json *swap, *recompute;
     ONS_TRY(get_text(r, stage, "first_node", &s->first_node));
     ONS_TRY(ons_plan_get_whole(stage, "nodes", 1, UINT32_MAX - 1, &nodes));
-    ONS_TRY(ons_plan_get_whole(stage, "device", 0, r->plan->schedule.stages - 1, &device));
+    ONS_TRY(ons_plan_get_whole(stage, "device", 0, STAGES_MOST - 1, &device));
+    ONS_TRY(read_grouping(r, stage, &s->grouping));
     ONS_TRY(ons_json_get_array(stage, "swap", &swap));
     ONS_TRY(ons_json_get_array(stage, "recompute", &recompute));
     s->node_count = (uint32_t)nodes;
@@ -172,6 +182,23 @@ static ons_status *read_list(const reader *r, const ons_json *list, uint32_t dev
     return NULL;
 }
 
+static uint64_t count_copies(const ons_schedule *s) {
+    uint64_t copies = 0;
+    for (uint32_t i = 0; i < s->stages; ++i) copies += ons_schedule_grouping(s, i).copies;
+    return copies;
+}
+
+/* Of the stages, where one has any. */
+static ons_status *take_groupings(const reader *r) {
+    ons_schedule *s = &r->plan->schedule;
+    ons_stage_grouping *groupings;
+    ONS_NEW(groupings, r->arena, s->stages);
+    for (uint32_t i = 0; i < s->stages; ++i) groupings[i] = r->plan->stages[i].grouping;
+    s->groupings = groupings;
+    if (!ons_schedule_is_grouped(s)) s->groupings = NULL;
+    return NULL;
+}
+
 /* What every device computes; which stages lie on it, and what waits there, follows. */
 static ons_status *read_schedule(const reader *r, const ons_json *decisions) {
     const ons_json *devices;
@@ -182,9 +209,10 @@ static ons_status *read_schedule(const reader *r, const ons_json *decisions) {
     ONS_TRY(get_text(r, decisions, "schedule", &name));
     ONS_TRY(ons_json_get_bool(decisions, "asynchronous", &s->asynchronous));
     ONS_TRY(ons_json_get_array(decisions, "actions", &devices));
+    ONS_TRY(take_groupings(r));
     int count = cJSON_GetArraySize(devices);
-    ONS_CHECK(count >= 1 && (uint32_t)count <= s->stages, ONS_INVALID_DATA, "'actions' has %d lists for %u stages",
-              count, s->stages);
+    ONS_CHECK(count >= 1 && (uint64_t)count <= count_copies(s), ONS_INVALID_DATA,
+              "'actions' has %d lists for %u stages", count, s->stages);
     s->devices = (uint32_t)count;
     ONS_NEW(s->lists, r->arena, s->devices);
     for (const ons_json *list = devices->child; list != NULL; list = list->next, ++device)

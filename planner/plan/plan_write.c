@@ -91,6 +91,12 @@ static ons_status *write_capacities(ons_json *o, const ons_plan *plan) {
     return NULL;
 }
 
+/* Of stages that differ from a step's units. */
+static ons_status *write_grouping(ons_json *stage, ons_stage_grouping g) {
+    if (g.size > 1) ONS_TRY(ons_plan_set_int(stage, "micro_batch", g.size));
+    return g.copies > 1 ? ons_plan_set_int(stage, "replicas", g.copies) : NULL;
+}
+
 static ons_status *write_decisions(ons_json *root, const ons_plan *plan) {
     ons_json *o, *stages, *stage;
     ONS_TRY(ons_plan_add_object(root, "decisions", &o));
@@ -109,6 +115,7 @@ static ons_status *write_decisions(ons_json *root, const ons_plan *plan) {
         ONS_TRY(ons_plan_set_text(stage, "first_node", s->first_node));
         ONS_TRY(ons_plan_set_int(stage, "nodes", s->node_count));
         ONS_TRY(ons_plan_set_int(stage, "device", s->device));
+        ONS_TRY(write_grouping(stage, ons_schedule_grouping(&plan->schedule, i)));
         if (s->names != NULL) ONS_TRY(write_names(stage, s));
         ONS_TRY(write_tensors(stage, s, ONS_SWAP, "swap"));
         ONS_TRY(write_tensors(stage, s, ONS_RECOMPUTE, "recompute"));
@@ -154,7 +161,8 @@ static ons_status *write_costs(ons_json *root, const ons_plan *plan) {
         ONS_TRY(ons_json_set_double(stage, "backward_seconds", s->backward_seconds));
         ONS_TRY(ons_json_set_double(stage, "recompute_seconds", s->recompute_seconds));
         ONS_TRY(ons_json_set_double(stage, "stall_seconds", s->stall_seconds));
-        if (plan->subject.replicas > 1) ONS_TRY(ons_json_set_double(stage, "reduce_seconds", s->reduce_seconds));
+        bool summed = plan->subject.replicas > 1 || ons_schedule_grouping(&plan->schedule, i).copies > 1;
+        if (summed) ONS_TRY(ons_json_set_double(stage, "reduce_seconds", s->reduce_seconds));
         ONS_TRY(ons_json_set_double(stage, "update_seconds", s->update_seconds));
         ONS_TRY(ons_json_set_double(stage, "send_seconds", s->send_seconds));
         ONS_TRY(ons_plan_set_int(stage, "send_bytes", s->send_bytes));

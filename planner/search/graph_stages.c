@@ -18,6 +18,10 @@ static ons_status *check_devices(const ons_planning_problem *problem) {
               p->devices);
     ONS_CHECK(problem->devices == NULL, ONS_INVALID_ARGUMENT,
               "graphpipe takes devices that are alike, and these differ; take --partition auto");
+    ONS_CHECK(problem->choice == NULL || !problem->choice->replicas || p->replicas <= 1, ONS_INVALID_ARGUMENT,
+              "stages have replicas of their own, or the whole pipeline has %u of them: not both; leave out --replicas "
+              "or --stage-replicas",
+              p->replicas);
     return NULL;
 }
 
@@ -36,8 +40,9 @@ static bool is_straight(const ons_stage_graph *g) {
 static ons_status *take_schedule(const ons_stage_graph *g, ons_arena *arena, ons_planning_problem *problem) {
     ons_schedule *schedule;
     ONS_NEW(schedule, arena, 1);
-    ONS_TRY(ons_stage_lists_schedule(g, arena, schedule));
+    ONS_TRY(ons_stage_lists_schedule(g, 1, arena, schedule));
     ONS_TRY(ons_generator_of_lists(schedule, NAME, arena, &problem->pipeline.generator));
+    problem->pipeline.stages = schedule->stages;
     problem->pipeline.devices = schedule->devices;
     problem->schedule = schedule;
     return NULL;
@@ -75,23 +80,63 @@ static ons_status *take_stages(const ons_stage_graph *g, ons_arena *arena, ons_g
  * search
  */
 
-/* A micro-batch is what the search counts: its unit is one of them, and it has no other sizes to choose from. */
+/* What stages may choose; without a choice a micro-batch alone, and one replica. */
+static ons_stage_choice choice_of(const ons_planning_problem *problem) {
+    if (problem->choice != NULL) return *problem->choice;
+    return (ons_stage_choice){.works = &problem->work, .work_count = 1};
+}
+
+/* A micro-batch is what the search counts: a unit is one of them. */
+static ons_status *list_works(const ons_stage_choice *choice, ons_arena *arena, const ons_workload *const **list) {
+    ons_workload *works;
+    const ons_workload **made;
+    ONS_NEW(works, arena, choice->work_count);
+    ONS_NEW(made, arena, choice->work_count);
+    for (uint32_t i = 0; i < choice->work_count; ++i) {
+        works[i] = *choice->works[i];
+        works[i].samples = (int64_t)1 << i;
+        made[i] = &works[i];
+    }
+    *list = made;
+    return NULL;
+}
+
 static ons_status *search(const ons_planning_problem *problem, int64_t capacity, bool several, ons_arena *arena,
                           ons_graphpipe_result *result) {
-    ons_workload unit = *problem->work;
-    const ons_workload *works[] = {&unit};
+    const ons_stage_choice choice = choice_of(problem);
     ons_planning_problem machine = *problem;
-    const ons_graph_problem graph = {.work = works,
-                                     .sizes = 1,
-                                     .batch = problem->pipeline.micro_batches,
-                                     .devices = problem->pipeline.stages,
-                                     .most_replicas = 1,
-                                     .machine = &machine};
-    const ons_graphpipe_options options = {
-        .line = !several, .paces = ONS_PACE_EQUAL, .objective = problem->objective, .samples = 1};
-    unit.samples = 1;
+    ons_graph_problem graph = {.sizes = choice.work_count,
+                               .batch = problem->pipeline.micro_batches,
+                               .devices = problem->pipeline.stages,
+                               .most_replicas = choice.replicas ? 0 : 1,
+                               .machine = &machine};
+    const ons_graphpipe_options options = {.line = !several,
+                                           .paces = choice.sizes ? ONS_PACE_FREE : ONS_PACE_EQUAL,
+                                           .objective = problem->objective,
+                                           .samples = choice.sizes || choice.replicas ? 0 : 1};
+    ONS_TRY(list_works(&choice, arena, &graph.work));
     machine.capacity_bytes = capacity;
     return ons_graphpipe_search(&graph, &options, arena, result);
+}
+
+/* Workloads of the stages' own micro-batches, in the order of the cuts; each size is reordered once. */
+static ons_status *take_works(const ons_stage_graph *g, ons_arena *arena, ons_planning_problem *problem) {
+    const ons_stage_choice *choice = problem->choice;
+    const ons_workload **of_stage;
+    ons_workload **ordered;
+    ONS_NEW(of_stage, arena, g->stage_count);
+    ONS_NEW(ordered, arena, choice->work_count);
+    for (uint32_t i = 0; i < g->stage_count; ++i) {
+        const ons_graph_stage *s = &g->stages[i];
+        uint32_t size = 63u - (uint32_t)__builtin_clzll((uint64_t)(s->pace.samples / s->replicas));
+        if (ordered[size] == NULL) {
+            ONS_NEW(ordered[size], arena, 1);
+            ONS_TRY(ons_work_reorder(choice->works[size], g->order, arena, ordered[size]));
+        }
+        of_stage[i] = ordered[size];
+    }
+    problem->stage_works = of_stage;
+    return NULL;
 }
 
 static ons_status *take_cuts(const ons_stage_graph *g, bool several, ons_arena *arena, ons_planned *planned) {
@@ -105,7 +150,7 @@ static ons_status *take_cuts(const ons_stage_graph *g, bool several, ons_arena *
     ONS_NEW(planned->partition.first, arena, (size_t)g->stage_count + 1);
     for (uint32_t i = 0; i < g->stage_count; ++i) planned->partition.first[i] = g->stages[i].first;
     planned->partition.first[g->stage_count] = g->node_count;
-    return NULL;
+    return planned->problem.choice == NULL ? NULL : take_works(g, arena, &planned->problem);
 }
 
 static ons_status *search_graph(const ons_planning_problem *problem, bool several, ons_arena *arena,
@@ -182,7 +227,8 @@ ons_status *ons_graph_stages_search(const ons_planning_problem *problem, bool se
     ons_graph_stages cuts = *found;
     ONS_TRY(check_devices(problem));
     ONS_TRY(search_graph(problem, several, arena, found));
-    if (!several || problem->pipeline.stages == 1) return NULL;
+    uint32_t devices = problem->pipeline.stages;
+    if (!several || devices == 1 || devices > problem->work->node_count) return NULL;
     ONS_TRY(search_cuts(problem, arena, &cuts));
     if (is_better(&cuts, found)) *found = cuts;
     return NULL;

@@ -1,8 +1,10 @@
 /* GraphPipe's search (planner/stage_graph/graphpipe.h) as a way to plan a pipeline: one stage a device, one size of
- * micro-batches. The order of the nodes, the cuts and the lists of actions are found together, so that branches of the
- * model are computed side by side, and a stage has no more micro-batches in flight than stages stand behind it in a
- * row. The cuts that "auto" finds, with such lists, are tried as well: with few devices a stage is often best part of
- * one branch and part of another, which GraphPipe's stages never are.
+ * micro-batches; or, with the problem's choice, sizes and replicas by stage, where the pipeline's stages say how many
+ * devices there are, and its micro-batches are the smallest that a stage may take. The order of the nodes, the cuts and
+ * the lists of actions are found together, so that branches of the model are computed side by side, and a stage has no
+ * more micro-batches in flight than stages stand behind it in a row. The cuts that "auto" finds, with such lists, are
+ * tried as well: with few devices a stage is often best part of one branch and part of another, which GraphPipe's
+ * stages never are.
  */
 #ifndef ONSTAGE_PLANNER_SEARCH_GRAPH_STAGES_H
 #define ONSTAGE_PLANNER_SEARCH_GRAPH_STAGES_H

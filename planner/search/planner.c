@@ -10,7 +10,9 @@
 ons_status *ons_planned_sum_devices(const ons_planned *planned, ons_arena *arena, int64_t **bytes) {
     const ons_schedule *s = planned->problem.schedule;
     ONS_NEW(*bytes, arena, s->devices);
-    for (uint32_t i = 0; i < s->stages; ++i) (*bytes)[s->device_of[i]] += planned->solutions[i].memory.total;
+    for (uint32_t i = 0; i < s->stages; ++i)
+        for (uint32_t copy = 0; copy < ons_schedule_grouping(s, i).copies; ++copy)
+            (*bytes)[ons_schedule_device(s, i, copy)] += planned->solutions[i].memory.total;
     return NULL;
 }
 
@@ -56,16 +58,17 @@ static ons_status *fill_stage(const ons_planning_problem *p, const ons_planned *
         .first_node = p->work->nodes[first].name,
         .node_count = end - first,
         .device = p->schedule->device_of[index],
+        .grouping = ons_schedule_grouping(p->schedule, index),
         .load = p->schedule->loads[index],
         .seconds = solution->seconds,
         .forward_seconds = ons_work_forward_seconds(work, first, end),
         .backward_seconds = ons_work_backward_seconds(work, first, end),
         .recompute_seconds = solution->recompute_seconds,
         .stall_seconds = solution->stall_seconds,
-        .reduce_seconds = ons_reduce_seconds(p, first, end),
+        .reduce_seconds = ons_reduce_stage_seconds(p, p->schedule, index, first, end),
         .update_seconds = ons_work_update_seconds(work, first, end),
-        .send_bytes = end < p->work->node_count ? ons_work_cut_bytes(p->work, end) : 0,
-        .receive_bytes = ons_work_cut_bytes(p->work, first),
+        .send_bytes = end < p->work->node_count ? ons_work_cut_bytes(work, end) : 0,
+        .receive_bytes = ons_work_cut_bytes(work, first),
         .memory = solution->memory,
         .memory_bytes = solution->memory.total,
     };

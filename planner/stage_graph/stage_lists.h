@@ -18,9 +18,10 @@ int64_t ons_stage_lists_in_flight(const ons_stage_graph *graph, const ons_action
  * forward before backward (C4 of the paper); samples in flight are no more than the plan says. */
 ons_status *ons_stage_lists_check(const ons_stage_graph *graph, const ons_action_list *lists);
 
-/* Makes the schedule of a plan. A unit of its step is the largest number of samples that all stages' replicas take a
- * whole number of at once; replica i of a stage is its copy number i, on device first_device + i. Where stages have one
- * replica, and micro-batches of the same size, there are no groupings. In `arena`. */
-ons_status *ons_stage_lists_schedule(const ons_stage_graph *graph, ons_arena *arena, ons_schedule *schedule);
+/* Makes the schedule of a plan. A unit of its step has `unit` samples; 0: as many as all stages' replicas take a whole
+ * number of at once, at most. Replica i of a stage is its copy number i, on device first_device + i. Where stages have
+ * one replica, and micro-batches of a unit, there are no groupings. In `arena`. */
+ons_status *ons_stage_lists_schedule(const ons_stage_graph *graph, int64_t unit, ons_arena *arena,
+                                     ons_schedule *schedule);
 
 #endif

@@ -4,7 +4,12 @@
 
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
+#include "planner/plan/plan_check.h"
+#include "planner/plan/plan_replay.h"
 #include "planner/search/portfolio.h"
 #include "planner/simulate/pipeline_simulation.h"
 #include "planner/stage_graph/graph_simulation.h"
@@ -186,7 +191,7 @@ Test(graphpipe, towers_take_todays_step_with_5_in_flight_instead_of_8) {
     ons_schedule by_number;
     plan_towers(&t, false);
     expect_success(ons_schedule_make(&pipeline, arena, &by_number));
-    expect_success(ons_stage_lists_schedule(&t.found.graph, arena, &lists));
+    expect_success(ons_stage_lists_schedule(&t.found.graph, 0, arena, &lists));
     cr_expect_eq(by_number.loads[0].in_flight, 8);
     for (uint32_t i = 0; i < 8; ++i) cr_expect_leq(lists.loads[i].in_flight, 5, "stage %u", i);
     cr_expect_float_eq(simulate_as_pipeline(&t, NULL), 60, 1e-9);
@@ -224,7 +229,7 @@ Test(graphpipe, lists_run_as_the_simulator_of_pipelines_says) {
         expect_success(ons_graphpipe_search(&t.s.problem, &options, arena, &t.found));
         if (!t.found.feasible) continue;
         ++compared;
-        expect_success(ons_stage_lists_schedule(&t.found.graph, arena, &schedule));
+        expect_success(ons_stage_lists_schedule(&t.found.graph, 0, arena, &schedule));
         ons_stage_edges edges = edges_of(&t.found.graph, &schedule);
         expect_success(ons_status_at(ons_schedule_verify(&schedule, &edges, arena), "%s", t.s.graph.name));
         double step = simulate_as_pipeline(&t, &schedule);
@@ -313,7 +318,7 @@ Test(graphpipe, sizes_and_replicas_run_as_the_simulator_of_pipelines_says) {
                                                .objective = ONS_OBJECTIVE_BOTTLENECK};
         expect_success(ons_graphpipe_search(&s.problem, &options, arena, &found));
         if (!found.feasible) continue;
-        expect_success(ons_stage_lists_schedule(&found.graph, arena, &schedule));
+        expect_success(ons_stage_lists_schedule(&found.graph, 0, arena, &schedule));
         ons_pipeline_forecast forecast = simulate_stages(&s, &found.graph, &schedule);
         cr_expect_leq(forecast.iteration_seconds, found.step_seconds * (1 + 1e-9), "%s: %.9g and %.9g", s.graph.name,
                       forecast.iteration_seconds, found.step_seconds);
@@ -346,14 +351,41 @@ static ons_planning_problem make_problem(uint64_t seed, subject *s) {
     return p;
 }
 
+/* A plan is read back as it was written, and runs as long as was said. */
+static void check_file(const ons_planned *planned, uint64_t seed) {
+    ons_plan plan = {.subject.batch = 1}, again;
+    ons_pipeline_forecast forecast;
+    char *text, *second;
+    plan.partition = STRATEGY;
+    plan.subject = (ons_plan_subject){.model = "m",
+                                      .digest = "d",
+                                      .loss = "l",
+                                      .optimizer = "o",
+                                      .precision = "p",
+                                      .device_profile = "x",
+                                      .trainable_digest = "t",
+                                      .replicas = 1,
+                                      .micro_batches = planned->problem.pipeline.micro_batches,
+                                      .batch = planned->problem.pipeline.micro_batches};
+    expect_success(ons_planner_fill(planned, arena, &plan));
+    expect_success(ons_plan_print(&plan, &text));
+    expect_success(ons_status_at(ons_plan_parse(text, strlen(text), arena, &again), "seed %lu", seed));
+    expect_success(ons_plan_print(&again, &second));
+    cr_expect_str_eq(text, second);
+    expect_success(ons_plan_check_costs(&again, arena));
+    expect_success(ons_plan_replay(&again, arena, &forecast));
+    cr_expect_eq(forecast.iteration_seconds, plan.step_seconds, "seed %lu", seed);
+    ons_simulation_free(forecast.simulation);
+    free(text);
+    free(second);
+}
+
 /* Plans, of any number of micro-batches, have lists that run, keep the cap, and are read back as they were written. */
 Test(graphpipe, plans_of_the_strategy_are_plans_like_any_other) {
     uint32_t fitted = 0, refused = 0;
     for (uint64_t seed = 1; seed <= 150; ++seed) {
         subject s;
         ons_planned planned;
-        ons_plan plan = {.subject.batch = 1}, again;
-        char *text, *second;
         const ons_planning_problem p = make_problem(seed, &s);
         expect_success(ons_planner_search(&p, ons_partition_strategy_find(STRATEGY), arena, &planned));
         cr_assert_eq(planned.partition.stages, p.pipeline.stages, "seed %lu", seed);
@@ -365,27 +397,95 @@ Test(graphpipe, plans_of_the_strategy_are_plans_like_any_other) {
         ++fitted;
         for (uint32_t i = 0; i < p.pipeline.stages && p.capacity_bytes > 0; ++i)
             cr_expect_leq(planned.solutions[i].memory.total, p.capacity_bytes, "seed %lu", seed);
-        plan.partition = STRATEGY;
-        plan.subject = (ons_plan_subject){.model = "m",
-                                          .digest = "d",
-                                          .loss = "l",
-                                          .optimizer = "o",
-                                          .precision = "p",
-                                          .device_profile = "x",
-                                          .trainable_digest = "t",
-                                          .replicas = 1,
-                                          .micro_batches = p.pipeline.micro_batches,
-                                          .batch = p.pipeline.micro_batches};
-        expect_success(ons_planner_fill(&planned, arena, &plan));
-        expect_success(ons_plan_print(&plan, &text));
-        expect_success(ons_status_at(ons_plan_parse(text, strlen(text), arena, &again), "seed %lu", seed));
-        expect_success(ons_plan_print(&again, &second));
-        cr_expect_str_eq(text, second);
-        free(text);
-        free(second);
+        check_file(&planned, seed);
     }
     cr_expect_gt(fitted, 60);
     cr_expect_gt(refused, 10);
+}
+
+/* So are those whose stages choose sizes and replicas; without links and a cap their step is no longer than that of
+ * those that may not. */
+Test(graphpipe, stages_may_choose_by_themselves) {
+    uint32_t sizes = 0, replicas = 0;
+    for (uint64_t seed = 1; seed <= 120; ++seed) {
+        subject s;
+        ons_planned planned, plain;
+        ons_planning_problem p = make_problem(seed, &s);
+        const ons_partition_strategy *strategy = ons_partition_strategy_find(STRATEGY);
+        const ons_stage_choice choice = {
+            .sizes = seed % 3 != 1, .replicas = seed % 3 != 2, .works = s.problem.work, .work_count = SIZES};
+        p.work = s.problem.work[0];
+        p.pipeline.micro_batches = 8 << seed % 2;
+        expect_success(ons_planner_search(&p, strategy, arena, &plain));
+        p.choice = &choice;
+        expect_success(ons_planner_search(&p, strategy, arena, &planned));
+        if (!planned.partition.feasible) continue;
+        const ons_schedule *schedule = planned.problem.schedule;
+        cr_expect_eq(schedule->devices, p.pipeline.stages, "seed %lu", seed);
+        cr_expect_eq(schedule->micro_batches, p.pipeline.micro_batches, "seed %lu", seed);
+        for (uint32_t i = 0; i < schedule->stages; ++i) {
+            ons_stage_grouping g = ons_schedule_grouping(schedule, i);
+            sizes += g.size > 1;
+            replicas += g.copies > 1;
+            cr_expect(g.copies == 1 || choice.replicas, "seed %lu", seed);
+            if (p.capacity_bytes > 0) cr_expect_leq(planned.solutions[i].memory.total, p.capacity_bytes);
+        }
+        check_file(&planned, seed);
+        ons_plan with = {0}, without = {0};
+        if (p.capacity_bytes > 0 || p.link_bandwidth > 0) continue;
+        expect_success(ons_planner_fill(&planned, arena, &with));
+        expect_success(ons_planner_fill(&plain, arena, &without));
+        cr_expect_leq(with.step_seconds, without.step_seconds * (1 + 1e-9), "seed %lu", seed);
+    }
+    cr_expect(sizes > 50 && replicas > 30, "%u and %u", sizes, replicas);
+}
+
+/* What a person may get wrong in a plan's stages. */
+Test(graphpipe, groupings_of_a_file_are_checked) {
+    static const struct {
+        const char *from, *to, *part;
+    } cases[] = {
+        {"\"replicas\":\t2", "\"replicas\":\t3", "does not divide"},
+        {"\"replicas\":\t2", "\"replicas\":\t0", "decisions: stages[0]: 'replicas' is 0"},
+        {"\"1F", "\"0F", "decisions"},
+    };
+    subject s;
+    ons_planned planned;
+    ons_plan plan = {.partition = STRATEGY}, again;
+    char *text;
+    branch_graph two;
+    branch_node node = {.name = "a", .seconds = 4, .backward = 2, .output_bytes = 1000, .weight_bytes = 8};
+    uint32_t first;
+    expect_success(branch_graph_new("two", 2, arena, &two));
+    expect_success(branch_graph_add(&two, &node, &first));
+    node.name = "b", node.seconds = 2, node.inputs = &first, node.input_count = 1;
+    expect_success(branch_graph_add(&two, &node, &(uint32_t){0}));
+    expect_success(branch_graph_works(&two, SIZES, &s.problem.work));
+    const ons_stage_choice choice = {.replicas = true, .works = s.problem.work, .work_count = SIZES};
+    const ons_planning_problem p = {.work = s.problem.work[0],
+                                    .memory = ons_memory_strategy_find("none"),
+                                    .choice = &choice,
+                                    .pipeline = {&ons_generator_one_f_one_b, 3, 16, 0, 1}};
+    expect_success(ons_planner_search(&p, ons_partition_strategy_find(STRATEGY), arena, &planned));
+    cr_assert_eq(planned.partition.stages, 2);
+    plan.subject = (ons_plan_subject){.model = "m", .micro_batches = 16, .batch = 16, .replicas = 1};
+    expect_success(ons_planner_fill(&planned, arena, &plan));
+    expect_success(ons_plan_print(&plan, &text));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        char *at = strstr(text, cases[i].from), *changed;
+        size_t length;
+        cr_assert_not_null(at, "%s", text);
+        FILE *out = open_memstream(&changed, &length);
+        fprintf(out, "%.*s%s%s", (int)(at - text), text, cases[i].to, at + strlen(cases[i].from));
+        fclose(out);
+        ons_status *status = ons_plan_parse(changed, length, arena, &again);
+        cr_assert_not_null(status, "%s for %s passes", cases[i].to, cases[i].from);
+        cr_expect(strstr(ons_status_get_message(status), cases[i].part) != NULL, "'%s' lacks '%s'",
+                  ons_status_get_message(status), cases[i].part);
+        ons_status_free(status);
+        free(changed);
+    }
+    free(text);
 }
 
 /* The portfolio finds that towers lie better side by side, with less memory at the same step. */

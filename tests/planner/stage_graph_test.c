@@ -195,7 +195,7 @@ Test(stage_graph, replicas_are_copies_of_a_schedule) {
     subject s;
     ons_schedule schedule;
     make_subject(&s);
-    expect_success(ons_stage_lists_schedule(&s.graph, arena, &schedule));
+    expect_success(ons_stage_lists_schedule(&s.graph, 0, arena, &schedule));
     cr_expect_eq(schedule.micro_batches, 8);
     cr_expect_eq(schedule.devices, 4);
     cr_assert_not_null(schedule.groupings);
@@ -222,7 +222,7 @@ Test(stage_graph, stages_of_one_size_and_replica_have_no_groupings) {
     make_subject(&s);
     s.graph.devices = 3;
     for (uint32_t i = 0; i < 3; ++i) s.graph.stages[i].replicas = 1, s.graph.stages[i].first_device = i;
-    expect_success(ons_stage_lists_schedule(&s.graph, arena, &schedule));
+    expect_success(ons_stage_lists_schedule(&s.graph, 0, arena, &schedule));
     cr_expect_null(schedule.groupings);
     cr_expect_eq(schedule.micro_batches, 4);
 }
