@@ -80,7 +80,8 @@ struct ons_config {
     ons_number loss_scale;
     const char *memory, *device, *pipeline, *partition, *memory_strategy, *plan;
     ons_word precision, transport;
-    const char *slices;             /* a number, or auto */
+    const char *slices; /* a number, or auto */
+    ons_word stage_sizes, stage_replicas;
     const char *schedule;           /* a file */
     const ons_generator *generator; /* of the plan or schedule that is followed; NULL: `pipeline` names it */
     bool pin;

@@ -47,6 +47,9 @@ WORDS(ons_transport_words,
 WORDS(ons_export_words, {"same", ONS_EXPORT_SAME, "only trained weights and running statistics change"},
       {"inference", ONS_EXPORT_INFERENCE, "BatchNorm and Dropout in inference form as well"})
 
+WORDS(ons_stage_choice_words, {"equal", ONS_STAGES_EQUAL, "the same for all stages"},
+      {"free", ONS_STAGES_FREE, "each stage as it is fastest"})
+
 WORDS(ons_device_words, {"cpu", 0, NULL}, {"cuda", 1, "a GPU of NVIDIA's"})
 
 const char ons_any_schedule[] = "auto";

@@ -14,6 +14,7 @@
 #include "engine/plan/arena_search.h"
 #include "engine/plan/planning_subject.h"
 #include "engine/plan/problem.h"
+#include "engine/plan/stage_choice.h"
 #include "planner/cost/cost_file.h"
 #include "planner/partition/devices.h"
 #include "planner/search/least_memory.h"
@@ -86,6 +87,7 @@ ons_status *ons_planning_pose(ons_planning *p, int64_t batch, int64_t micro_batc
     p->problem.pipeline.micro_batches = (uint32_t)micro_batches;
     p->problem.batch = ons_batching_share(batch, micro_batches, p->config->replicas);
     p->problem.work = work_of(p);
+    ONS_TRY(ons_stage_choice_pose(p, &options));
     return make_works(p, options.one_stage && !options.accumulates);
 }
 

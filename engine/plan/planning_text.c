@@ -134,6 +134,20 @@ static void describe_devices(const writer *w) {
     }
 }
 
+/* Where stages take several micro-batches at once, or have replicas. */
+static void describe_groupings(const writer *w) {
+    const ons_schedule *s = &w->p->plan.schedule;
+    if (!ons_schedule_is_grouped(s)) return;
+    fprintf(w->out, "\nstage  takes at once  replicas  devices\n");
+    for (uint32_t i = 0; i < s->stages; ++i) {
+        ons_stage_grouping g = ons_schedule_grouping(s, i);
+        char devices[32];
+        snprintf(devices, sizeof devices, g.copies > 1 ? "%u-%u" : "%u", s->device_of[i],
+                 ons_schedule_device(s, i, g.copies - 1));
+        fprintf(w->out, "%5u  %13u  %8u  %s\n", i, g.size, g.copies, devices);
+    }
+}
+
 static void describe_memory(const writer *w) {
     const ons_plan *plan = &w->p->plan;
     fprintf(w->out, "\nstage  weights     versions    gradients   optimiser   stashed     running     transfers\n");
@@ -194,6 +208,7 @@ ons_status *ons_planning_describe(const ons_planning *p, char **text) {
     describe_subject(&w);
     describe_stages(&w);
     describe_devices(&w);
+    describe_groupings(&w);
     describe_memory(&w);
     fprintf(w.out,
             "\nslowest stage %.3f ms a micro-batch; a step of %" PRId64 " samples takes %.3f ms: %.1f samples/s\n",

@@ -248,6 +248,8 @@ ons_status *ons_schedule_print_csv(const ons_schedule *s, char **text) {
     size_t length;
     ONS_CHECK(!s->asynchronous, ONS_UNSUPPORTED,
               "an asynchronous schedule has updates between micro-batches, which PyTorch's files cannot say");
+    ONS_CHECK(!ons_schedule_is_grouped(s), ONS_UNSUPPORTED,
+              "stages have micro-batches or replicas of their own, which PyTorch's files cannot say");
     FILE *out = open_memstream(text, &length);
     if (out == NULL) return ons_status_out_of_memory();
     for (uint32_t device = 0; device < s->devices; ++device) {

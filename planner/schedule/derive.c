@@ -109,10 +109,8 @@ static void step(walk *w, ons_stage_load *load, const ons_action *a, bool asynch
 static ons_status *walk_stages(ons_schedule *s, ons_arena *arena) {
     walk *walks;
     ONS_NEW(walks, arena, s->stages);
-    for (uint32_t i = 0; i < s->stages; ++i) {
-        bool several = s->micro_batches > ons_schedule_grouping(s, i).size; /* of one copy, or summed over copies */
-        s->loads[i] = (ons_stage_load){.versions = 1, .accumulates = s->asynchronous || several};
-    }
+    for (uint32_t i = 0; i < s->stages; ++i)
+        s->loads[i] = (ons_stage_load){.versions = 1, .accumulates = s->asynchronous || s->micro_batches > 1};
     for (uint32_t device = 0; device < s->devices; ++device) {
         const ons_action_list *list = &s->lists[device];
         for (uint32_t i = 0; i < list->count; ++i) walks[list->items[i].stage] = (walk){0}; /* of another copy */

@@ -16,7 +16,7 @@ typedef struct maker {
     const ons_schedule *schedule; /* of as many micro-batches as go in one go; NULL: see the options */
     ons_device_places places;
     uint32_t chunks, parts;
-    uint32_t micro_batches; /* of the device, at most, in one go */
+    uint32_t micro_batches;               /* of the device, at most, in one go */
     uint32_t *first_reader, *last_reader; /* of each value: positions; views count as their source */
     uint32_t *arrives, *stays, *rings;    /* of each value: see ons_program_options */
     ons_part_readers *part_readers; /* of each receive, where the list decides which part reads it first and last */
