@@ -72,6 +72,7 @@ static ons_status *build_graph(const ons_stage_graph_options *whole, const ons_s
                                ons_stage_graph *graph) {
     ons_stage_graph_options options = *whole;
     options.rows = rows;
+    options.like = unit->graph;
     ONS_TRY(ons_stage_graph_build(&options, graph));
     return ons_units_number_elements(unit->graph, unit->rows, graph->graph, rows);
 }

@@ -449,6 +449,22 @@ echo "an earlier picture" >p.svg
 echo "{}" >plan.json
 refuses 4 "plan.json: 'version' is missing" simulate plan.json --svg p.svg
 
+begin "stages that choose their own micro-batches: planned, simulated, not trained"
+choice=("$golden/mlp/model.onnx" --loss cross_entropy --batch 16 --micro-batches 4 --stages 3)
+free=("${choice[@]}" --partition graphpipe --stage-sizes free --stage-replicas free)
+if succeeds plan "${free[@]}" --device-profile a100-40gb -o p.json && printed '^stage  takes at once  replicas  devices$' &&
+    grep -q '"micro_batch":' p.json && succeeds simulate p.json --svg p.svg && is_picture p.svg; then
+    refuses 3 "cannot say" simulate p.json --write-schedule p.csv
+fi
+begin "stages that choose, on this machine"
+refuses 3 "--stage-sizes free: such a plan cannot be trained here yet" plan "${free[@]}"
+begin "stages that choose beside a strategy that does not let them"
+refuses 1 "--stage-replicas free beside --partition auto" plan "${choice[@]}" --stage-replicas free --device-profile a100-40gb
+begin "a plan whose stages chose is not trained yet"
+if succeeds plan "${free[@]}" --device-profile a100-40gb -o p.json; then
+    refuses 3 "not be trained by yet" train "${choice[@]}" --input "$golden/mlp/input.npy" --target "$golden/mlp/target.npy" --steps 1 --plan p.json
+fi
+
 # The only step takes all samples, with the plan as without one.
 begin "a plan for more samples than the data have"
 options=("${mlp[@]:0:7}" --optimizer sgd --lr 0.1 --threads 1 --rows 34:39 --batch 9 --micro-batches 1 --stages 2)
