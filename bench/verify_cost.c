@@ -29,7 +29,8 @@ static ons_status *measure(const ons_trainer *t) {
     double least = 1e30;
     for (int i = 0; i < ROUNDS; ++i) {
         double begin = milliseconds();
-        ONS_TRY(ons_local_stages_verify(&options, ons_local_stages_get(t->local_stages, 0)));
+        ONS_TRY(ons_local_stages_verify(&options, ons_local_stages_groups(t->local_stages),
+                                        ons_local_stages_get(t->local_stages, 0)));
         double took = milliseconds() - begin;
         least = took < least ? took : least;
     }

@@ -256,7 +256,7 @@ static ons_status *fuse_elementwise(const assembly *a, ons_tracked_values *track
 }
 
 static ons_status *choose_layouts(const assembly *a, ons_tracked_values *tracked) {
-    const ons_layout_options options = {
+    const ons_layout_choice_options options = {
         .kernels = a->o->for_gpu ? ONS_LAYOUTS_FOR_CUDA : ONS_LAYOUTS_FOR_CPU,
         /* A slice of a weight is one of its elements in ONNX's order. */
         .keeps_weights = a->o->training && !a->o->for_gpu && !a->o->config->shard_optimizer,

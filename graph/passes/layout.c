@@ -16,7 +16,7 @@ typedef struct chooser {
     ons_graph *graph;
     const ons_registry *registry;
     const ons_operator *reorder;
-    const ons_layout_options *o;
+    const ons_layout_choice_options *o;
     ONS_VECTOR(ons_node_id) order;
     ONS_VECTOR(reordered) known;
 } chooser;
@@ -287,7 +287,7 @@ static ons_status *choose_all(chooser *c) {
     return NULL;
 }
 
-ons_status *ons_choose_layouts(ons_graph *graph, const ons_registry *registry, const ons_layout_options *options,
+ons_status *ons_choose_layouts(ons_graph *graph, const ons_registry *registry, const ons_layout_choice_options *options,
                                ons_tracked_values *tracked) {
     chooser c = {
         .graph = graph, .registry = registry, .reorder = ons_registry_role(registry, ONS_ROLE_REORDER), .o = options};

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "device/device.h"
+#include "graph/passes/bind.h"
 #include "graph/passes/fuse.h"
 #include "graph/passes/layout.h"
 
@@ -117,8 +118,8 @@ static ons_status *lay_out(trial *t) {
     ONS_NEW(tracked.ids, t->arena, tracked.count + 1);
     memcpy(tracked.ids, t->inputs, t->input_count * sizeof *t->inputs);
     memcpy(tracked.ids + t->input_count, t->outputs, t->output_count * sizeof *t->outputs);
-    ONS_TRY(ons_choose_layouts(t->graph, t->model->registry, &(ons_layout_options){.kernels = ONS_LAYOUTS_FOR_CPU},
-                               &tracked));
+    ONS_TRY(ons_choose_layouts(t->graph, t->model->registry,
+                               &(ons_layout_choice_options){.kernels = ONS_LAYOUTS_FOR_CPU}, &tracked));
     memcpy(t->inputs, tracked.ids, t->input_count * sizeof *t->inputs);
     memcpy(t->outputs, tracked.ids + t->input_count, t->output_count * sizeof *t->outputs);
     return ons_graph_verify(t->graph);
