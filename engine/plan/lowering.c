@@ -89,22 +89,10 @@ ons_status *ons_lowering_choose(const ons_lowering_request *request, int64_t cap
 /* ------------------------------------------------------------------------------------------------------ from a file
  */
 
-static ons_status *check_copies(const ons_plan *plan) {
-    for (uint32_t i = 0; i < plan->schedule.stages; ++i) {
-        ons_stage_grouping g = ons_schedule_grouping(&plan->schedule, i);
-        ONS_CHECK(g.copies == 1, ONS_UNSUPPORTED,
-                  "decisions.stages[%u] has %u 'replicas' of its own; such a plan can be simulated (onstage simulate), "
-                  "and not be trained by yet: plan again, and let stages not choose them",
-                  i, g.copies);
-    }
-    return NULL;
-}
-
 ons_status *ons_lowering_parse(const char *text, size_t size, ons_lowering *lowering) {
     *lowering = (ons_lowering){.arena = ons_arena_new(), .planned = true};
     if (lowering->arena == NULL) return ons_status_out_of_memory();
     ONS_TRY(ons_plan_parse(text, size, lowering->arena, &lowering->plan));
-    ONS_TRY(check_copies(&lowering->plan));
     lowering->pipeline = lowering->plan.pipeline;
     return NULL;
 }

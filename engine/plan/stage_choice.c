@@ -15,9 +15,6 @@ static ons_status *check(const ons_planning *p) {
               p->strategy->name);
     ONS_CHECK(c->cost_graph == NULL, ONS_INVALID_ARGUMENT,
               "--%s free: the micro-batches of a cost graph are what they are; plan a model", option);
-    ONS_CHECK(!ons_planning_is_exact(p), ONS_UNSUPPORTED,
-              "--%s free: such a plan cannot be trained here yet; plan it for another device, with --device-profile",
-              option);
     ONS_CHECK(c->report == NULL && !c->max_batch, ONS_UNSUPPORTED,
               "--%s free beside --report or --max-batch, which know stages that take the same alone; leave one out",
               option);

@@ -449,20 +449,26 @@ echo "an earlier picture" >p.svg
 echo "{}" >plan.json
 refuses 4 "plan.json: 'version' is missing" simulate plan.json --svg p.svg
 
-begin "stages that choose their own micro-batches: planned, simulated, not trained"
+begin "stages that choose their own micro-batches: planned, simulated"
 choice=("$golden/mlp/model.onnx" --loss cross_entropy --batch 16 --micro-batches 4 --stages 3)
 free=("${choice[@]}" --partition graphpipe --stage-sizes free --stage-replicas free)
 if succeeds plan "${free[@]}" --device-profile a100-40gb -o p.json && printed '^stage  takes at once  replicas  devices$' &&
     grep -q '"micro_batch":' p.json && succeeds simulate p.json --svg p.svg && is_picture p.svg; then
     refuses 3 "cannot say" simulate p.json --write-schedule p.csv
 fi
-begin "stages that choose, on this machine"
-refuses 3 "--stage-sizes free: such a plan cannot be trained here yet" plan "${free[@]}"
+begin "stages that choose sizes, on this machine: planned to the byte, and trained"
+data=(--input "$golden/mlp/input.npy" --target "$golden/mlp/target.npy")
+sized=("${choice[@]}" "${data[@]}" --partition graphpipe --stage-sizes free)
+if succeeds plan "${sized[@]}" -o p.json && succeeds train "${choice[@]}" "${data[@]}" --steps 2 --plan p.json; then
+    if awk '/planned  *taken/ { on = 1; next } on && NF == 13 && $10 $11 != $12 $13 { exit 1 }' "$work/stdout"; then pass "$name"; else fail "$name" "not as planned"; fi
+fi
 begin "stages that choose beside a strategy that does not let them"
 refuses 1 "--stage-replicas free beside --partition auto" plan "${choice[@]}" --stage-replicas free --device-profile a100-40gb
-begin "a plan whose stages chose is not trained yet"
-if succeeds plan "${free[@]}" --device-profile a100-40gb -o p.json; then
-    refuses 3 "not be trained by yet" train "${choice[@]}" --input "$golden/mlp/input.npy" --target "$golden/mlp/target.npy" --steps 1 --plan p.json
+begin "a plan of stages with sizes and with replicas is not trained yet"
+towers=("$golden/../families/two_towers/model.onnx" --loss cross_entropy --batch 32 --micro-batches 16)
+if succeeds plan "${towers[@]}" --stages 8 --partition graphpipe --stage-sizes free --stage-replicas free --device-profile a100-40gb -o p.json &&
+    grep -q '"replicas":.[2-9]' p.json; then
+    refuses 3 "the one or the other" train "${towers[@]}" --input "x=$golden/../families/two_towers/x.npy" --target "$golden/../families/two_towers/target.npy" --steps 1 --plan p.json
 fi
 
 # The only step takes all samples, with the plan as without one.
