@@ -68,8 +68,8 @@ Test(schedule, warm_up_as_long_as_the_run) {
 
 Test(schedule, unknown) {
     run r = run_golden("mlp");
-    set(&r, "lr-schedule", "polynomial");
-    must_fail(run_try_open(&r), ONS_INVALID_ARGUMENT, "polynomial", "cosine", NULL);
+    must_fail(ons_config_set(r.config, "lr-schedule", "polynomial"), ONS_INVALID_ARGUMENT, "polynomial", "cosine",
+              NULL);
     run_close(&r);
 }
 
