@@ -56,8 +56,9 @@ static ons_status *simulate(stretch *x, uint32_t micro_batches, ons_arena *arena
 
 /* When the stage has finished a micro-batch. */
 static double finished(const stretch *x, uint32_t stage, uint32_t micro_batch) {
-    const ons_pipeline_tasks *t = &x->tasks;
-    return ons_simulation_times(x->simulation, t->backward_last[(size_t)stage * t->micro_batches + micro_batch]).end;
+    uint32_t pieces = x->tasks.stages[stage].backward_count;
+    const ons_task_id *tasks = x->tasks.backward[stage] + (size_t)micro_batch * pieces;
+    return ons_simulation_times(x->simulation, tasks[pieces - 1]).end;
 }
 
 /* A pipeline of fixed delays repeats itself after a while, each time by the same number of micro-batches: the smallest

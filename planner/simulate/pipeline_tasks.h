@@ -5,6 +5,9 @@
  *   send        ····[activation]····      receive stream; it starts when its value is there and the receiver has
  *   receive     ····[activation]····      room: for one micro-batch ahead of the one that is computed
  *
+ * A value is there when it was made, which may be before its part ends, and a part waits for it where it is first read,
+ * which may be after its beginning.
+ *
  * What leaves without asking (planner/partition/link.h) occupies the streams for its bytes alone, is on its way for the
  * latency, and needs the room when it arrives.
  */
@@ -13,14 +16,6 @@
 
 #include "planner/simulate/simulate.h"
 #include "planner/simulate/stage_tasks.h"
-
-/* What goes from a stage straight to a later one for each micro-batch, and what comes back. */
-typedef struct ons_stage_link {
-    uint32_t from, to;
-    bool gradient;
-    int64_t bytes, gradient_bytes;
-    int64_t freed_bytes; /* by the sender when the values were sent */
-} ons_stage_link;
 
 /* Two stages with copies of the same trained weights: at the end of a synchronous step each sends the other what it has
  * added up. (Not simulated where the schedule is asynchronous: waiting for it after every micro-batch would undo that.)
@@ -59,11 +54,12 @@ typedef struct ons_pipeline_tasks {
     ons_stage_tie *ties;
     uint32_t link_count, tie_count;
     bool *halved; /* [stage · micro_batches + micro-batch]: the forward part is in halves */
-    /* [stage · micro_batches + micro-batch], set by ons_pipeline_tasks_add: tasks */
-    ons_task_id *forward_first, *forward_last, *backward_first, *backward_last;
-    ons_task_id *forward_half;                     /* likewise: the first half, where the part is in halves */
-    ons_task_id *forward_rest;                     /* likewise: the second half's first task */
-    ons_task_id *before_forward, *before_backward; /* the device's task in front; ONS_NO_TASK: none */
+    bool *apart;  /* likewise: the backward part is that of input gradients alone */
+    /* Tasks, set by ons_pipeline_tasks_run: */
+    ons_task_id **forward, **backward;             /* [stage][micro-batch · pieces + piece] */
+    ons_task_id *forward_half;                     /* [stage · micro_batches + micro-batch]: the first half, where the
+                                                      part is in halves; `forward` has the second one's pieces */
+    ons_task_id *before_forward, *before_backward; /* likewise: the device's task in front; ONS_NO_TASK: none */
     uint32_t *forward_order, *backward_order;      /* [stage · micro_batches + i]: the i-th micro-batch */
     uint32_t *forward_count, *backward_count;      /* [stage] */
 } ons_pipeline_tasks;
@@ -78,8 +74,10 @@ ons_status *ons_pipeline_tasks_make(const ons_split *split, const ons_stage_solu
 ons_status *ons_pipeline_tasks_take(const ons_split *split, const ons_pipeline_parts *parts, ons_arena *arena,
                                     ons_pipeline_tasks *tasks);
 
-/* Makes links and ties, from the split and the tasks of its stages. */
-ons_status *ons_pipeline_links_make(ons_pipeline_tasks *tasks, ons_arena *arena);
+/* Finds the links of the split by [from · stages + to], for ons_stage_tasks_make. */
+ons_status *ons_pipeline_links_find(const ons_split *split, ons_arena *arena, ons_stage_link **pairs);
+/* Makes links and ties, from these and the tasks of the stages. */
+ons_status *ons_pipeline_links_make(ons_pipeline_tasks *tasks, ons_stage_link *pairs, ons_arena *arena);
 
 /* Checks whether the schedule can run where stages exchange values over these links alone (ons_schedule_verify): what
  * skips stages waits on the side. */

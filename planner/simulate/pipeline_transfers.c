@@ -112,6 +112,48 @@ static uint32_t count_places(const ons_pipeline_tasks *x, const ons_stage_link *
     return 1 + (apart > ahead ? apart : ahead);
 }
 
+/* One way over a link: the sender and the receiver, and where their parts make and read what goes. */
+typedef struct way {
+    uint32_t sender, receiver;
+    bool gradient;
+    const ons_message_ends *ends;
+} way;
+
+static way way_over(const ons_stage_link *link, bool gradient) {
+    if (gradient) return (way){link->to, link->from, true, &link->gradient_ends};
+    return (way){link->from, link->to, false, &link->ends};
+}
+
+static ons_task_id piece_of(const ons_pipeline_tasks *x, const way *w, uint32_t stage, uint32_t micro_batch,
+                            uint32_t piece) {
+    if (w->gradient) return x->backward[stage][(size_t)micro_batch * x->stages[stage].backward_count + piece];
+    return x->forward[stage][(size_t)micro_batch * x->stages[stage].forward_count + piece];
+}
+
+/* The first task of the part; a first half is one task. */
+static ons_task_id first_of(const ons_pipeline_tasks *x, const way *w, uint32_t stage, uint32_t micro_batch) {
+    size_t at = (size_t)stage * x->micro_batches + micro_batch;
+    return !w->gradient && x->halved[at] ? x->forward_half[at] : piece_of(x, w, stage, micro_batch, 0);
+}
+
+/* The task that waits for what comes. */
+static ons_task_id reader_of(const ons_pipeline_tasks *x, const way *w, uint32_t micro_batch) {
+    if (!w->gradient && x->halved[(size_t)w->receiver * x->micro_batches + micro_batch])
+        return first_of(x, w, w->receiver, micro_batch);
+    return piece_of(x, w, w->receiver, micro_batch, w->ends->read_by);
+}
+
+/* The transfer starts when what it takes has been made. */
+static ons_status *wait_for_maker(ons_pipeline_adder *a, const way *w, uint32_t micro_batch, ons_task_id transfer) {
+    const ons_pipeline_tasks *x = a->x;
+    size_t at = (size_t)w->sender * x->micro_batches + micro_batch;
+    double early = w->ends->early_seconds;
+    if (!w->gradient && x->halved[at]) early /= 2;
+    if (w->gradient && x->apart[at]) early -= w->ends->early_weight_seconds;
+    return ons_simulation_add_dependency(a->s, piece_of(x, w, w->sender, micro_batch, w->ends->made_by), transfer,
+                                         early > 0 ? -early : 0);
+}
+
 /* What a link's transfers wait for, and who waits for them; in the order in which the stages at its ends compute.
  *
  * A receiver has room for one micro-batch ahead: the next may come when the one before is about to be computed. Where a
@@ -120,13 +162,10 @@ static uint32_t count_places(const ons_pipeline_tasks *x, const ons_stage_link *
 static ons_status *connect_link(ons_pipeline_adder *a, uint32_t link_number, bool gradient) {
     const ons_pipeline_tasks *x = a->x;
     const ons_stage_link *link = &x->links[link_number];
-    size_t from = (size_t)(gradient ? link->to : link->from) * x->micro_batches;
-    size_t to = (size_t)(gradient ? link->from : link->to) * x->micro_batches;
+    const way w = way_over(link, gradient);
+    size_t from = (size_t)w.sender * x->micro_batches, to = (size_t)w.receiver * x->micro_batches;
     const uint32_t *sent = gradient ? x->backward_order + from : x->forward_order + from;
     const uint32_t *taken = gradient ? x->backward_order + to : x->forward_order + to;
-    const ons_task_id *made = gradient ? x->backward_last + from : x->forward_last + from;
-    const ons_task_id *making = gradient ? x->backward_first + from : x->forward_first + from;
-    const ons_task_id *used = gradient ? x->backward_first + to : x->forward_first + to;
     const ons_task_id *before = gradient ? x->before_backward + to : x->before_forward + to;
     uint32_t ahead = ons_schedule_ahead(x->schedule, link->from, link->to);
     uint32_t places = count_places(x, link, gradient, ahead);
@@ -140,12 +179,12 @@ static ons_status *connect_link(ons_pipeline_adder *a, uint32_t link_number, boo
         bool halved = !gradient && is_halved(x, link_number, sent[i]);
         /* The first half comes to the place of the whole; the second finds it there. */
         size_t first = halved ? comes + FIRST_HALF : comes;
-        ONS_TRY(ons_adder_wait(a, tasks[goes], made[sent[i]]));
+        ONS_TRY(wait_for_maker(a, &w, sent[i], tasks[goes]));
         if (halved) ONS_TRY(ons_adder_wait(a, tasks[goes + FIRST_HALF], x->forward_half[from + sent[i]]));
         if (i >= places && !local)
-            ONS_TRY(ons_adder_wait(a, making[sent[i]], tasks[PLACES * (size_t)sent[i - places]]));
-        ONS_TRY(ons_adder_wait(a, used[taken[i]], arrivals[first]));
-        if (halved) ONS_TRY(ons_adder_wait(a, x->forward_rest[to + taken[i]], arrivals[comes]));
+            ONS_TRY(ons_adder_wait(a, first_of(x, &w, w.sender, sent[i]), tasks[PLACES * (size_t)sent[i - places]]));
+        ONS_TRY(ons_adder_wait(a, reader_of(x, &w, taken[i]), arrivals[first]));
+        if (halved) ONS_TRY(ons_adder_wait(a, piece_of(x, &w, w.receiver, taken[i], w.ends->read_by), arrivals[comes]));
         if (i >= 1 && !local) ONS_TRY(ons_adder_wait(a, arrivals[first], before[taken[i - 1]]));
         if (halved) ONS_TRY(ons_adder_wait(a, arrivals[comes], arrivals[first]));
         if (i >= ahead && !local && asks) ONS_TRY(ons_adder_wait(a, tasks[first], before[taken[i - ahead]]));
