@@ -73,6 +73,7 @@ static ons_status *read_node(own_reader *r, const ons_json *json, uint32_t index
                                         "forward_seconds",
                                         "input_gradient_seconds",
                                         "weight_gradient_seconds",
+                                        "late_weight_seconds",
                                         "update_seconds",
                                         "forward_bytes",
                                         "backward_bytes",
@@ -91,6 +92,7 @@ static ons_status *read_node(own_reader *r, const ons_json *json, uint32_t index
     ONS_TRY(get_time(json, "forward_seconds", &node->forward_seconds));
     ONS_TRY(get_time(json, "input_gradient_seconds", &node->input_gradient_seconds));
     ONS_TRY(get_time(json, "weight_gradient_seconds", &node->weight_gradient_seconds));
+    ONS_TRY(get_time(json, "late_weight_seconds", &node->late_weight_seconds));
     ONS_TRY(get_time(json, "update_seconds", &node->update_seconds));
     ONS_TRY(get_size(json, "forward_bytes", &node->forward_bytes));
     ONS_TRY(get_size(json, "backward_bytes", &node->backward_bytes));

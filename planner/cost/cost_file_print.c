@@ -41,6 +41,7 @@ static void put_node(ons_json_writer *w, const ons_workload *work, const ons_wor
     ons_json_put_double(w, "forward_seconds", n->forward_seconds);
     put_time(w, "input_gradient_seconds", n->input_gradient_seconds);
     put_time(w, "weight_gradient_seconds", n->weight_gradient_seconds);
+    put_time(w, "late_weight_seconds", n->late_weight_seconds);
     put_time(w, "update_seconds", n->update_seconds);
     put_size(w, "forward_bytes", n->forward_bytes);
     put_size(w, "backward_bytes", n->backward_bytes);

@@ -1,5 +1,6 @@
 #include "planner/cost/graph_work.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "graph/arena_layout.h"
@@ -318,7 +319,12 @@ static ons_status *list_nodes(maker *m) {
                                                                       : &work->weight_gradient_seconds;
         bool divided = m->o->owners > 1 && ons_role_is_optimizer(node->op->roles.role);
         *seconds += m->o->cost->seconds[id] / (divided ? m->o->owners : 1);
+        if (seconds == &work->input_gradient_seconds) work->late_weight_seconds = 0;
+        if (seconds == &work->weight_gradient_seconds) work->late_weight_seconds += m->o->cost->seconds[id];
     }
+    for (uint32_t i = 0; i < m->r->work.node_count; ++i)
+        m->r->work.nodes[i].late_weight_seconds =
+            fmin(m->r->work.nodes[i].late_weight_seconds, m->r->work.nodes[i].weight_gradient_seconds);
     m->r->work.nodes[0].forward_seconds += m->o->cost->feed_seconds;
     m->r->work.step_seconds = m->o->cost->handover_seconds;
     return NULL;

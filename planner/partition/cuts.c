@@ -19,7 +19,52 @@ ons_step_stage ons_cuts_times(const ons_planning_problem *p, const uint32_t *fir
         .arrive = stage > 0 ? ons_link_least(link, ons_work_cut_bytes(work, from)) : 0,
         .back = stage > 0 ? ons_link_least(link, ons_work_cut_gradient_bytes(work, from)) : 0,
         .travel = ons_link_travel(link),
+        .slack_back = stage > 0 ? work->nodes[from].late_weight_seconds : 0,
+        .slack_weight = stage > 0 ? work->nodes[from].late_weight_seconds : 0,
     };
+}
+
+static uint32_t first_from(const uint32_t *list, uint32_t count, uint32_t from) {
+    uint32_t low = 0, high = count;
+    while (low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (list[middle] < from)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < count ? list[low] : from; /* read by backward parts alone: as early as anything */
+}
+
+ons_cut_ends ons_cut_ends_find(const ons_workload *work, uint32_t cut) {
+    ons_work_list crossing = ons_work_crossing(work, cut);
+    ons_cut_ends ends = {0, work->node_count, work->node_count, 0};
+    for (uint32_t i = 0; i < crossing.count; ++i) {
+        const ons_work_tensor *t = &work->tensors[crossing.items[i]];
+        uint32_t reader = first_from(t->readers, t->reader_count, cut);
+        if (t->producer > ends.made_by) ends.made_by = t->producer;
+        if (reader < ends.read_by) ends.read_by = reader;
+        if (t->gradient_bytes == 0) continue;
+        if (reader < ends.gradient_made_by) ends.gradient_made_by = reader;
+        if (t->producer > ends.gradient_read_by) ends.gradient_read_by = t->producer;
+    }
+    return ends;
+}
+
+void ons_cut_slacks(const ons_planning_problem *p, const ons_cut_ends *ends, uint32_t stage, uint32_t cut,
+                    ons_step_stage *times) {
+    const ons_workload *before = ons_stage_work(p, stage - 1), *work = ons_stage_work(p, stage);
+    times->slack = times->slack_back = times->slack_weight = 0;
+    if (ends->read_by < work->node_count)
+        times->slack = ons_work_forward_seconds(before, ends->made_by + 1, cut) +
+                       ons_work_forward_seconds(work, cut, ends->read_by);
+    uint32_t made_by = ends->gradient_made_by, read_by = ends->gradient_read_by;
+    if (made_by == work->node_count) return;
+    double late = work->nodes[made_by].late_weight_seconds;
+    times->slack_back =
+        late + ons_work_backward_seconds(work, cut, made_by) + ons_work_backward_seconds(before, read_by + 1, cut);
+    times->slack_weight =
+        late + ons_work_weight_seconds(work, cut, made_by) + ons_work_weight_seconds(before, read_by + 1, cut);
 }
 
 int64_t ons_cuts_bytes(const ons_planning_problem *p, const uint32_t *first, int64_t *bytes) {

@@ -7,8 +7,21 @@
 #include "planner/partition/partition.h"
 #include "planner/partition/step_estimate.h"
 
+/* Nodes at which a cut's values, and their gradients, are made last and read first. */
+typedef struct ons_cut_ends {
+    uint32_t made_by, read_by, gradient_made_by, gradient_read_by;
+} ons_cut_ends;
+
+/* Finds them: O(what crosses the cut, and log of its readers). */
+ons_cut_ends ons_cut_ends_find(const ons_workload *work, uint32_t cut);
+/* Sets the slacks of what goes over the cut in front of the stage, as if all of it were made and read by the stages on
+ * both sides. */
+void ons_cut_slacks(const ons_planning_problem *problem, const ons_cut_ends *ends, uint32_t stage, uint32_t cut,
+                    ons_step_stage *times);
+
 /* Gives the times of stage `stage` of the cuts `first` (stages + 1 positions). `part_seconds`: what every forward and
- * backward part takes beside the work of its nodes. */
+ * backward part takes beside the work of its nodes. Of slacks only
+ * weight gradients of the stage's first node are looked at. */
 ons_step_stage ons_cuts_times(const ons_planning_problem *problem, const uint32_t *first, uint32_t stage,
                               double part_seconds);
 

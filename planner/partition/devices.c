@@ -8,6 +8,7 @@ static void take_least(const ons_work_node *from, ons_work_node *node) {
     node->forward_seconds = fmin(node->forward_seconds, from->forward_seconds);
     node->input_gradient_seconds = fmin(node->input_gradient_seconds, from->input_gradient_seconds);
     node->weight_gradient_seconds = fmin(node->weight_gradient_seconds, from->weight_gradient_seconds);
+    node->late_weight_seconds = fmin(node->late_weight_seconds, from->late_weight_seconds);
     node->update_seconds = fmin(node->update_seconds, from->update_seconds);
 }
 

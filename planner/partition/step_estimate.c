@@ -116,7 +116,7 @@ static void run_forward(const ons_step_walk *w, const ons_step_stage *stages, co
     if (next == w->schedule.stages) return;
     w->sent[at] = *free;
     if (is_local(w, next)) return;
-    w->sent[at] = fmax(w->link[a->stage], *free) + stages[next].arrive;
+    w->sent[at] = fmax(w->link[a->stage], *free - stages[next].slack) + stages[next].arrive;
     w->link[a->stage] = w->sent[at] - stages[next].travel;
 }
 
@@ -129,7 +129,8 @@ static void run_input(const ons_step_walk *w, const ons_step_stage *stages, cons
     *free += a->kind == ONS_ACTION_BACKWARD ? s->backward : s->backward - s->weight;
     w->returned[at] = *free;
     if (stage == 0 || is_local(w, stage)) return;
-    w->returned[at] = fmax(w->link_back[stage], *free) + s->back;
+    double slack = a->kind == ONS_ACTION_BACKWARD ? s->slack_back : s->slack_back - s->slack_weight;
+    w->returned[at] = fmax(w->link_back[stage], *free - slack) + s->back;
     w->link_back[stage] = w->returned[at] - s->travel;
 }
 
@@ -196,7 +197,7 @@ static double bound_steady(const ons_step_walk *w, const ons_step_stage *stages)
         way += s->forward + s->backward;
         if (!local) period = fmax(period, fmax(s->arrive, s->back) - s->travel);
         period = fmax(period, (way + s->update) / w->schedule.loads[stage].in_flight);
-        if (!local) way += s->arrive + s->back;
+        if (!local) way += s->arrive + s->back - s->slack - s->slack_back;
     }
     return w->micro_batches * period * (1 - 1e-12);
 }
@@ -211,8 +212,8 @@ double ons_step_bound(const ons_step_walk *w, const ons_step_stage *stages) {
         const ons_step_stage *s = &stages[stage];
         uint32_t device = w->schedule.device_of[stage];
         if (stage > 0 && !is_local(w, stage)) {
-            there += s->arrive;
-            back += s->back;
+            there = fmax(there + s->arrive - s->slack, 0);
+            back = fmax(back + s->back - s->slack_back + (w->schedule.loads[stage].apart ? s->slack_weight : 0), 0);
         }
         if (w->lowest[device] == stage) {
             double own = w->micro_batches * w->load[device];
@@ -231,6 +232,7 @@ double ons_step_most(const ons_step_walk *w, const ons_step_stage *stages, uint3
     double beside = without_end ? w->micro_batches * stages[stage].update : stages[0].update;
     if (!without_end && w->apart[device]) return fmax(limit / w->micro_batches, 0) * (1 + 1e-9);
     for (uint32_t i = 0; i < lowest && !without_end; ++i)
-        beside += stages[i].forward + stages[i].backward + stages[i + 1].arrive + stages[i + 1].back;
+        beside += stages[i].forward + stages[i].backward + stages[i + 1].arrive + stages[i + 1].back -
+                  stages[i + 1].slack - stages[i + 1].slack_back;
     return fmax((limit - beside) / w->micro_batches, 0) * (1 + 1e-9);
 }

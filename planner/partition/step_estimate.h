@@ -13,6 +13,9 @@ typedef struct ons_step_stage {
     double update;            /* of a step; asynchronous: of a micro-batch */
     double arrive, back;      /* over the cut in front of the stage: what it reads, and the gradients that it returns */
     double travel;            /* of each of these, at its end: the way is free for the next one */
+    double slack, slack_back; /* by how much it may come later without holding anybody: it leaves before the end of the
+                                 part that makes it, and is read after the beginning of the other one */
+    double slack_weight;      /* of slack_back: weight gradients */
 } ons_step_stage;
 
 /* A schedule's actions in an order in which each stands behind what it waits for, which does not depend on times; and

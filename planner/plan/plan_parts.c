@@ -76,6 +76,36 @@ static ons_status *write_taken(ons_json *o, const ons_stage_link *link) {
     return NULL;
 }
 
+/* The fields of one way over a link. */
+typedef struct ends_fields {
+    const char *made_by, *early_seconds, *early_weight_seconds, *read_by;
+} ends_fields;
+
+static const ends_fields activation_fields = {"made_by", "made_early_seconds", NULL, "read_by"};
+static const ends_fields gradient_fields = {"gradient_made_by", "gradient_made_early_seconds",
+                                            "gradient_made_early_weight_seconds", "gradient_read_by"};
+
+/* What is left out: made at the end of the part, read at the beginning. */
+static ons_status *write_ends(ons_json *o, const ends_fields *f, const ons_message_ends *ends, uint32_t made_pieces) {
+    if (ends->made_by + 1 < made_pieces) ONS_TRY(ons_plan_set_int(o, f->made_by, ends->made_by));
+    if (ends->early_seconds > 0) ONS_TRY(ons_json_set_double(o, f->early_seconds, ends->early_seconds));
+    if (f->early_weight_seconds != NULL && ends->early_weight_seconds > 0)
+        ONS_TRY(ons_json_set_double(o, f->early_weight_seconds, ends->early_weight_seconds));
+    return ends->read_by > 0 ? ons_plan_set_int(o, f->read_by, ends->read_by) : NULL;
+}
+
+static ons_status *write_link(ons_json *o, const ons_pipeline_parts *parts, const ons_stage_link *link) {
+    ONS_TRY(ons_plan_set_int(o, "from", link->from));
+    ONS_TRY(ons_plan_set_int(o, "to", link->to));
+    ONS_TRY(ons_plan_set_int(o, "bytes", link->bytes));
+    if (link->gradient) ONS_TRY(ons_plan_set_int(o, "gradient_bytes", link->gradient_bytes));
+    ONS_TRY(ons_plan_set_int(o, "freed_bytes", link->freed_bytes));
+    ONS_TRY(write_taken(o, link));
+    ONS_TRY(write_ends(o, &activation_fields, &link->ends, parts->stages[link->from].forward_count));
+    if (!link->gradient) return NULL;
+    return write_ends(o, &gradient_fields, &link->gradient_ends, parts->stages[link->to].backward_count);
+}
+
 ons_status *ons_plan_write_links(ons_json *costs, const ons_plan *plan) {
     ons_json *links, *ties, *o;
     ONS_TRY(ons_json_set_double(costs, "link_bandwidth", plan->link_bandwidth));
@@ -84,14 +114,8 @@ ons_status *ons_plan_write_links(ons_json *costs, const ons_plan *plan) {
     ONS_TRY(write_network(costs, plan));
     ONS_TRY(ons_plan_add_array(costs, "links", &links));
     for (uint32_t i = 0; i < plan->parts.link_count; ++i) {
-        const ons_stage_link *link = &plan->parts.links[i];
         ONS_TRY(ons_plan_append_object(links, &o));
-        ONS_TRY(ons_plan_set_int(o, "from", link->from));
-        ONS_TRY(ons_plan_set_int(o, "to", link->to));
-        ONS_TRY(ons_plan_set_int(o, "bytes", link->bytes));
-        if (link->gradient) ONS_TRY(ons_plan_set_int(o, "gradient_bytes", link->gradient_bytes));
-        ONS_TRY(ons_plan_set_int(o, "freed_bytes", link->freed_bytes));
-        ONS_TRY(write_taken(o, link));
+        ONS_TRY(write_link(o, &plan->parts, &plan->parts.links[i]));
     }
     ONS_TRY(ons_plan_add_array(costs, "ties", &ties));
     for (uint32_t i = 0; i < plan->parts.tie_count; ++i) {
@@ -200,8 +224,30 @@ ons_status *ons_plan_read_parts(const ons_json *stage, ons_arena *arena, ons_sta
     return ons_stage_tasks_sort(t, arena);
 }
 
+static ons_status *get_optional_seconds(const ons_json *o, const char *name, double *seconds) {
+    return ons_json_find(o, name) == NULL ? NULL : ons_plan_get_seconds(o, name, seconds);
+}
+
+/* Plans of earlier versions do not say it, so that a message leaves at the end of a part and is due at the beginning.
+ */
+static ons_status *read_ends(const ons_json *o, const ends_fields *f, const ons_stage_piece *made, uint32_t made_count,
+                             uint32_t read_count, ons_message_ends *ends) {
+    ends->made_by = made_count - 1;
+    if (ons_json_find(o, f->made_by) != NULL) ONS_TRY(get_index(o, f->made_by, 0, made_count, &ends->made_by));
+    if (ons_json_find(o, f->read_by) != NULL) ONS_TRY(get_index(o, f->read_by, 0, read_count, &ends->read_by));
+    ONS_TRY(get_optional_seconds(o, f->early_seconds, &ends->early_seconds));
+    if (f->early_weight_seconds != NULL)
+        ONS_TRY(get_optional_seconds(o, f->early_weight_seconds, &ends->early_weight_seconds));
+    ONS_CHECK(ends->early_seconds <= made[ends->made_by].seconds * (1 + 1e-9), ONS_INVALID_DATA,
+              "'%s' is more than the 'seconds' of the piece that makes it", f->early_seconds);
+    ONS_CHECK(ends->early_weight_seconds <= ends->early_seconds, ONS_INVALID_DATA, "'%s' is more than '%s'",
+              f->early_weight_seconds, f->early_seconds);
+    return NULL;
+}
+
 /* Rising, so that no pair of stages comes twice. */
-static ons_status *read_link(const ons_json *o, uint32_t stages, const ons_stage_link *before, ons_stage_link *link) {
+static ons_status *read_link(const ons_json *o, uint32_t stages, const ons_stage_tasks *tasks,
+                             const ons_stage_link *before, ons_stage_link *link) {
     ONS_TRY(get_index(o, "from", 0, stages, &link->from));
     ONS_TRY(get_index(o, "to", link->from + 1, stages, &link->to));
     ONS_CHECK(before == NULL || before->from < link->from || (before->from == link->from && before->to < link->to),
@@ -213,8 +259,12 @@ static ons_status *read_link(const ons_json *o, uint32_t stages, const ons_stage
     link->taken_bytes = link->bytes;
     link->taken_gradient_bytes = link->gradient_bytes;
     if (ons_json_find(o, "taken_bytes") != NULL) ONS_TRY(ons_plan_get_bytes(o, "taken_bytes", &link->taken_bytes));
-    bool returned = link->gradient && ons_json_find(o, "taken_gradient_bytes") != NULL;
-    return returned ? ons_plan_get_bytes(o, "taken_gradient_bytes", &link->taken_gradient_bytes) : NULL;
+    if (link->gradient && ons_json_find(o, "taken_gradient_bytes") != NULL)
+        ONS_TRY(ons_plan_get_bytes(o, "taken_gradient_bytes", &link->taken_gradient_bytes));
+    const ons_stage_tasks *from = &tasks[link->from], *to = &tasks[link->to];
+    ONS_TRY(read_ends(o, &activation_fields, from->forward, from->forward_count, to->forward_count, &link->ends));
+    if (!link->gradient) return NULL;
+    return read_ends(o, &gradient_fields, to->backward, to->backward_count, from->backward_count, &link->gradient_ends);
 }
 
 static ons_status *read_tie(const ons_json *o, uint32_t stages, ons_stage_tie *tie) {
@@ -248,8 +298,8 @@ ons_status *ons_plan_read_links(const ons_json *costs, ons_arena *arena, ons_pla
     ONS_NEW(p->links, arena, (size_t)p->link_count + 1);
     ONS_NEW(p->ties, arena, (size_t)p->tie_count + 1);
     for (each = links->child; each != NULL; each = each->next, ++i)
-        ONS_TRY_AT(read_link(each, plan->pipeline.stages, i > 0 ? &p->links[i - 1] : NULL, &p->links[i]), "links[%u]",
-                   i);
+        ONS_TRY_AT(read_link(each, plan->pipeline.stages, p->stages, i > 0 ? &p->links[i - 1] : NULL, &p->links[i]),
+                   "links[%u]", i);
     i = 0;
     for (each = ties->child; each != NULL; each = each->next, ++i)
         ONS_TRY_AT(read_tie(each, plan->pipeline.stages, &p->ties[i]), "ties[%u]", i);

@@ -5,6 +5,7 @@
 #include "planner/partition/baselines.h"
 #include "planner/partition/devices.h"
 #include "planner/partition/step_estimate.h"
+#include "planner/search/least_step.h"
 #include "planner/search/planner.h"
 #include "planner/search/planner_search.h"
 #include "planner/search/step_search.h"
@@ -149,40 +150,6 @@ static bool is_faster(const simulated *a, const simulated *b) {
     return a->planned.partition.bottleneck_seconds < b->planned.partition.bottleneck_seconds;
 }
 
-/* Seconds in which a stage's copies of a micro-batch leave, or come back: one after the other. */
-static double copy_seconds(const ons_planning_problem *p, const ons_stage_solution *solution) {
-    double seconds = 0;
-    for (uint32_t i = 0; i < solution->decision_count; ++i) {
-        const ons_tensor_decision *d = &solution->decisions[i];
-        if (d->decision == ONS_SWAP)
-            seconds += p->host_latency + (double)p->work->tensors[d->tensor].bytes / p->host_bandwidth;
-    }
-    return seconds;
-}
-
-/* No step of the split is faster: devices compute all the time but for filling and draining, and nothing is sent.
- * `solutions` NULL: nothing is computed again or copied either. */
-static ons_status *least_step(const planner_search *s, const ons_planning_problem *p, const uint32_t *first,
-                              const ons_stage_solution *solutions, double *seconds) {
-    ons_step_stage *stages;
-    double copying = 0;
-    ONS_NEW(stages, s->arena, p->pipeline.stages);
-    for (uint32_t i = 0; i < p->pipeline.stages; ++i) {
-        const ons_workload *work = ons_stage_work(p, i);
-        stages[i] = (ons_step_stage){
-            .forward = ons_work_forward_seconds(work, first[i], first[i + 1]),
-            .backward = ons_work_backward_seconds(work, first[i], first[i + 1]),
-            .weight = ons_work_weight_seconds(work, first[i], first[i + 1]),
-            .update = ons_work_update_seconds(work, first[i], first[i + 1]),
-        };
-        if (solutions == NULL) continue;
-        stages[i].backward += solutions[i].recompute_seconds;
-        copying = fmax(copying, copy_seconds(p, &solutions[i]));
-    }
-    *seconds = fmax(ons_step_bound(&s->walk, stages), p->pipeline.micro_batches * copying * (1 - 1e-9));
-    return NULL;
-}
-
 static const simulated *fastest(const choice *c) {
     const simulated *best = c->count > 0 ? &c->items[0] : NULL;
     for (uint32_t i = 1; i < c->count; ++i)
@@ -215,7 +182,8 @@ static ons_status *is_no_faster(const planner_search *s, const choice *c, const 
     *no_faster = false;
     for (uint32_t i = 0; i < c->count && !*no_faster; ++i) *no_faster = is_alike(x, &c->items[i]);
     if (best == NULL || *no_faster) return NULL;
-    ONS_TRY(least_step(s, &x->planned.problem, x->planned.partition.first, x->planned.solutions, &ideal.step_seconds));
+    ONS_TRY(ons_least_step(&x->planned.problem, &s->walk, x->planned.partition.first, x->planned.solutions,
+                           &ideal.step_seconds));
     ideal.step_seconds *= 1 - EQUAL;
     *no_faster = !is_faster(&ideal, best);
     return NULL;
@@ -266,43 +234,54 @@ static const ons_step_split *next_split(planner_search *s, const ordered **from)
     }
 }
 
-/* Moves single cuts of the best, and ranges of them, by so many nodes. The best is the first of the choice. */
-static ons_status *polish_by(const planner_search *s, int64_t stride, uint64_t most_nodes, choice *c, bool *improved) {
-    uint32_t stages = c->items[0].planned.partition.stages;
+/* Moves single cuts of a split, and ranges of them, by so many nodes. */
+static ons_status *polish_by(const planner_search *s, int64_t stride, uint64_t most_nodes, choice *c, simulated *best,
+                             bool *improved) {
+    uint32_t stages = best->planned.partition.stages;
     *improved = false;
     for (uint32_t length = 1; length < stages; length *= 2)
         for (uint32_t from = 1; from + length <= stages; ++from) {
-            const ordered *o = c->items[0].order;
-            const uint32_t *best = c->items[0].planned.partition.first;
-            int64_t first = (int64_t)best[from] + stride, last = (int64_t)best[from + length - 1] + stride;
+            const ordered *o = best->order;
+            const uint32_t *cuts = best->planned.partition.first;
+            int64_t first = (int64_t)cuts[from] + stride, last = (int64_t)cuts[from + length - 1] + stride;
             if (c->tasks > MOST_TASKS || ons_stage_costs_optimised_nodes(o->costs) > most_nodes) return NULL;
-            if (first <= best[from - 1] || last >= best[from + length]) continue;
+            if (first <= cuts[from - 1] || last >= cuts[from + length]) continue;
             uint32_t *trial;
             simulated x;
             ONS_NEW(trial, s->arena, (size_t)stages + 1);
-            memcpy(trial, best, ((size_t)stages + 1) * sizeof *trial);
+            memcpy(trial, cuts, ((size_t)stages + 1) * sizeof *trial);
             for (uint32_t i = from; i < from + length; ++i) trial[i] = (uint32_t)(trial[i] + stride);
             ONS_TRY(try_split(s, o, trial, c, &x));
-            if (!(x.step_seconds < c->items[0].step_seconds * (1 - EQUAL))) continue;
-            c->items[0] = x;
+            if (!(x.step_seconds < best->step_seconds * (1 - EQUAL))) continue;
+            *best = x;
             *improved = true;
         }
     return NULL;
 }
 
-/* What the estimate does not see, the simulator does: values that skip stages, copies, room at the receiver. */
-static ons_status *polish(const planner_search *s, choice *c) {
-    const ordered *o = c->items[0].order;
+static ons_status *polish(const planner_search *s, choice *c, simulated *best) {
+    const ordered *o = best->order;
     uint64_t most_nodes = ons_stage_costs_optimised_nodes(o->costs) + POLISH_NODES;
     int64_t stride = 1;
     while (stride * 8 * s->stages < o->planned.problem.work->node_count) stride *= 2;
     for (; stride > 0; stride /= 2)
         for (bool improved = true; improved;) {
             bool back;
-            ONS_TRY(polish_by(s, stride, most_nodes, c, &improved));
-            ONS_TRY(polish_by(s, -stride, most_nodes, c, &back));
+            ONS_TRY(polish_by(s, stride, most_nodes, c, best, &improved));
+            ONS_TRY(polish_by(s, -stride, most_nodes, c, best, &back));
             improved |= back;
         }
+    return NULL;
+}
+
+/* What the estimate does not see, the simulator does: values that skip stages, copies, room at the receiver. The best
+ * split first: what is left of the budget is for others, from which a faster one may be near. */
+static ons_status *polish_all(const planner_search *s, choice *c) {
+    ONS_TRY(polish(s, c, &c->items[0]));
+    for (uint32_t i = 1; i < c->count; ++i) {
+        ONS_TRY(polish(s, c, &c->items[i]));
+        if (is_faster(&c->items[i], &c->items[0])) c->items[0] = c->items[i];
+    }
     return NULL;
 }
 
@@ -349,7 +328,7 @@ static ons_status *try_baselines(const planner_search *s, choice *c) {
     ONS_TRY(ons_baselines_split(o->costs, s->arena, &splits));
     for (uint32_t i = 0; i < splits.count; ++i) {
         double least;
-        ONS_TRY(least_step(s, p, splits.first[i], NULL, &least));
+        ONS_TRY(ons_least_step(p, &s->walk, splits.first[i], NULL, &least));
         if (least < c->items[0].step_seconds) ONS_TRY(try_baseline(s, splits.first[i], c));
     }
     return NULL;
@@ -379,7 +358,7 @@ static ons_status *choose_step(planner_search *s, const ordered *slowest_stage, 
             c.items[i] = swap;
         }
     ONS_TRY(try_baselines(s, &c));
-    ONS_TRY(polish(s, &c));
+    ONS_TRY(polish_all(s, &c));
     *planned = c.items[0].planned;
     planned->best_bottleneck = best_bottleneck;
     return NULL;

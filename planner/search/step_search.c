@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "planner/partition/cuts.h"
 #include "planner/partition/devices.h"
-#include "planner/partition/link.h"
 #include "planner/partition/step_estimate.h"
 
 static const uint64_t NODE_BUDGET = 4000;        /* of stages optimised, for each way of moving cuts */
@@ -23,6 +23,8 @@ typedef struct seeker {
     uint32_t stages;
     ons_step_stage *times;
     ons_step_walk walk;
+    ons_cut_ends *ends; /* [cut], where `known` */
+    bool *known;
     uint32_t *best, *trial;
     double seconds; /* of `best` */
     uint64_t most_nodes, estimated;
@@ -31,18 +33,12 @@ typedef struct seeker {
 /* ------------------------------------------------------------------------------------------------------- one split */
 
 static void set_times(seeker *s, const uint32_t *first, uint32_t stage) {
-    const ons_workload *work = ons_stage_work(s->problem, stage);
-    uint32_t from = first[stage], to = first[stage + 1];
-    ons_link_cost link = stage > 0 ? ons_link_before(s->problem, stage) : ons_link_in_node(s->problem);
-    s->times[stage] = (ons_step_stage){
-        .forward = ons_work_forward_seconds(work, from, to),
-        .backward = ons_work_backward_seconds(work, from, to),
-        .weight = ons_work_weight_seconds(work, from, to),
-        .update = ons_work_update_seconds(work, from, to),
-        .arrive = stage > 0 ? ons_link_least(link, ons_work_cut_bytes(work, from)) : 0,
-        .back = stage > 0 ? ons_link_least(link, ons_work_cut_gradient_bytes(work, from)) : 0,
-        .travel = ons_link_travel(link),
-    };
+    uint32_t cut = first[stage];
+    s->times[stage] = ons_cuts_times(s->problem, first, stage, 0);
+    if (stage == 0) return;
+    if (!s->known[cut]) s->ends[cut] = ons_cut_ends_find(s->problem->work, cut);
+    s->known[cut] = true;
+    ons_cut_slacks(s->problem, &s->ends[cut], stage, cut, &s->times[stage]);
 }
 
 static bool fits_as_is(const seeker *s, const uint32_t *first, uint32_t stage) {
@@ -183,6 +179,8 @@ static ons_status *open_seeker(ons_stage_costs *costs, ons_arena *arena, seeker 
     s->most_nodes = ons_stage_costs_optimised_nodes(costs) + NODE_BUDGET;
     ONS_NEW(s->times, arena, s->stages);
     ONS_NEW(s->trial, arena, (size_t)s->stages + 1);
+    ONS_NEW(s->ends, arena, (size_t)p->work->node_count + 1);
+    ONS_NEW(s->known, arena, (size_t)p->work->node_count + 1);
     return ons_step_walk_make(&p->pipeline, p->schedule, arena, &s->walk);
 }
 

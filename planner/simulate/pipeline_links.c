@@ -13,15 +13,20 @@ static void add_crossing(const ons_split *split, uint32_t to, uint32_t tensor, o
     bool reads = ons_within(t->readers, t->reader_count, begin, end, &first, &last);
     if (!reads && !ons_within(t->savers, t->saver_count, begin, end, &first, &last)) return;
     ons_stage_link *link = &pairs[(size_t)from * split->stages + to];
-    link->from = from;
-    link->to = to; /* > 0: the pair is used */
+    if (link->to == 0)
+        *link = (ons_stage_link){.from = from, .to = to, .ends = {.read_by = end - 1}, .gradient_ends.made_by = end};
     const ons_work_tensor *sent = tensor_in(split, from, tensor);
     link->bytes += sent->bytes;
     link->taken_bytes += t->bytes;
+    if (t->producer > link->ends.made_by) link->ends.made_by = t->producer;
+    if (!reads) first = begin; /* by backward parts alone: it is waited for as early as anything */
+    if (first < link->ends.read_by) link->ends.read_by = first;
     if (!reads || t->gradient_bytes == 0) return;
     link->gradient = true;
     link->gradient_bytes += t->gradient_bytes;
     link->taken_gradient_bytes += sent->gradient_bytes;
+    if (first < link->gradient_ends.made_by) link->gradient_ends.made_by = first;
+    if (t->producer > link->gradient_ends.read_by) link->gradient_ends.read_by = t->producer;
 }
 
 static uint32_t last_use(const ons_work_tensor *t) {
@@ -40,19 +45,21 @@ static void add_freed(const ons_pipeline_tasks *x, uint32_t from, ons_stage_link
     }
 }
 
-static ons_status *make_links(ons_pipeline_tasks *x, ons_arena *arena) {
-    size_t pairs_count = (size_t)x->split.stages * x->split.stages;
-    ons_stage_link *pairs;
-    ONS_NEW(pairs, arena, pairs_count);
-    for (uint32_t to = 1; to < x->split.stages; ++to) {
-        ons_work_list crossing = ons_work_crossing(x->split.problem->work, x->split.first[to]);
-        for (uint32_t i = 0; i < crossing.count; ++i) add_crossing(&x->split, to, crossing.items[i], pairs);
+ons_status *ons_pipeline_links_find(const ons_split *split, ons_arena *arena, ons_stage_link **pairs) {
+    ONS_NEW(*pairs, arena, (size_t)split->stages * split->stages);
+    for (uint32_t to = 1; to < split->stages; ++to) {
+        ons_work_list crossing = ons_work_crossing(split->problem->work, split->first[to]);
+        for (uint32_t i = 0; i < crossing.count; ++i) add_crossing(split, to, crossing.items[i], *pairs);
     }
+    return NULL;
+}
+
+static void finish_links(ons_pipeline_tasks *x, ons_stage_link *pairs) {
+    size_t pairs_count = (size_t)x->split.stages * x->split.stages;
     for (uint32_t from = 0; from < x->split.stages; ++from) add_freed(x, from, pairs);
     for (size_t i = 0; i < pairs_count; ++i)
         if (pairs[i].to > 0) pairs[x->link_count++] = pairs[i];
     x->links = pairs;
-    return NULL;
 }
 
 /* ------------------------------------------------------------------------------------------------------------- ties */
@@ -111,8 +118,8 @@ int64_t ons_stage_link_bytes(const ons_schedule *s, const ons_stage_link *link, 
                                 ons_stage_link_units(s, link, unit));
 }
 
-ons_status *ons_pipeline_links_make(ons_pipeline_tasks *x, ons_arena *arena) {
-    ONS_TRY(make_links(x, arena));
+ons_status *ons_pipeline_links_make(ons_pipeline_tasks *x, ons_stage_link *pairs, ons_arena *arena) {
+    finish_links(x, pairs);
     return x->schedule->asynchronous ? NULL : make_ties(x, arena);
 }
 

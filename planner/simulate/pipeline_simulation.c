@@ -57,7 +57,8 @@ static ons_status *simulate(stretch *x, uint32_t micro_batches, ons_arena *arena
 /* When the stage has finished a micro-batch. */
 static double finished(const stretch *x, uint32_t stage, uint32_t micro_batch) {
     const ons_pipeline_tasks *t = &x->tasks;
-    return ons_simulation_times(x->simulation, t->backward_last[ons_pipeline_place(t, stage, 0) + micro_batch]).end;
+    const ons_task_id *pieces = ons_pipeline_pieces(t, stage, ons_pipeline_place(t, stage, 0) + micro_batch, true);
+    return ons_simulation_times(x->simulation, pieces[t->stages[stage].backward_count - 1]).end;
 }
 
 /* A pipeline of fixed delays repeats itself after a while, each time by the same number of micro-batches: the smallest

@@ -18,15 +18,16 @@ static ons_status *divide_stages(ons_pipeline_tasks *x, ons_stage_tasks *whole, 
     return NULL;
 }
 
-static ons_status *make_stages(ons_pipeline_tasks *x, const ons_stage_solution *solutions, ons_arena *arena) {
+static ons_status *make_stages(ons_pipeline_tasks *x, const ons_stage_solution *solutions, ons_stage_link *pairs,
+                               ons_arena *arena) {
     ons_memory_workspace *workspace;
     ons_stage_tasks *whole;
     ONS_NEW(whole, arena, x->split.stages);
     ONS_TRY(ons_memory_workspace_new(x->split.problem->work, &workspace));
     ons_status *status = NULL;
     for (uint32_t i = 0; i < x->split.stages && status == NULL; ++i)
-        status =
-            ons_stage_tasks_make(&x->split, i, solutions != NULL ? &solutions[i] : NULL, workspace, arena, &whole[i]);
+        status = ons_stage_tasks_make(&x->split, i, solutions != NULL ? &solutions[i] : NULL, pairs, workspace, arena,
+                                      &whole[i]);
     ons_memory_workspace_free(workspace);
     return status == NULL ? divide_stages(x, whole, arena) : status;
 }
@@ -43,13 +44,15 @@ static ons_status *check_tie(const ons_pipeline_tasks *x, const ons_stage_tie *t
 
 static ons_status *allocate_tasks(ons_pipeline_tasks *x, ons_arena *arena) {
     size_t count = (size_t)x->split.stages * x->micro_batches;
-    ONS_NEW(x->forward_first, arena, count);
-    ONS_NEW(x->forward_last, arena, count);
-    ONS_NEW(x->backward_first, arena, count);
-    ONS_NEW(x->backward_last, arena, count);
+    ONS_NEW(x->forward, arena, x->split.stages);
+    ONS_NEW(x->backward, arena, x->split.stages);
+    for (uint32_t i = 0; i < x->split.stages; ++i) {
+        ONS_NEW(x->forward[i], arena, (size_t)x->stages[i].forward_count * x->micro_batches);
+        ONS_NEW(x->backward[i], arena, (size_t)x->stages[i].backward_count * x->micro_batches);
+    }
     ONS_NEW(x->halved, arena, count);
+    ONS_NEW(x->apart, arena, count);
     ONS_NEW(x->forward_half, arena, count);
-    ONS_NEW(x->forward_rest, arena, count);
     ONS_NEW(x->before_forward, arena, count);
     ONS_NEW(x->before_backward, arena, count);
     ONS_NEW(x->forward_order, arena, count);
@@ -65,7 +68,9 @@ static ons_status *allocate_tasks(ons_pipeline_tasks *x, ons_arena *arena) {
     for (uint32_t device = 0; device < x->schedule->devices; ++device)
         for (uint32_t i = 0; i < x->schedule->lists[device].count; ++i) {
             const ons_action *a = &x->schedule->lists[device].items[i];
-            if (a->halved) x->halved[(size_t)a->stage * x->micro_batches + a->micro_batch] = true;
+            size_t at = (size_t)a->stage * x->micro_batches + a->micro_batch;
+            x->halved[at] |= a->halved;
+            x->apart[at] |= a->kind == ONS_ACTION_INPUT_GRADIENT;
         }
     return NULL;
 }
@@ -91,10 +96,12 @@ static void begin(const ons_split *split, ons_pipeline_tasks *x) {
 
 ons_status *ons_pipeline_tasks_make(const ons_split *split, const ons_stage_solution *solutions, ons_arena *arena,
                                     ons_pipeline_tasks *x) {
+    ons_stage_link *pairs;
     begin(split, x);
     ONS_TRY(check_works(split));
-    ONS_TRY(make_stages(x, solutions, arena));
-    ONS_TRY(ons_pipeline_links_make(x, arena));
+    ONS_TRY(ons_pipeline_links_find(split, arena, &pairs));
+    ONS_TRY(make_stages(x, solutions, pairs, arena));
+    ONS_TRY(ons_pipeline_links_make(x, pairs, arena));
     return allocate_tasks(x, arena);
 }
 
@@ -201,10 +208,11 @@ static ons_status *add_first_half(ons_pipeline_adder *a, const ons_action *actio
     return add_piece(a, action, &half, id);
 }
 
-static ons_status *add_forward(ons_pipeline_adder *a, const ons_action *action, ons_task_id *first, ons_task_id *last) {
+static ons_status *add_forward(ons_pipeline_adder *a, const ons_action *action) {
     ons_pipeline_tasks *x = a->x;
     const ons_stage_tasks *t = &x->stages[action->stage];
     size_t first_place = ons_pipeline_place(x, action->stage, action->copy), at = first_place + action->micro_batch;
+    ons_task_id *tasks = ons_pipeline_pieces(x, action->stage, at, false);
     uint32_t number = number_of(x, action), copied = 0, used = 0, gone = 0, order = x->forward_count[number]++;
     ons_task_id *own = a->out[number] + (size_t)action->micro_batch * t->copy_count;
     x->forward_order[first_place + order] = action->micro_batch;
@@ -212,17 +220,16 @@ static ons_status *add_forward(ons_pipeline_adder *a, const ons_action *action, 
     for (uint32_t i = 0; i < t->forward_count; ++i) {
         ons_stage_piece piece = t->forward[i];
         if (action->halved) piece.seconds /= 2;
-        ONS_TRY(add_piece(a, action, &piece, last));
-        if (i == 0) x->forward_rest[at] = *last;
-        if (i == 0) *first = action->halved ? x->forward_half[at] : *last;
-        if (i == 0 && a->forward_newest[number]) ONS_TRY(wait_for_skipped(a, action, order, *first));
+        ONS_TRY(add_piece(a, action, &piece, &tasks[i]));
+        if (i == 0 && a->forward_newest[number])
+            ONS_TRY(wait_for_skipped(a, action, order, action->halved ? x->forward_half[at] : tasks[0]));
         for (; gone < t->copy_count && t->copies[t->by_gone_forward[gone]].gone_forward == i; ++gone)
-            ONS_TRY(wait_for_gone(a, action, t->by_gone_forward[gone], order, *last));
+            ONS_TRY(wait_for_gone(a, action, t->by_gone_forward[gone], order, tasks[i]));
         for (; copied < t->copy_count && t->copies[t->by_out[copied]].out_after == i; ++copied)
-            ONS_TRY(add_copy_out(a, action, &t->copies[t->by_out[copied]], *last, &own[t->by_out[copied]]));
+            ONS_TRY(add_copy_out(a, action, &t->copies[t->by_out[copied]], tasks[i], &own[t->by_out[copied]]));
         for (; used < t->copy_count && t->copies[t->by_used[used]].used_by == i; ++used) {
             const ons_stage_copy *copy = &t->copies[t->by_used[used]];
-            if (copy->out_after < i) ONS_TRY(add_release(a, action, copy, *last, &own[t->by_used[used]]));
+            if (copy->out_after < i) ONS_TRY(add_release(a, action, copy, tasks[i], &own[t->by_used[used]]));
         }
     }
     a->forward_newest[number] = true;
@@ -244,13 +251,14 @@ static ons_status *wait_before(ons_pipeline_adder *a, const ons_action *action, 
     return NULL;
 }
 
-static ons_status *add_backward(ons_pipeline_adder *a, const ons_action *action, ons_task_id *first,
-                                ons_task_id *last) {
+static ons_status *add_backward(ons_pipeline_adder *a, const ons_action *action) {
     ons_pipeline_tasks *x = a->x;
     uint32_t stage = action->stage, number = number_of(x, action), begun = 0, needed = 0, gone = 0;
     uint32_t device = ons_schedule_device(x->schedule, stage, action->copy);
     const ons_stage_tasks *t = &x->stages[stage];
+    size_t place = ons_pipeline_place(x, stage, action->copy);
     const ons_task_id *out = a->out[number] + (size_t)action->micro_batch * t->copy_count;
+    ons_task_id *tasks = ons_pipeline_pieces(x, stage, place + action->micro_batch, true);
     /* A stage may compute some of its micro-batches' gradients apart, and others' in one. */
     const ons_stage_piece *pieces = action->kind == ONS_ACTION_BACKWARD ? x->whole[stage].backward : t->backward;
     for (uint32_t i = 0; i < t->backward_count; ++i) {
@@ -262,14 +270,14 @@ static ons_status *add_backward(ons_pipeline_adder *a, const ons_action *action,
             ONS_TRY(ons_adder_wait(a, a->in[copy], out[copy]));
             if (copy_in == ONS_NO_TASK) copy_in = a->in[copy];
         }
-        ONS_TRY(add_piece(a, action, &pieces[i], last));
-        if (i == 0) *first = *last;
-        ONS_TRY(wait_before(a, action, i, &gone, copy_in, *last));
+        ONS_TRY(add_piece(a, action, &pieces[i], &tasks[i]));
+        ONS_TRY(wait_before(a, action, i, &gone, copy_in, tasks[i]));
         for (; needed < t->copy_count && t->copies[t->by_needed[needed]].needed_by == i; ++needed)
-            ONS_TRY(ons_adder_wait(a, *last, a->in[t->by_needed[needed]]));
+            ONS_TRY(ons_adder_wait(a, tasks[i], a->in[t->by_needed[needed]]));
     }
+    a->gradient_last[number] = tasks[t->backward_count - 1];
     a->forward_newest[number] = false;
-    x->backward_order[ons_pipeline_place(x, stage, action->copy) + x->backward_count[number]++] = action->micro_batch;
+    x->backward_order[place + x->backward_count[number]++] = action->micro_batch;
     return NULL;
 }
 
@@ -282,15 +290,9 @@ static ons_status *add_action(ons_pipeline_adder *a, const ons_action *action) {
     ons_stage_piece reduce = {.kind = ONS_ACTION_ALL_REDUCE, .seconds = t->reduce_seconds};
     ons_stage_piece update = {.kind = ONS_ACTION_UPDATE, .seconds = t->update_seconds};
     switch ((int)action->kind) {
-    case ONS_ACTION_FORWARD:
-        x->before_forward[at] = before;
-        return add_forward(a, action, &x->forward_first[at], &x->forward_last[at]);
+    case ONS_ACTION_FORWARD: x->before_forward[at] = before; return add_forward(a, action);
     case ONS_ACTION_BACKWARD:
-    case ONS_ACTION_INPUT_GRADIENT:
-        x->before_backward[at] = before;
-        ONS_TRY(add_backward(a, action, &x->backward_first[at], &x->backward_last[at]));
-        a->gradient_last[number] = x->backward_last[at];
-        return NULL;
+    case ONS_ACTION_INPUT_GRADIENT: x->before_backward[at] = before; return add_backward(a, action);
     case ONS_ACTION_WEIGHT_GRADIENT: return add_piece(a, action, &t->weight_gradient, &a->gradient_last[number]);
     case ONS_ACTION_UPDATE:
         if (t->reduce_seconds > 0) ONS_TRY(add_piece(a, action, &reduce, &a->sum[number]));

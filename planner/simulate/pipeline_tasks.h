@@ -5,6 +5,9 @@
  *   send        ····[activation]····      receive stream; it starts when its value is there and the receiver has
  *   receive     ····[activation]····      room: for one micro-batch ahead of the one that is computed
  *
+ * A value is there when it was made, which may be before its part ends, and a part waits for it where it is first read,
+ * which may be after its beginning.
+ *
  * What leaves without asking (planner/partition/link.h) occupies the streams for its bytes alone, is on its way for the
  * latency, and needs the room when it arrives.
  */
@@ -13,16 +16,6 @@
 
 #include "planner/simulate/simulate.h"
 #include "planner/simulate/stage_tasks.h"
-
-/* What goes from a stage straight to a later one for each micro-batch, and what comes back: of the sender's own
- * micro-batches. A message has its units' share. */
-typedef struct ons_stage_link {
-    uint32_t from, to;
-    bool gradient;
-    int64_t bytes, gradient_bytes;
-    int64_t freed_bytes;                       /* by the sender when the values were sent */
-    int64_t taken_bytes, taken_gradient_bytes; /* the same values, for a micro-batch of the receiver */
-} ons_stage_link;
 
 /* Two stages with copies of the same trained weights: at the end of a synchronous step each sends the other what it has
  * added up. (Not simulated where the schedule is asynchronous: waiting for it after every micro-batch would undo that.)
@@ -63,11 +56,13 @@ typedef struct ons_pipeline_tasks {
     uint32_t *first_copy; /* [stage]: copies are numbered stage by stage */
     uint32_t copy_count;
     bool *halved; /* [stage · micro_batches + micro-batch]: the forward part is in halves */
-    /* [ons_pipeline_place + micro-batch], set by ons_pipeline_tasks_add: tasks */
-    ons_task_id *forward_first, *forward_last, *backward_first, *backward_last;
-    ons_task_id *forward_half;                     /* likewise: the first half, where the part is in halves */
-    ons_task_id *forward_rest;                     /* likewise: the second half's first task */
-    ons_task_id *before_forward, *before_backward; /* the device's task in front; ONS_NO_TASK: none */
+    bool *apart;  /* [ons_pipeline_place + micro-batch]: the backward part is that of input gradients alone */
+    /* Tasks, set by ons_pipeline_tasks_run: */
+    ons_task_id **forward, **backward;             /* [stage][micro-batch · pieces + piece], copy behind copy:
+                                                      ons_pipeline_pieces */
+    ons_task_id *forward_half;                     /* [ons_pipeline_place + micro-batch]: the first half, where the part
+                                                      is in halves; `forward` has the second one's pieces */
+    ons_task_id *before_forward, *before_backward; /* likewise: the device's task in front; ONS_NO_TASK: none */
     uint32_t *forward_order, *backward_order;      /* [ons_pipeline_place + i]: the i-th micro-batch */
     uint32_t *forward_count, *backward_count;      /* [number of the copy] */
 } ons_pipeline_tasks;
@@ -76,6 +71,14 @@ typedef struct ons_pipeline_tasks {
 static inline size_t ons_pipeline_place(const ons_pipeline_tasks *tasks, uint32_t stage, uint32_t copy) {
     return (size_t)stage * tasks->micro_batches +
            (size_t)copy * ons_schedule_copy_micro_batches(tasks->schedule, stage);
+}
+/* Gives the tasks of a part's pieces; `place`: of a micro-batch of the stage, by ons_pipeline_place. */
+static inline ons_task_id *ons_pipeline_pieces(const ons_pipeline_tasks *tasks, uint32_t stage, size_t place,
+                                               bool backward) {
+    size_t number = place - (size_t)stage * tasks->micro_batches;
+    const ons_stage_tasks *t = &tasks->stages[stage];
+    return backward ? tasks->backward[stage] + number * t->backward_count
+                    : tasks->forward[stage] + number * t->forward_count;
 }
 /* Counts the units of a step from `unit` on that one message over the link has: those that a micro-batch of the one
  * stage and one of the other have in common. `unit` is the first of them. */
@@ -96,8 +99,10 @@ ons_status *ons_pipeline_tasks_make(const ons_split *split, const ons_stage_solu
 ons_status *ons_pipeline_tasks_take(const ons_split *split, const ons_pipeline_parts *parts, ons_arena *arena,
                                     ons_pipeline_tasks *tasks);
 
-/* Makes links and ties, from the split and the tasks of its stages. */
-ons_status *ons_pipeline_links_make(ons_pipeline_tasks *tasks, ons_arena *arena);
+/* Finds the links of the split by [from · stages + to], for ons_stage_tasks_make. */
+ons_status *ons_pipeline_links_find(const ons_split *split, ons_arena *arena, ons_stage_link **pairs);
+/* Makes links and ties, from these and the tasks of the stages. */
+ons_status *ons_pipeline_links_make(ons_pipeline_tasks *tasks, ons_stage_link *pairs, ons_arena *arena);
 
 /* Checks whether the schedule can run where stages exchange values over these links alone (ons_schedule_verify): what
  * skips stages waits on the side. */

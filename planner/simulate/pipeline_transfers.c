@@ -136,8 +136,8 @@ typedef struct way {
     uint32_t places;              /* micro-batches of a copy of the sender */
     uint32_t ahead;               /* micro-batches of a copy of the receiver */
     const uint32_t *sent, *taken; /* orders */
-    /* of the sender, of the receiver: by ons_pipeline_place */
-    const ons_task_id *made, *making, *used, *before;
+    const ons_task_id *before;    /* by ons_pipeline_place */
+    const ons_message_ends *ends; /* where parts make and read what goes */
 } way;
 
 static bool asks(const way *w, uint32_t unit) {
@@ -158,6 +158,7 @@ static way make_way(ons_pipeline_adder *a, uint32_t number, bool gradient) {
     const ons_pipeline_tasks *x = a->x;
     const ons_stage_link *link = &x->links[number];
     way w = {.a = a, .link = link, .number = number, .gradient = gradient};
+    w.ends = gradient ? &link->gradient_ends : &link->ends;
     w.sender = gradient ? link->to : link->from;
     w.receiver = gradient ? link->from : link->to;
     w.local = x->schedule->device_of[link->from] == x->schedule->device_of[link->to];
@@ -165,8 +166,6 @@ static way make_way(ons_pipeline_adder *a, uint32_t number, bool gradient) {
     w.places = count_places(&w, ons_schedule_in_micro_batches(x->schedule, w.sender, ahead));
     w.ahead = ons_schedule_in_micro_batches(x->schedule, w.receiver, ahead);
     w.sent = w.taken = gradient ? x->backward_order : x->forward_order;
-    w.made = gradient ? x->backward_last : x->forward_last;
-    w.making = w.used = gradient ? x->backward_first : x->forward_first;
     w.before = gradient ? x->before_backward : x->before_forward;
     return w;
 }
@@ -187,20 +186,41 @@ static units units_of(const way *w, uint32_t stage, uint32_t copy, uint32_t micr
 
 static void go_on(const way *w, units *u) { u->at += ons_stage_link_units(w->a->x->schedule, w->link, u->at); }
 
-/* The messages of the copy's i-th micro-batch go when it is made; and it is made when there is a place for it. */
+/* The first task of the part; a first half is one task. */
+static ons_task_id first_of(const way *w, uint32_t stage, size_t place) {
+    const ons_pipeline_tasks *x = w->a->x;
+    return !w->gradient && x->halved[place] ? x->forward_half[place]
+                                            : ons_pipeline_pieces(x, stage, place, w->gradient)[0];
+}
+
+/* The piece that reads what comes for the first time. */
+static ons_task_id reader_of(const way *w, size_t place) {
+    return ons_pipeline_pieces(w->a->x, w->receiver, place, w->gradient)[w->ends->read_by];
+}
+
+/* The transfer starts when what it takes has been made. */
+static ons_status *wait_for_maker(const way *w, size_t place, ons_task_id transfer) {
+    const ons_pipeline_tasks *x = w->a->x;
+    double early = w->ends->early_seconds;
+    if (!w->gradient && x->halved[place]) early /= 2;
+    if (w->gradient && x->apart[place]) early -= w->ends->early_weight_seconds;
+    ons_task_id maker = ons_pipeline_pieces(x, w->sender, place, w->gradient)[w->ends->made_by];
+    return ons_simulation_add_dependency(w->a->s, maker, transfer, early > 0 ? -early : 0);
+}
+
+/* The messages of the copy's i-th micro-batch go when they are made; and it is made when there is a place for it. */
 static ons_status *connect_sender(const way *w, uint32_t copy, uint32_t i) {
     ons_pipeline_adder *a = w->a;
-    size_t base = ons_pipeline_place(a->x, w->sender, copy);
-    uint32_t micro_batch = w->sent[base + i];
-    for (units u = units_of(w, w->sender, copy, micro_batch); u.at < u.end; go_on(w, &u)) {
+    size_t base = ons_pipeline_place(a->x, w->sender, copy), place = base + w->sent[base + i];
+    for (units u = units_of(w, w->sender, copy, w->sent[base + i]); u.at < u.end; go_on(w, &u)) {
         size_t goes = index_of(w, u.at);
         bool halved = !w->gradient && is_halved(a->x, w->number, u.at);
-        ONS_TRY(ons_adder_wait(a, a->transfers[goes], w->made[base + micro_batch]));
-        if (halved) ONS_TRY(ons_adder_wait(a, a->transfers[goes + FIRST_HALF], a->x->forward_half[base + micro_batch]));
+        ONS_TRY(wait_for_maker(w, place, a->transfers[goes]));
+        if (halved) ONS_TRY(ons_adder_wait(a, a->transfers[goes + FIRST_HALF], a->x->forward_half[place]));
     }
     if (i < w->places || w->local) return NULL;
     for (units u = units_of(w, w->sender, copy, w->sent[base + i - w->places]); u.at < u.end; go_on(w, &u))
-        ONS_TRY(ons_adder_wait(a, w->making[base + micro_batch], a->transfers[index_of(w, u.at)]));
+        ONS_TRY(ons_adder_wait(a, first_of(w, w->sender, place), a->transfers[index_of(w, u.at)]));
     return NULL;
 }
 
@@ -211,15 +231,16 @@ static ons_status *connect_sender(const way *w, uint32_t copy, uint32_t i) {
  * other. Within a device nothing is sent: there are places for all that its lists keep. */
 static ons_status *connect_receiver(const way *w, uint32_t copy, uint32_t i) {
     ons_pipeline_adder *a = w->a;
-    size_t base = ons_pipeline_place(a->x, w->receiver, copy);
-    uint32_t micro_batch = w->taken[base + i];
-    for (units u = units_of(w, w->receiver, copy, micro_batch); u.at < u.end; go_on(w, &u)) {
+    size_t base = ons_pipeline_place(a->x, w->receiver, copy), place = base + w->taken[base + i];
+    bool in_halves = !w->gradient && a->x->halved[place];
+    for (units u = units_of(w, w->receiver, copy, w->taken[base + i]); u.at < u.end; go_on(w, &u)) {
         size_t comes = index_of(w, u.at);
         bool halved = !w->gradient && is_halved(a->x, w->number, u.at);
         /* The first half comes to the place of the whole; the second finds it there. */
         size_t first = halved ? comes + FIRST_HALF : comes;
-        ONS_TRY(ons_adder_wait(a, w->used[base + micro_batch], a->arrivals[first]));
-        if (halved) ONS_TRY(ons_adder_wait(a, a->x->forward_rest[base + micro_batch], a->arrivals[comes]));
+        ONS_TRY(
+            ons_adder_wait(a, in_halves ? first_of(w, w->receiver, place) : reader_of(w, place), a->arrivals[first]));
+        if (halved) ONS_TRY(ons_adder_wait(a, reader_of(w, place), a->arrivals[comes]));
         if (i >= 1 && !w->local)
             ONS_TRY(ons_adder_wait(a, a->arrivals[first], w->before[base + w->taken[base + i - 1]]));
         if (halved) ONS_TRY(ons_adder_wait(a, a->arrivals[comes], a->arrivals[first]));

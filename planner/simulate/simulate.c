@@ -101,7 +101,7 @@ ons_status *ons_simulation_add_task(ons_simulation *s, const ons_task_spec *spec
 }
 
 ons_status *ons_simulation_add_dependency(ons_simulation *s, ons_task_id before, ons_task_id task, double lag) {
-    ONS_CHECK(is_duration(lag), ONS_INVALID_ARGUMENT, "a dependency's lag is negative or no number");
+    ONS_CHECK(isfinite(lag), ONS_INVALID_ARGUMENT, "a dependency's lag is no number");
     ONS_PUSH(&s->dependencies, (dependency){before, task, lag});
     return NULL;
 }
@@ -224,7 +224,7 @@ static uint32_t find_times(ons_simulation *s, successors *x) {
         for (int which = 0; which < 2; ++which)
             if (x->next[task][which] != ONS_NO_TASK) release(s, x, task, x->next[task][which], end, &tail);
         for (size_t i = x->begin[task]; i < x->begin[task + 1]; ++i)
-            release(s, x, task, x->sorted[i].task, end + x->sorted[i].lag, &tail);
+            release(s, x, task, x->sorted[i].task, fmax(end + x->sorted[i].lag, s->times[task].start), &tail);
     }
     return tail;
 }

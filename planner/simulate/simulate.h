@@ -37,7 +37,8 @@ typedef struct ons_task_spec {
     int64_t second_end_bytes; /* change of the memory of the second resource's device when it ends */
 } ons_task_spec;
 ons_status *ons_simulation_add_task(ons_simulation *s, const ons_task_spec *spec, ons_task_id *id);
-/* `task` starts no earlier than `lag` seconds after the end of `before`; both may be added later, before the run. */
+/* `task` starts no earlier than `lag` seconds after the end of `before`; where that is negative, so many seconds before
+ * it, while `before` runs, but no earlier than `before` itself. Both may be added later, before the run. */
 ons_status *ons_simulation_add_dependency(ons_simulation *s, ons_task_id before, ons_task_id task, double lag);
 
 /* A savepoint says how much was added; ons_simulation_rewind takes back what was added later, so that something else

@@ -19,7 +19,8 @@ typedef struct maker {
     double period; /* seconds of the stage alone */
     ons_arena *arena;
     ons_stage_tasks *tasks;
-    uint32_t first, end, count; /* positions */
+    ons_stage_link *pairs;
+    uint32_t stage, first, end, count; /* positions */
     /* by part */
     int64_t *made, *freed, *transient;
     double *seconds, *weight_seconds;
@@ -255,10 +256,67 @@ static ons_status *make_pieces(maker *m, uint32_t from, uint32_t to, ons_stage_p
 }
 
 static ons_status *make_all_pieces(maker *m) {
-    m->cut[0] = m->cut[m->count] = true;
-    m->tasks->divisible = true;
     ONS_TRY(make_pieces(m, 0, m->count, &m->tasks->forward, &m->tasks->forward_count));
     return make_pieces(m, m->count, m->walk->part_count, &m->tasks->backward, &m->tasks->backward_count);
+}
+
+/* --------------------------------------------------------------------------------------------------------- messages
+ */
+
+/* What a stage sends and receives: at most one link with each other stage, and each way. */
+static ons_stage_link *link_with(const maker *m, uint32_t other) {
+    uint32_t stages = m->split->stages;
+    ons_stage_link *link =
+        other < m->stage ? &m->pairs[(size_t)other * stages + m->stage] : &m->pairs[(size_t)m->stage * stages + other];
+    return link->to == 0 ? NULL : link;
+}
+
+/* The ends of what comes to the stage over the link, or of what leaves it; NULL where nothing does. A gradient goes the
+ * other way. */
+static ons_message_ends *find_ends(const maker *m, ons_stage_link *link, bool comes) {
+    if ((link->to == m->stage) == comes) return &link->ends;
+    return link->gradient ? &link->gradient_ends : NULL;
+}
+
+/* A piece begins where a message is read; where no time has passed before, it is the one that is there. */
+static void cut_at_reader(maker *m, const ons_stage_link *link, ons_message_ends *ends) {
+    bool forward = ends == &link->ends;
+    uint32_t local = ends->read_by - m->first, part = forward ? local : m->walk->backward_part[local];
+    while (!m->cut[part] && m->seconds[part - 1] == 0) --part;
+    m->cut[part] = true;
+    ends->read_by = part;
+}
+
+static void cut_at_readers(maker *m) {
+    m->cut[0] = m->cut[m->count] = true;
+    for (uint32_t other = 0; other < m->split->stages; ++other) {
+        ons_stage_link *link = link_with(m, other);
+        ons_message_ends *ends = link != NULL ? find_ends(m, link, true) : NULL;
+        if (ends != NULL) cut_at_reader(m, link, ends);
+    }
+}
+
+/* The message leaves when the node has made it: what the piece does afterwards does not hold it. */
+static void find_maker(const maker *m, const ons_stage_link *link, ons_message_ends *ends) {
+    bool forward = ends == &link->ends;
+    uint32_t local = ends->made_by - m->first, part = forward ? local : m->walk->backward_part[local];
+    uint32_t end = forward ? m->count : m->walk->part_count, piece = m->piece[part];
+    if (!forward) ends->early_seconds = ends->early_weight_seconds = m->work->nodes[ends->made_by].late_weight_seconds;
+    while (++part < end && m->piece[part] == piece) {
+        ends->early_seconds += m->seconds[part];
+        ends->early_weight_seconds += m->weight_seconds[part];
+    }
+    ends->made_by = piece;
+}
+
+static void finish_messages(const maker *m) {
+    for (uint32_t other = 0; other < m->split->stages; ++other) {
+        ons_stage_link *link = link_with(m, other);
+        ons_message_ends *leaves = link != NULL ? find_ends(m, link, false) : NULL;
+        ons_message_ends *comes = link != NULL ? find_ends(m, link, true) : NULL;
+        if (leaves != NULL) find_maker(m, link, leaves);
+        if (comes != NULL) comes->read_by = m->piece[comes->read_by];
+    }
 }
 
 ons_status *ons_stage_tasks_divide(const ons_stage_tasks *tasks, ons_arena *arena, ons_stage_tasks *divided) {
@@ -363,12 +421,15 @@ static ons_status *make(maker *m, const ons_stage_load *load) {
         place_value(m, i, find_decision(decisions, count, m->walk->tensors[i].tensor), load);
         place_gradient(m, &m->walk->tensors[i]);
     }
+    cut_at_readers(m);
     ONS_TRY(make_all_pieces(m));
+    finish_messages(m);
     return finish_copies(m);
 }
 
 ons_status *ons_stage_tasks_make(const ons_split *split, uint32_t stage, const ons_stage_solution *solution,
-                                 ons_memory_workspace *workspace, ons_arena *arena, ons_stage_tasks *tasks) {
+                                 ons_stage_link *pairs, ons_memory_workspace *workspace, ons_arena *arena,
+                                 ons_stage_tasks *tasks) {
     const ons_planning_problem *p = split->problem;
     const ons_workload *work =
         p->stage_works != NULL ? p->stage_works[stage] : ons_device_work(p, split->schedule->device_of[stage]);
@@ -378,6 +439,8 @@ ons_status *ons_stage_tasks_make(const ons_split *split, uint32_t stage, const o
                .walk = workspace,
                .arena = arena,
                .tasks = tasks,
+               .pairs = pairs,
+               .stage = stage,
                .first = split->first[stage],
                .end = split->first[stage + 1]};
     ons_stage_problem problem = {.work = work,
@@ -389,7 +452,7 @@ ons_status *ons_stage_tasks_make(const ons_split *split, uint32_t stage, const o
                                  .host_share = p->host_share};
     ons_stage_solution walked;
     bool decided = solution != NULL && solution->decisions != NULL;
-    *tasks = (ons_stage_tasks){0};
+    *tasks = (ons_stage_tasks){.divisible = true};
     m.count = m.end - m.first;
     ONS_TRY_AT(ons_memory_evaluate(&problem, decided ? solution->decisions : NULL,
                                    decided ? solution->decision_count : 0, workspace, &walked),

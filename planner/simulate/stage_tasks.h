@@ -1,5 +1,6 @@
 /* One stage's work for one micro-batch as pieces for the simulator: whole where nothing is swapped or recomputed,
- * otherwise cut where a copy starts or is waited for, and where something is computed again.
+ * otherwise cut where a copy starts or is waited for, and where something is computed again; and where time has passed
+ * before another stage's message is read for the first time.
  */
 #ifndef ONSTAGE_PLANNER_SIMULATE_STAGE_TASKS_H
 #define ONSTAGE_PLANNER_SIMULATE_STAGE_TASKS_H
@@ -32,6 +33,26 @@ typedef struct ons_stage_copy {
     uint32_t gone_later;
 } ons_stage_copy;
 
+/* Where a message leaves the sender's part, and where the receiver's waits for it. Pieces of a forward part; of a
+ * gradient, of a backward part. */
+typedef struct ons_message_ends {
+    uint32_t made_by;            /* the sender's piece that makes the last value of it */
+    double early_seconds;        /* before that piece's end */
+    double early_weight_seconds; /* of these, those of weight gradients */
+    uint32_t read_by;            /* the receiver's piece that begins with reading the first value of it */
+} ons_message_ends;
+
+/* What goes from a stage straight to a later one for each micro-batch, and what comes back: of the sender's own
+ * micro-batches. A message has its units' share. */
+typedef struct ons_stage_link {
+    uint32_t from, to;
+    bool gradient;
+    int64_t bytes, gradient_bytes;
+    int64_t freed_bytes;                       /* by the sender when the values were sent */
+    int64_t taken_bytes, taken_gradient_bytes; /* the same values, for a micro-batch of the receiver */
+    ons_message_ends ends, gradient_ends;
+} ons_stage_link;
+
 typedef struct ons_stage_tasks {
     ons_stage_piece *forward, *backward;
     uint32_t forward_count, backward_count;
@@ -59,10 +80,12 @@ uint32_t ons_split_stage_of(const ons_split *split, uint32_t position);
 /* Tests whether the part of an ascending list in [from, end) is not empty; its first and last item. */
 bool ons_within(const uint32_t *list, uint32_t count, uint32_t from, uint32_t end, uint32_t *first, uint32_t *last);
 
-/* `solution` NULL: nothing decided. Everything in `arena`; the workspace is that of the split's workload. Fails on
- * decisions that ons_memory_evaluate refuses. */
+/* `solution` NULL: nothing decided. `pairs`: links by [from · stages + to], `to` 0 where there is none; their ends name
+ * positions, and those at this stage become pieces. Everything in `arena`; the workspace is that of the split's
+ * workload. Fails on decisions that ons_memory_evaluate refuses. */
 ons_status *ons_stage_tasks_make(const ons_split *split, uint32_t stage, const ons_stage_solution *solution,
-                                 ons_memory_workspace *workspace, ons_arena *arena, ons_stage_tasks *tasks);
+                                 ons_stage_link *pairs, ons_memory_workspace *workspace, ons_arena *arena,
+                                 ons_stage_tasks *tasks);
 
 /* Takes the backward part of divisible tasks apart: input gradients, which free nothing, and one piece of weight
  * gradients, which frees all. In `arena`; what is not changed is shared. */

@@ -31,8 +31,11 @@ static ons_status *check_nodes(const ons_workload *work, int64_t *sum) {
     for (uint32_t i = 0; i < work->node_count; ++i) {
         const ons_work_node *n = &work->nodes[i];
         ONS_CHECK(is_cost(n->forward_seconds) && is_cost(n->input_gradient_seconds) &&
-                      is_cost(n->weight_gradient_seconds) && is_cost(n->update_seconds),
+                      is_cost(n->weight_gradient_seconds) && is_cost(n->late_weight_seconds) &&
+                      is_cost(n->update_seconds),
                   ONS_INVALID_DATA, "node '%s': a time is negative or no number", n->name);
+        ONS_CHECK(n->late_weight_seconds <= n->weight_gradient_seconds, ONS_INVALID_DATA,
+                  "node '%s': more late weight gradients than weight gradients", n->name);
         ONS_TRY(add_bytes(sum, n->forward_bytes, n->name));
         ONS_TRY(add_bytes(sum, n->backward_bytes, n->name));
     }

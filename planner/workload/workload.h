@@ -30,7 +30,9 @@ typedef struct ons_work_node {
     double update_seconds; /* once a step */
     /* Alive while the part runs, beside the tensors and gradients listed below: scratch, intermediate results. */
     int64_t forward_bytes, backward_bytes;
-    bool recomputable; /* its forward part may run a second time */
+    bool recomputable;          /* its forward part may run a second time */
+    double late_weight_seconds; /* of weight_gradient_seconds: when the input gradients are there already; 0 where that
+                                   is not known */
 } ons_work_node;
 
 typedef struct ons_work_tensor {

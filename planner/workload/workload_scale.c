@@ -1,5 +1,6 @@
 #include "planner/workload/workload_scale.h"
 
+#include <math.h>
 #include <string.h>
 
 typedef struct line {
@@ -37,6 +38,8 @@ static void draw_nodes(const line *l, const ons_workload *low, const ons_workloa
         nodes[i].forward_seconds = draw_seconds(l, a->forward_seconds, b->forward_seconds);
         nodes[i].input_gradient_seconds = draw_seconds(l, a->input_gradient_seconds, b->input_gradient_seconds);
         nodes[i].weight_gradient_seconds = draw_seconds(l, a->weight_gradient_seconds, b->weight_gradient_seconds);
+        nodes[i].late_weight_seconds =
+            fmin(draw_seconds(l, a->late_weight_seconds, b->late_weight_seconds), nodes[i].weight_gradient_seconds);
         nodes[i].update_seconds = draw_seconds(l, a->update_seconds, b->update_seconds);
         nodes[i].forward_bytes = draw_bytes(l, a->forward_bytes, b->forward_bytes);
         nodes[i].backward_bytes = draw_bytes(l, a->backward_bytes, b->backward_bytes);

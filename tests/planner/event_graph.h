@@ -12,6 +12,7 @@ typedef struct event_graph {
     double *seconds; /* [event] */
     struct event_arrow {
         uint32_t before, after;
+        double early;
     } * arrows;
     size_t events, arrow_count, event_space, arrow_space;
 } event_graph;
@@ -19,6 +20,8 @@ typedef struct event_graph {
 uint32_t event_graph_add(event_graph *g, double seconds);
 /* `after` begins when `before` has ended; nothing where either is NO_EVENT. */
 void event_graph_wait(event_graph *g, uint32_t after, uint32_t before);
+/* So many seconds earlier, while `before` goes on. */
+void event_graph_wait_early(event_graph *g, uint32_t after, uint32_t before, double early);
 /* The end of the last event; false: some wait for each other. */
 bool event_graph_end(const event_graph *g, double *end);
 void event_graph_free(event_graph *g);

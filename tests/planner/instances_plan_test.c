@@ -13,6 +13,7 @@
 #include "planner/search/planner.h"
 #include "planner/simulate/pipeline_simulation.h"
 #include "tests/planner/random_work.h"
+#include "tests/planner/whole_parts.h"
 
 enum { DEVICES = 3, MICRO_BATCHES = 6, SEEDS = 40 };
 
@@ -58,7 +59,7 @@ static double simulate(const ons_planned *p, uint64_t seed, ons_arena *arena) {
                                       .solutions = p->solutions,
                                       .schedule = p->problem.schedule};
     ons_pipeline_forecast forecast;
-    expect(ons_pipeline_simulate(&setup, arena, &forecast), seed);
+    expect(whole_parts_simulate(&setup, arena, &forecast), seed);
     ons_simulation_free(forecast.simulation);
     return forecast.iteration_seconds;
 }

@@ -6,6 +6,7 @@
 #include "planner/simulate/pipeline_simulation.h"
 #include "tests/planner/loads.h"
 #include "tests/planner/random_pipeline.h"
+#include "tests/planner/whole_parts.h"
 
 static ons_arena *arena;
 
@@ -272,6 +273,76 @@ Test(pipeline_simulation, stages_must_cover_the_nodes) {
     expect_refusal(ons_pipeline_simulate(&setup, arena, &f), "stage 0 holds no node");
 }
 
+/* ------------------------------------------------------------------------------------------------ messages within
+ * parts
+ */
+
+/* A stage of one node, and one of two: a (2 s) and b (3 s) are read by c (1 s); each gradient takes 1 s. */
+static void make_fork(ons_workload *work) {
+    static const uint32_t reader[] = {2};
+    static ons_work_node nodes[3];
+    static ons_work_tensor tensors[2];
+    static ons_work_layer layers[3];
+    static const char *const names[] = {"a", "b", "c"};
+    static const double seconds[] = {2, 3, 1};
+    for (uint32_t i = 0; i < 3; ++i) {
+        nodes[i] = (ons_work_node){.name = names[i],
+                                   .kind = "",
+                                   .layer = i,
+                                   .forward_seconds = seconds[i],
+                                   .input_gradient_seconds = 1,
+                                   .recomputable = true};
+        layers[i] = (ons_work_layer){names[i], i, 1};
+    }
+    for (uint32_t i = 0; i < 2; ++i) tensors[i] = (ons_work_tensor){names[i], 8, 8, i, reader, NULL, 1, 0};
+    *work = (ons_workload){.name = "fork",
+                           .nodes = nodes,
+                           .tensors = tensors,
+                           .layers = layers,
+                           .node_count = 3,
+                           .tensor_count = 2,
+                           .layer_count = 3,
+                           .samples = 1};
+    expect_success(ons_workload_finish(work, arena));
+}
+
+/* b does not wait for a's value, and its own gradient is computed while that of a's travels. */
+Test(pipeline_simulation, messages_are_due_where_they_are_read_and_leave_when_they_are_made) {
+    ons_workload work;
+    const uint32_t first[] = {0, 1, 3};
+    make_fork(&work);
+    ons_planning_problem p = {.work = &work, .pipeline = {&ons_generator_gpipe, 2, 1, 0}};
+    ons_pipeline_forecast f = simulate(&p, first);
+    cr_expect_float_eq(f.iteration_seconds, 6, 1e-12, "%g", f.iteration_seconds);
+    ons_simulation_free(f.simulation);
+    ons_pipeline_setup setup = {.problem = &p, .first = first};
+    expect_success(whole_parts_simulate(&setup, arena, &f));
+    cr_expect_float_eq(f.iteration_seconds, 9, 1e-12, "%g", f.iteration_seconds);
+    ons_simulation_free(f.simulation);
+    work.nodes[0].forward_seconds = 4; /* c waits now, and b does not */
+    expect_success(ons_workload_finish(&work, arena));
+    f = simulate(&p, first);
+    cr_expect_float_eq(f.iteration_seconds, 7, 1e-12, "%g", f.iteration_seconds);
+    ons_simulation_free(f.simulation);
+}
+
+Test(pipeline_simulation, weights_gradients_do_not_hold_what_leaves) {
+    const uint32_t first[] = {0, 1, 2};
+    ons_workload work;
+    make_uniform(2, &work);
+    ons_planning_problem p = {.work = &work, .pipeline = {&ons_generator_one_f_one_b, 2, 1, 0}};
+    for (int late = 0; late <= 1; ++late) {
+        work.nodes[1].late_weight_seconds = late * work.nodes[1].weight_gradient_seconds;
+        ons_pipeline_forecast f = simulate(&p, first);
+        cr_expect_float_eq(f.iteration_seconds, (6 - late) * 1e-3, 1e-12, "%g", f.iteration_seconds);
+        ons_simulation_free(f.simulation);
+    }
+    p.pipeline.generator = &ons_generator_zero_bubble; /* they are parts of their own already */
+    ons_pipeline_forecast f = simulate(&p, first);
+    cr_expect_float_eq(f.iteration_seconds, 5e-3, 1e-12, "%g", f.iteration_seconds);
+    ons_simulation_free(f.simulation);
+}
+
 /* ---------------------------------------------------------------------------------------------------- random pipelines
  */
 
@@ -279,8 +350,15 @@ static void check_times(const random_pipeline *r, const ons_pipeline_forecast *f
     const ons_pipeline *p = &r->problem.pipeline;
     bool async = ons_pipeline_is_asynchronous(p);
     double path = 0;
-    for (uint32_t i = 0; i < f->critical_count; ++i)
-        path += ons_simulation_task(f->simulation, f->critical_path[i])->seconds;
+    for (uint32_t i = 0; i < f->critical_count; ++i) {
+        /* A message may leave before the piece ends that makes it. */
+        ons_task_times t = ons_simulation_times(f->simulation, f->critical_path[i]);
+        ons_action_kind kind = ons_simulation_task(f->simulation, f->critical_path[i])->action.kind;
+        bool sends = kind == ONS_ACTION_SEND_ACTIVATION || kind == ONS_ACTION_SEND_GRADIENT;
+        cr_assert(near(t.start, path) || (sends && t.start < path), "seed %llu: a gap in the critical path",
+                  (unsigned long long)r->seed);
+        path = t.end;
+    }
     cr_assert(near(path, ons_simulation_seconds(f->simulation)), "seed %llu: %g is not the critical path, %g",
               (unsigned long long)r->seed, ons_simulation_seconds(f->simulation), path);
     cr_assert(async || f->iteration_seconds * (1 + 1e-9) >= path, "seed %llu", (unsigned long long)r->seed);
@@ -365,19 +443,32 @@ static uint32_t stage_of(const random_pipeline *r, uint32_t node) {
     return stage;
 }
 
-/* Whatever one node reads from another has been computed and, between stages, sent. */
+static double forward_of(const random_pipeline *r, uint32_t from, uint32_t end) {
+    return ons_work_forward_seconds(&r->work, from, end);
+}
+static double backward_of(const random_pipeline *r, uint32_t from, uint32_t end) {
+    return ons_work_backward_seconds(&r->work, from, end);
+}
+
+/* Whatever one node reads from another has been computed and, between stages, sent: in front of it lies what the one
+ * stage computes up to the producer, behind it what the other does from the reader on. */
 static void check_tensor(const random_pipeline *r, const ons_work_tensor *t, uint32_t reader, uint32_t micro_batches,
                          const part_times *forward, const part_times *backward) {
     uint32_t from = stage_of(r, t->producer), to = stage_of(r, reader);
     if (from == to) return;
     for (uint32_t i = 0; i < micro_batches; ++i) {
-        cr_assert(forward->start[to][i] * (1 + 1e-9) >= forward->end[from][i] + sending(r, t->bytes),
-                  "seed %llu: stage %u starts micro-batch %u before '%s' of stage %u is there",
+        double made = forward->start[from][i] + forward_of(r, r->first[from], t->producer + 1);
+        double behind = forward_of(r, reader, r->first[to + 1]);
+        cr_assert(forward->end[to][i] * (1 + 1e-9) >= made + sending(r, t->bytes) + behind,
+                  "seed %llu: stage %u ends micro-batch %u before '%s' of stage %u can be there and used",
                   (unsigned long long)r->seed, to, i, t->name, from);
-        cr_assert(t->gradient_bytes == 0 ||
-                      backward->start[from][i] * (1 + 1e-9) >= backward->end[to][i] + sending(r, t->gradient_bytes),
-                  "seed %llu: stage %u starts backward of micro-batch %u before the gradient of '%s' is there",
-                  (unsigned long long)r->seed, from, i, t->name);
+        made = backward->start[to][i] + backward_of(r, reader, r->first[to + 1]);
+        behind = backward_of(r, r->first[from], t->producer + 1);
+        cr_assert(
+            t->gradient_bytes == 0 ||
+                backward->end[from][i] * (1 + 1e-9) >= made + sending(r, t->gradient_bytes) + behind,
+            "seed %llu: stage %u ends backward of micro-batch %u before the gradient of '%s' can be there and used",
+            (unsigned long long)r->seed, from, i, t->name);
     }
 }
 

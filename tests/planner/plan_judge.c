@@ -27,9 +27,10 @@ typedef struct copy {
 
 /* Where a value is made or taken: events of one stage's action. */
 typedef struct place {
-    uint32_t first, last; /* pieces */
-    uint32_t before;      /* the last of what stands in front of the action in its list */
-    uint32_t half, rest;  /* of an F in halves: the piece of the first half, and the first one of the second */
+    uint32_t *pieces; /* of an F in halves: those of the second half */
+    uint32_t before;  /* the last of what stands in front of the action in its list */
+    uint32_t half;    /* of an F in halves: the piece of the first half */
+    bool apart;       /* an I */
 } place;
 
 typedef struct stage {
@@ -127,7 +128,7 @@ static void read_stage(const judge *j, const cJSON *decided, const cJSON *costs,
     s->forward_turn = allocate(j->micro_batches, sizeof *s->forward_turn);
     s->backward_turn = allocate(j->micro_batches, sizeof *s->backward_turn);
     for (uint32_t i = 0; i < j->micro_batches; ++i)
-        s->forward_at[i] = s->backward_at[i] = (place){NO_EVENT, NO_EVENT, NO_EVENT, NO_EVENT, NO_EVENT};
+        s->forward_at[i] = s->backward_at[i] = (place){NULL, NO_EVENT, NO_EVENT, false};
     s->last_gradient = s->update = NO_EVENT;
 }
 
@@ -184,7 +185,7 @@ static void begin_copies_out(judge *j, stage *s, uint32_t micro_batch, uint32_t 
 static void add_half(judge *j, const stage *s, place *at) {
     double seconds = 0;
     for (uint32_t piece = 0; piece < s->forward.count; ++piece) seconds += s->forward.seconds[piece] / 2;
-    at->half = at->first = add_behind(j, &j->devices[s->device].compute, seconds);
+    at->half = add_behind(j, &j->devices[s->device].compute, seconds);
 }
 
 static void add_forward(judge *j, stage *s, uint32_t micro_batch, bool halved) {
@@ -192,17 +193,18 @@ static void add_forward(judge *j, stage *s, uint32_t micro_batch, bool halved) {
     place *at = &s->forward_at[micro_batch];
     s->order[i] = micro_batch;
     at->before = *compute;
+    free(at->pieces);
+    at->pieces = allocate(s->forward.count, sizeof *at->pieces);
     if (halved) add_half(j, s, at);
     for (uint32_t piece = 0; piece < s->forward.count; ++piece) {
-        at->last = add_behind(j, compute, s->forward.seconds[piece] / (halved ? 2 : 1));
-        if (piece == 0) at->rest = at->last;
-        if (piece == 0 && !halved) at->first = at->last;
+        uint32_t event = add_behind(j, compute, s->forward.seconds[piece] / (halved ? 2 : 1));
+        at->pieces[piece] = event;
         for (uint32_t c = 0; c < s->copy_count; ++c) {
-            if (s->copies[c].gone_forward == piece) wait_gone(j, s, c, i, at->last);
+            if (s->copies[c].gone_forward == piece) wait_gone(j, s, c, i, event);
             if (piece == 0 && s->fresh && s->copies[c].gone_backward != NONE)
-                wait_gone(j, s, c, (int64_t)i - 1, at->first);
+                wait_gone(j, s, c, (int64_t)i - 1, halved ? at->half : event);
         }
-        begin_copies_out(j, s, micro_batch, piece, at->last);
+        begin_copies_out(j, s, micro_batch, piece, event);
     }
     s->fresh = true;
 }
@@ -225,15 +227,17 @@ static void add_backward(judge *j, stage *s, uint32_t micro_batch, bool whole_ba
     uint32_t *compute = &j->devices[s->device].compute, *back = allocate(s->copy_count, sizeof *back);
     place *at = &s->backward_at[micro_batch];
     at->before = *compute;
+    at->apart = !whole_backward;
+    free(at->pieces);
+    at->pieces = allocate(s->backward.count, sizeof *at->pieces);
     for (uint32_t piece = 0; piece < s->backward.count; ++piece) {
         uint32_t first_back = begin_copies_back(j, s, micro_batch, piece, back);
         double seconds = s->backward.seconds[piece] - (whole_backward ? 0 : s->backward.weight[piece]);
-        at->last = add_behind(j, compute, seconds);
-        if (piece == 0) at->first = at->last;
+        uint32_t event = at->pieces[piece] = add_behind(j, compute, seconds);
         for (uint32_t c = 0; c < s->copy_count; ++c) {
-            if (s->copies[c].needed_by == piece) wait_for(j, at->last, back[c]);
+            if (s->copies[c].needed_by == piece) wait_for(j, event, back[c]);
             if (s->copies[c].gone_backward != piece || !s->fresh) continue;
-            wait_gone(j, s, c, (int64_t)s->forwards - 1, at->last);
+            wait_gone(j, s, c, (int64_t)s->forwards - 1, event);
             wait_gone(j, s, c, (int64_t)s->forwards - 1, first_back);
         }
     }
@@ -333,20 +337,41 @@ static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
 
 enum { ENDLESS = INT32_MAX };
 
+/* One way over a link. */
+typedef struct way {
+    double seconds;
+    const place *made, *taken; /* [micro-batch] */
+    uint32_t made_by, read_by;
+    double early, early_weight;
+    uint32_t room;
+} way;
+
+/* NO_EVENT where the lists lack the action. */
+static uint32_t piece_event(const place *p, uint32_t piece) { return p->pieces != NULL ? p->pieces[piece] : NO_EVENT; }
+static uint32_t first_event(const place *p) { return p->half != NO_EVENT ? p->half : piece_event(p, 0); }
+
+/* So many seconds before the piece ends that makes the value. */
+static void wait_until_made(judge *j, const way *w, uint32_t i, uint32_t value) {
+    double early = w->early / (w->made[i].half != NO_EVENT ? 2 : 1) - (w->made[i].apart ? w->early_weight : 0);
+    event_graph_wait_early(&j->graph, value, piece_event(&w->made[i], w->made_by), early);
+}
+
 /* Micro-batches pass in ascending order. */
-static void add_values(judge *j, double seconds, const place *made, const place *taken, uint32_t room) {
-    uint32_t *value = allocate(j->micro_batches, sizeof *value);
+static void add_values(judge *j, const way *w) {
+    const place *made = w->made, *taken = w->taken;
+    double seconds = w->seconds;
+    uint32_t room = w->room, *value = allocate(j->micro_batches, sizeof *value);
     for (uint32_t i = 0; i < j->micro_batches; ++i) {
         value[i] = event_graph_add(&j->graph, seconds);
         bool halved = made[i].half != NO_EVENT && taken[i].half != NO_EVENT;
         uint32_t first = halved ? event_graph_add(&j->graph, seconds) : value[i];
-        wait_for(j, value[i], made[i].last);
-        wait_for(j, first, halved ? made[i].half : made[i].last);
-        wait_for(j, taken[i].first, first);
+        wait_until_made(j, w, i, value[i]);
+        if (halved) wait_for(j, first, made[i].half);
+        wait_for(j, taken[i].half != NO_EVENT ? taken[i].half : piece_event(&taken[i], w->read_by), first);
         if (halved) wait_for(j, value[i], first);
-        if (halved) wait_for(j, taken[i].rest, value[i]);
+        if (halved) wait_for(j, piece_event(&taken[i], w->read_by), value[i]);
         if (i >= 1 && room != ENDLESS) wait_for(j, first, taken[i - 1].before);
-        if (i >= room) wait_for(j, made[i].first, value[i - room]);
+        if (i >= room) wait_for(j, first_event(&made[i]), value[i - room]);
     }
     free(value);
 }
@@ -361,10 +386,26 @@ static void add_links(judge *j) {
         uint32_t unread = larger(forth, most_unread(j, to->backward_turn, from->backward_turn));
         uint32_t between_devices = 1 + larger(larger(1, unread), larger(number_to - number_from, difference));
         uint32_t room = from->device == to->device ? ENDLESS : between_devices;
-        add_values(j, travel_seconds(j, from, to, number(link, "bytes")), from->forward_at, to->forward_at, room);
+        uint32_t made_by = whole_or_none(link, "made_by"), back_by = whole_or_none(link, "gradient_made_by");
+        way forward = {travel_seconds(j, from, to, number(link, "bytes")),
+                       from->forward_at,
+                       to->forward_at,
+                       made_by == NONE ? from->forward.count - 1 : made_by,
+                       whole(link, "read_by"),
+                       number(link, "made_early_seconds"),
+                       0,
+                       room};
+        add_values(j, &forward);
         if (member(link, "gradient_bytes") == NULL) continue;
-        double back = travel_seconds(j, to, from, number(link, "gradient_bytes"));
-        add_values(j, back, to->backward_at, from->backward_at, room);
+        way back = {travel_seconds(j, to, from, number(link, "gradient_bytes")),
+                    to->backward_at,
+                    from->backward_at,
+                    back_by == NONE ? to->backward.count - 1 : back_by,
+                    whole(link, "gradient_read_by"),
+                    number(link, "gradient_made_early_seconds"),
+                    number(link, "gradient_made_early_weight_seconds"),
+                    room};
+        add_values(j, &back);
     }
 }
 
@@ -413,6 +454,10 @@ static void free_judge(judge *j) {
         void *const owned[] = {s->forward.seconds, s->forward.weight, s->backward.seconds, s->backward.weight,
                                s->copies,          s->forward_at,     s->backward_at,      s->left,
                                s->order,           s->forward_turn,   s->backward_turn};
+        for (uint32_t k = 0; k < j->micro_batches; ++k) {
+            free(s->forward_at[k].pieces);
+            free(s->backward_at[k].pieces);
+        }
         for (size_t k = 0; k < sizeof owned / sizeof *owned; ++k) free(owned[k]);
     }
     free(j->stages);

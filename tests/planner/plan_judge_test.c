@@ -47,6 +47,8 @@ static void make_problem(random_source *random, uint64_t seed, uint32_t most_sta
     uint32_t nodes = pipeline.stages + random_below(random, 30);
     bool chain = random_chance(random, 0.3);
     expect_success(random_pipeline_work(random_next(random), chain, nodes, arena, &r->work), seed);
+    for (uint32_t i = 0; i < nodes; ++i)
+        r->work.nodes[i].late_weight_seconds = random_unit(random) * r->work.nodes[i].weight_gradient_seconds;
     r->problem = (ons_planning_problem){.work = &r->work,
                                         .pipeline = pipeline,
                                         .host_bandwidth = random_between(random, 1e6, 1e9, true),

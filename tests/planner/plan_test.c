@@ -358,12 +358,25 @@ static void expect_named(const ons_json *root, const char *name, const char *how
 }
 
 static bool may_be_missing(const char *name) {
-    static const char *const names[] = {"digest",           "loss",
-                                        "optimizer",        "objective",
-                                        "precision",        "device_profile",
-                                        "trainable_digest", "planning_seconds",
-                                        "gradient_bytes",   "gone_in_backward",
-                                        "gone_in_forward",  "made_for"};
+    static const char *const names[] = {"digest",
+                                        "loss",
+                                        "optimizer",
+                                        "objective",
+                                        "precision",
+                                        "device_profile",
+                                        "trainable_digest",
+                                        "planning_seconds",
+                                        "gradient_bytes",
+                                        "gone_in_backward",
+                                        "gone_in_forward",
+                                        "made_for",
+                                        "made_by",
+                                        "read_by",
+                                        "made_early_seconds",
+                                        "gradient_made_by",
+                                        "gradient_read_by",
+                                        "gradient_made_early_seconds",
+                                        "gradient_made_early_weight_seconds"};
     for (size_t i = 0; i < sizeof names / sizeof *names; ++i)
         if (strcmp(names[i], name) == 0) return true;
     return false;

@@ -177,7 +177,7 @@ ons_status *uniform_work_make(uint32_t nodes, ons_arena *arena, ons_workload *wo
         bool last = i + 1 == nodes;
         ids[i] = i;
         work->nodes[i] =
-            (ons_work_node){ons_arena_format(arena, "n%u", i), "Uniform", i / 4, 1e-3, 1e-3, 1e-3, 1e-4, 0, 0, true};
+            (ons_work_node){ons_arena_format(arena, "n%u", i), "Uniform", i / 4, 1e-3, 1e-3, 1e-3, 1e-4, 0, 0, true, 0};
         work->tensors[i] =
             (ons_work_tensor){ons_arena_format(arena, "t%u", i), 1000,  1000, i, last ? NULL : ids + i + 1,
                               last ? NULL : ids + i + 1,         !last, !last};

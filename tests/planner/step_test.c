@@ -49,6 +49,9 @@ static ons_step_stage *stages_of(const ons_planning_problem *p, const uint32_t *
             .arrive = i > 0 ? transfer(p, ons_work_cut_bytes(p->work, first[i])) : 0,
             .back = i > 0 ? transfer(p, ons_work_cut_gradient_bytes(p->work, first[i])) : 0,
             .travel = p->link_eager_bytes > 0 ? p->link_latency : 0,
+            .weight = ons_work_weight_seconds(p->work, first[i], first[i + 1]),
+            .slack_back = i > 0 ? p->work->nodes[first[i]].late_weight_seconds : 0,
+            .slack_weight = i > 0 ? p->work->nodes[first[i]].late_weight_seconds : 0,
         };
     return s;
 }

@@ -8,9 +8,9 @@
  * for as many rows as the attribute `rows` says, more or less for others; where it is 0, for any number.
  *
  * x, y: float32[rows, columns], w: float32[columns]. Where both gradients are in one part of a stage, the one of the
- * weight comes first, so that what goes to the stage before leaves at the part's end, when the simulator lets it leave;
- * with `input_first` 1 it leaves when it is made, as it does of most operators. Its cost is SLEEP_FLOPS_PER_SECOND for
- * each second, so that a device profile with that peak knows what it takes.
+ * weight comes first, so that what goes to the stage before leaves at the part's end;
+ * with `input_first` 1 it leaves while the other is computed, as it does of most operators. Its cost is
+ * SLEEP_FLOPS_PER_SECOND for each second, so that a device profile with that peak knows what it takes.
  *
  * What is linked with this library has it in the registry, and in the table of the CPU's kernels; nothing else has. */
 #ifndef ONSTAGE_TESTS_TIMING_SLEEP_OPERATOR_H
