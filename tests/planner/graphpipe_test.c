@@ -272,7 +272,7 @@ static ons_pipeline_forecast simulate_stages(const subject *s, const ons_stage_g
         first[i + 1] = g->stages[i].end;
     }
     const ons_pipeline_setup setup = {.problem = &problem, .first = first, .schedule = schedule};
-    expect_success(ons_status_at(ons_pipeline_simulate(&setup, arena, &forecast), "%s", s->graph.name));
+    expect_success(ons_status_at(whole_parts_simulate(&setup, arena, &forecast), "%s", s->graph.name));
     return forecast;
 }
 
