@@ -18,9 +18,9 @@ typedef struct ons_cuda_batch {
     uint32_t replicas; /* whose micro-batches have their statistics together; 1: this one's alone */
     int64_t shares_at; /* in the scratch: what they tell each other */
     double epsilon, momentum;
-    bool unbiased;      /* see ons_batch_training */
-    bool training;      /* of the forward operator: by the batch's statistics */
-    bool constant;      /* of the gradient: the statistics are running ones */
+    bool unbiased;        /* see ons_batch_training */
+    bool training;        /* of the forward operator: by the batch's statistics */
+    bool constant;        /* of the gradient: the statistics are running ones */
     ons_cudnn_plan *plan; /* cuDNN's; NULL: our kernels run */
 } ons_cuda_batch;
 

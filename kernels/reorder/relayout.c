@@ -19,8 +19,8 @@ static dnnl_status_t add_argument(conversion *c, int index, int argument, const 
     return status != dnnl_success ? status : dnnl_memory_set_data_handle(slot->memory, (void *)data);
 }
 
-static dnnl_status_t convert(conversion *c, const ons_onednn_memory *from, const ons_onednn_memory *to, const void *source,
-                             void *target) {
+static dnnl_status_t convert(conversion *c, const ons_onednn_memory *from, const ons_onednn_memory *to,
+                             const void *source, void *target) {
     dnnl_status_t status = ons_onednn_describe_reorder(from, to, NULL, c->engine, &c->description);
     if (status == dnnl_success) status = dnnl_primitive_create(&c->primitive, c->description);
     if (status == dnnl_success) status = dnnl_stream_create(&c->stream, c->engine, dnnl_stream_default_flags);

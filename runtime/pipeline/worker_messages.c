@@ -288,9 +288,8 @@ static ons_status *receive_value(const ons_program_pass *x, uint32_t index, uint
     uint32_t ring = x->stage->rings[index], place = x->p->ring_begin[index] + micro_batch % ring;
     const ons_worker_channel *c = &w->channels[channel];
     if (turn >= ring && piece != ONS_SECOND_HALF) await_place(x, c, index, micro_batch);
-    ONS_TRY(c->link != NULL
-                ? take_value(x, index, c, micro_batch)
-                : put_message(x, &x->cut->receives[index], channel, micro_batch, piece, receive_message));
+    ONS_TRY(c->link != NULL ? take_value(x, index, c, micro_batch)
+                            : put_message(x, &x->cut->receives[index], channel, micro_batch, piece, receive_message));
     if (piece == ONS_FIRST_HALF) w->device->event_record(c->stream, x->p->first_arrived[place]);
     if (piece != ONS_FIRST_HALF || !is_split(x, &x->cut->receives[index]))
         w->device->event_record(c->stream, x->p->arrived[place]);

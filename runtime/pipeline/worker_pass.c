@@ -117,8 +117,8 @@ static void fill_job(const ons_program_pass *x, ons_job *job, ons_part part, uin
     job->micro_batch = micro_batch;
     job->turn = ons_program_pass_turn(x, part, micro_batch);
     job->step = x->f->step;
-    job->step.micro_batch += (uint32_t)(ons_program_pass_number(x, micro_batch) - x->f->number) *
-                             ons_worker_size(x->w, x->f);
+    job->step.micro_batch +=
+        (uint32_t)(ons_program_pass_number(x, micro_batch) - x->f->number) * ons_worker_size(x->w, x->f);
     if (x != x->shares) job->step.sample_share = x->f->second_share;
     if (x->f->counted_targets != NULL) job->step.counted_targets = x->f->counted_targets[micro_batch];
     if (is_end(x, part)) job->step.step = x->f->update + (x->f->asynchronous ? micro_batch : 0);

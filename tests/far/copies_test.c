@@ -1,6 +1,6 @@
-/* Stages with copies on far devices against training in sequence with the same groups (tests/pipeline/grouped.h), on the
- * same kernels: the bits are the same, whether devices share a GPU or have one each with NCCL between them. Arenas are as
- * predicted. What copies on GPUs cannot do is refused by the node's name. */
+/* Stages with copies on far devices against training in sequence with the same groups (tests/pipeline/grouped.h), on
+ * the same kernels: the bits are the same, whether devices share a GPU or have one each with NCCL between them. Arenas
+ * are as predicted. What copies on GPUs cannot do is refused by the node's name. */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -73,8 +73,8 @@ Test(copies, some_without_a_sample, .timeout = 600) {
 
 Test(copies, tied_weights_and_dropout, .timeout = 600) {
     static const char *const options[] = {"dropout", "0.2", "clip-norm", "0.5", NULL};
-    try_copies(
-        (pipeline_setting){.model = "gpt_tied", .options = options, .batch = 4, .micro_batches = 2, .steps = 2}, 3);
+    try_copies((pipeline_setting){.model = "gpt_tied", .options = options, .batch = 4, .micro_batches = 2, .steps = 2},
+               3);
 }
 
 Test(copies, half_precision, .timeout = 600) {

@@ -321,7 +321,8 @@ static ons_status *run_micro_batch(grouped *g, const ons_portions *p, ons_step *
     return NULL;
 }
 
-/* --------------------------------------------------------------------------------------------------------------- copies
+/* ---------------------------------------------------------------------------------------------------------------
+ * copies
  */
 
 /* What a copy's micro-batches have come to so far. A gradient's sum begins with what changes no number, not even 0's
@@ -334,8 +335,8 @@ static void begin_turn(const sum *s, uint32_t micro_batch) {
     if (micro_batch == 0 && s->is_mean) memcpy(group, s->place, s->count * sizeof *group);
     if (micro_batch == 0 && s->is_mean) return;
     for (size_t k = 0; k < s->count; ++k)
-        group[k] = micro_batch < s->copies ? (s->is_mean ? 0.0F : -0.0F)
-                                           : group[k] * (s->is_mean ? (float)forgotten : 1.0F);
+        group[k] =
+            micro_batch < s->copies ? (s->is_mean ? 0.0F : -0.0F) : group[k] * (s->is_mean ? (float)forgotten : 1.0F);
 }
 
 static ons_status *run_turn(grouped *g, const ons_portions *p, ons_step *step, size_t samples, size_t *first) {
@@ -380,7 +381,8 @@ static ons_status *run_in_turn(grouped *g, const ons_portions *p, ons_step *step
     return add_copies(g, count);
 }
 
-/* -------------------------------------------------------------------------------------------------------------- replicas
+/* --------------------------------------------------------------------------------------------------------------
+ * replicas
  */
 
 static ons_status *run_replicas(grouped *g, const ons_portions *p, ons_step *step, size_t samples) {

@@ -1,7 +1,7 @@
-/* Training with replicas, or with copies of stages, in sequence: what they must come to, bit by bit. One program of the whole graph runs the
- * micro-batches of one replica after the other; what each replica's have added up is kept, added in the order of the
- * replicas, and put where the update reads it. It knows of no messages, buckets or slices. The host adds, on whichever
- * device the micro-batches run. */
+/* Training with replicas, or with copies of stages, in sequence: what they must come to, bit by bit. One program of the
+ * whole graph runs the micro-batches of one replica after the other; what each replica's have added up is kept, added
+ * in the order of the replicas, and put where the update reads it. It knows of no messages, buckets or slices. The host
+ * adds, on whichever device the micro-batches run. */
 #ifndef ONSTAGE_TESTS_PIPELINE_GROUPED_H
 #define ONSTAGE_TESTS_PIPELINE_GROUPED_H
 

@@ -29,21 +29,21 @@ typedef struct pipeline_setting {
     uint32_t stages, devices;  /* devices 0: as the schedule takes them */
     const ons_generator *kind; /* NULL: gpipe */
     pipeline_relief relief;
-    uint32_t one_in;       /* a decision for one in so many values; 0: all of them */
-    bool scattered;        /* nodes anywhere, not only intervals of them */
-    uint32_t replicas;     /* 0: one */
-    const uint32_t *copies; /* of each stage, each on a device of its own, by the lists of tests/pipeline/copies.h in the
-                               place of `kind`: gpipe's order, or 1f1b's. NULL: none */
-    bool grouped;          /* replicas or copies, but in sequence: tests/pipeline/grouped.h … */
-    bool backwards;        /* … with sums from the last replica to the first */
-    bool quiet;            /* nobody asks for gradients' norms */
-    bool late;             /* every message waits for a random time */
-    bool nccl;             /* devices are GPUs of their own, with NCCL between them */
-    const uint32_t *sizes; /* [stage]: so many micro-batches are one of the stage's own, by lists made here
-                              (tests/pipeline/paced_lists.h); each stage has a device. NULL: one everywhere */
-    uint32_t in_flight;    /* … of which so many wait in a stage at most, where that is enough; 0: all */
-    bool replayed;         /* the same, but by one thread: tests/pipeline/replayed.h */
-    bool delayed;          /* pipedream, but in sequence: tests/pipeline/delayed.h with the same cut */
+    uint32_t one_in;        /* a decision for one in so many values; 0: all of them */
+    bool scattered;         /* nodes anywhere, not only intervals of them */
+    uint32_t replicas;      /* 0: one */
+    const uint32_t *copies; /* of each stage, each on a device of its own, by the lists of tests/pipeline/copies.h in
+                               the place of `kind`: gpipe's order, or 1f1b's. NULL: none */
+    bool grouped;           /* replicas or copies, but in sequence: tests/pipeline/grouped.h … */
+    bool backwards;         /* … with sums from the last replica to the first */
+    bool quiet;             /* nobody asks for gradients' norms */
+    bool late;              /* every message waits for a random time */
+    bool nccl;              /* devices are GPUs of their own, with NCCL between them */
+    const uint32_t *sizes;  /* [stage]: so many micro-batches are one of the stage's own, by lists made here
+                               (tests/pipeline/paced_lists.h); each stage has a device. NULL: one everywhere */
+    uint32_t in_flight;     /* … of which so many wait in a stage at most, where that is enough; 0: all */
+    bool replayed;          /* the same, but by one thread: tests/pipeline/replayed.h */
+    bool delayed;           /* pipedream, but in sequence: tests/pipeline/delayed.h with the same cut */
     uint64_t seed;
     const char
         *plan;   /* or: a plan's file, which says all of that and what each device takes, to the byte. NULL: none */
