@@ -7,6 +7,7 @@
 #include "kernels/random/random.h"
 
 static ons_status *bernoulli_infer(ons_operands *o) {
+    ONS_TRY(ons_random_check_numbers(o));
     ONS_TRY(ons_need_float(o, 0));
     o->outputs[0] = o->inputs[0];
     if (ons_has_attribute(o, ONS_RANDOM_DTYPE)) o->outputs[0].dtype = (ons_dtype)ons_attribute_int(o, ONS_RANDOM_DTYPE);

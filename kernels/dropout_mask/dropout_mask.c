@@ -4,6 +4,7 @@
 #include "kernels/random/dropout.h"
 
 static ons_status *dropout_mask_infer(ons_operands *o) {
+    ONS_TRY(ons_random_check_numbers(o));
     const ons_attribute *given = &o->attributes[SHAPE];
     ONS_TRY(ons_dropout_check(o, ons_attribute_float(o, RATIO)));
     if (given->count > ONS_RANK_MAX) return ons_node_error(o, "rank %u", given->count);

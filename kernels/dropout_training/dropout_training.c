@@ -8,6 +8,7 @@
 extern const ons_operator ons_op_dropout_gradient;
 
 static ons_status *dropout_training_infer(ons_operands *o) {
+    ONS_TRY(ons_random_check_numbers(o));
     ONS_TRY(ons_need_float(o, 0));
     ONS_TRY(ons_dropout_check(o, ons_attribute_float(o, RATIO)));
     o->outputs[0] = o->inputs[0];

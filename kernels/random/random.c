@@ -21,6 +21,15 @@ int64_t ons_random_first_element(const ons_operands *o) { return find_number(o, 
 
 int64_t ons_random_unit_elements(const ons_operands *o) { return find_number(o, ONS_UNIT_ELEMENTS); }
 
+ons_status *ons_random_check_numbers(const ons_operands *o) {
+    int64_t first = ons_random_first_element(o), unit = ons_random_unit_elements(o);
+    if (first < 0 || first > ONS_RANDOM_ELEMENTS_MAX)
+        return ons_node_error(o, "%s is %lld", ONS_FIRST_ELEMENT, (long long)first);
+    if (unit < 0 || unit > ONS_RANDOM_ELEMENTS_MAX)
+        return ons_node_error(o, "%s is %lld", ONS_UNIT_ELEMENTS, (long long)unit);
+    return NULL;
+}
+
 static ons_status *set_output(ons_operands *o, ons_dtype otherwise, ons_shape shape) {
     ons_dtype dtype =
         ons_has_attribute(o, ONS_RANDOM_DTYPE) ? (ons_dtype)ons_attribute_int(o, ONS_RANDOM_DTYPE) : otherwise;
@@ -39,7 +48,10 @@ ons_status *ons_random_infer(ons_operands *o) {
     return set_output(o, ONS_FLOAT32, ons_shape_make(dims->count, dims->ints));
 }
 
-ons_status *ons_random_like_infer(ons_operands *o) { return set_output(o, o->inputs[0].dtype, o->inputs[0].shape); }
+ons_status *ons_random_like_infer(ons_operands *o) {
+    ONS_TRY(ons_random_check_numbers(o));
+    return set_output(o, o->inputs[0].dtype, o->inputs[0].shape);
+}
 
 /* About so many operations make a number. */
 ons_cost ons_random_cost(const ons_operands *o) {

@@ -42,6 +42,9 @@ ONS_HOST_DEVICE static inline ons_random_key ons_random_key_of(const ons_step *s
 enum { ONS_RANDOM_DRAW = 4, ONS_RANDOM_BLOCK = 256 };
 void ons_random_words(const ons_random_key *key, int64_t begin, uint32_t words[ONS_AT_LEAST(ONS_RANDOM_BLOCK)]);
 
+/* For inference: both numbers below are neither negative nor so large that an element's number overflows. */
+#define ONS_RANDOM_ELEMENTS_MAX (INT64_C(1) << 56)
+ons_status *ons_random_check_numbers(const ons_operands *o);
 /* What the node says of ONS_FIRST_ELEMENT, or of ONS_UNIT_ELEMENTS; 0 where it says nothing, or its operator has no
  * such attribute. */
 int64_t ons_random_first_element(const ons_operands *o);

@@ -141,7 +141,8 @@ static uint32_t unit_of(const device *d, const ons_cut_transfer *t, uint32_t k) 
 /* Where a unit of a message begins. Between devices of one size it may have no units, and is cut anywhere. */
 static size_t begin_of(const device *d, const ons_cut_transfer *t, uint32_t k) {
     size_t bytes = (size_t)ons_stage_program_bytes(&d->unit->stage, t->value);
-    return bytes * k / (is_of_step(t->kind) ? 1 : d->size);
+    uint32_t units = is_of_step(t->kind) ? 1 : d->size;
+    return units == 0 ? 0 : bytes * k / units;
 }
 
 /* What has been made so far in the part. */
