@@ -83,6 +83,12 @@ typedef struct ons_pipeline_pass {
     uint32_t places;
 } ons_pipeline_pass;
 
+/* Gives the number that a micro-batch of the pass has among all of its stage in the step. */
+static inline uint64_t ons_pipeline_pass_number(const ons_pipeline_pass *pass, uint32_t micro_batch) {
+    uint32_t stride = pass->stride == 0 ? 1 : pass->stride;
+    return pass->number + (uint64_t)micro_batch * stride;
+}
+
 /* Puts a pass on the streams; it and all that it points to must live until ons_worker_wait. */
 ons_status *ons_worker_launch(ons_worker *worker, const ons_pipeline_pass *pass);
 

@@ -178,7 +178,7 @@ static bool is_once(const ons_program_pass *x, ons_part_kind kind) {
 static bool goes_by(const ons_program_pass *x, uint32_t channel, uint32_t micro_batch) {
     if (channel == ONS_NO_POSITION) return false;
     const ons_worker_channel *c = &x->w->channels[channel];
-    return is_once(x, c->kind) || ons_program_pass_number(x, micro_batch) % c->copies == c->copy;
+    return is_once(x, c->kind) || ons_pipeline_pass_number(x->f, micro_batch) % c->copies == c->copy;
 }
 
 /* `way`: the place of channel and event among those of the program's sends. */

@@ -118,7 +118,7 @@ static void fill_job(const ons_program_pass *x, ons_job *job, ons_part part, uin
     job->turn = ons_program_pass_turn(x, part, micro_batch);
     job->step = x->f->step;
     job->step.micro_batch +=
-        (uint32_t)(ons_program_pass_number(x, micro_batch) - x->f->number) * ons_worker_size(x->w, x->f);
+        (uint32_t)(ons_pipeline_pass_number(x->f, micro_batch) - x->f->number) * ons_worker_size(x->w, x->f);
     if (x != x->shares) job->step.sample_share = x->f->second_share;
     if (x->f->counted_targets != NULL) job->step.counted_targets = x->f->counted_targets[micro_batch];
     if (is_end(x, part)) job->step.step = x->f->update + (x->f->asynchronous ? micro_batch : 0);
@@ -209,7 +209,7 @@ void ons_program_pass_record_span(const ons_program_pass *x, ons_trace_track *tr
         .event = {.name = name,
                   .category = category,
                   .step = (int64_t)x->f->step.step,
-                  .micro_batch = (int64_t)ons_program_pass_number(x, micro_batch),
+                  .micro_batch = (int64_t)ons_pipeline_pass_number(x->f, micro_batch),
                   .bytes = bytes},
     };
     ons_worker_record_span(x->w, &span, stream);
@@ -418,7 +418,7 @@ static bool is_in_halves(const ons_program_pass *x, ons_part part, uint32_t micr
 static bool skips_turns(const ons_program_pass *x, ons_part part, uint32_t micro_batch) {
     bool trains = x->w->o.reducer != NULL && x->f->replicas.active > 0;
     return trains && x->w->o.ring.in_turn && ons_stage_program_kind(x->stage, part) == ONS_PART_FORWARD &&
-           ons_program_pass_number(x, micro_batch) >= x->w->o.ring.count;
+           ons_pipeline_pass_number(x->f, micro_batch) >= x->w->o.ring.count;
 }
 
 static ons_status *put_part(const ons_program_pass *any, ons_part part, uint32_t micro_batch) {

@@ -26,11 +26,6 @@ ons_turn ons_program_pass_turn(const ons_program_pass *x, ons_part part, uint32_
 static inline bool ons_program_pass_is_halved(const ons_program_pass *x, uint32_t stage, uint32_t micro_batch) {
     return x->f->halved != NULL && x->f->halved[(size_t)stage * x->f->micro_batches + micro_batch];
 }
-/* Gives the stage's number of a micro-batch. */
-static inline uint64_t ons_program_pass_number(const ons_program_pass *x, uint32_t micro_batch) {
-    uint32_t stride = x->f->stride == 0 ? 1 : x->f->stride;
-    return x->f->number + (uint64_t)micro_batch * stride;
-}
 /* Makes a job of a part; the worker owns it. */
 ons_status *ons_program_pass_job(const ons_program_pass *x, ons_part part, uint32_t micro_batch, ons_job **job);
 /* `stream` waits for all that is on the compute stream so far. */

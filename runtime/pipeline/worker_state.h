@@ -158,10 +158,6 @@ struct ons_worker {
 static inline uint32_t ons_worker_size(const ons_worker *worker, const ons_pipeline_pass *pass) {
     return ons_units_size(pass->sizes, worker->o.transport == NULL ? 0 : worker->o.transport->rank);
 }
-/* Gives the number that a micro-batch of the pass has among all of its stage in the step. */
-static inline int64_t ons_worker_number(const ons_worker *worker, const ons_pipeline_pass *pass, uint32_t micro_batch) {
-    return (int64_t)pass->step.micro_batch / ons_worker_size(worker, pass) + micro_batch;
-}
 
 /* worker_trace.c: what ran when */
 ons_status *ons_worker_open_trace(ons_worker *worker);

@@ -30,7 +30,7 @@ static ons_trace_event event_of_node(const ons_job *job, ons_node_id id) {
         .name = node->name,
         .category = job->program->cut->again[id] ? "recompute" : ons_phase_name(node->phase),
         .step = (int64_t)job->step.step,
-        .micro_batch = ons_worker_number(job->worker, job->pass, job->micro_batch),
+        .micro_batch = (int64_t)ons_pipeline_pass_number(job->pass, job->micro_batch),
         .bytes = -1,
         .detail = node->op->name,
     };
@@ -90,7 +90,7 @@ void ons_worker_record(const ons_job *job, const char *category, int64_t begin) 
         .begin = begin,
         .end = ons_trace_now(),
         .step = (int64_t)job->step.step,
-        .micro_batch = ons_worker_number(job->worker, job->pass, job->micro_batch),
+        .micro_batch = (int64_t)ons_pipeline_pass_number(job->pass, job->micro_batch),
         .bytes = (int64_t)job->bytes,
     };
     ons_trace_record(job->track, &event);

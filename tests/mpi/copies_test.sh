@@ -42,6 +42,12 @@ done
 if grep -q '"stage 0, copy 2"' "$work/trace.json" && grep -q '"forward to 2, copy 1"' "$work/trace.json"; then pass "a trace has the rows of all copies"
 else fail "a trace has the rows of all copies" "they are missing"; fi
 
+# Copy 2 of 3 has every third of six micro-batches. Validations compute nothing backward.
+row=$(grep '"process_name".*"stage 0, copy 2"' "$work/trace.json" | grep -oE '"pid":[0-9]+' | sort -u)
+numbers=$(grep -F '"cat":"weight_gradient"' "$work/trace.json" | grep -F "$row," | grep -oE '"micro_batch":[0-9]+' | sort -u | xargs)
+if [[ -n $row && $numbers == "micro_batch:2 micro_batch:5" ]]; then pass "a trace numbers micro-batches as the stage does"
+else fail "a trace numbers micro-batches as the stage does" "copy 2 of 3 has ${numbers:-none}"; fi
+
 data cnn_dynamic
 for copies in 2,1 1,3; do
     make_plan $copies --batch 24 --micro-batches 6 --batchnorm train
