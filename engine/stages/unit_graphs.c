@@ -105,14 +105,16 @@ ons_status *ons_dataset_graphs_build_groups(const ons_stage_graph_options *whole
     ons_dataset_graphs_drop_groups(g);
     if ((g->grouping_arena = ons_arena_new()) == NULL) return ons_status_out_of_memory();
     ONS_TRY(ons_units_sizes(schedule, g->grouping_arena, &g->sizes));
+    int64_t rows = batching->rows;
     if (together > 1) {
+        rows *= together;
         ONS_TRY(check_model(whole, g->graphs[ONS_WHOLE].graph));
         ONS_TRY(check_batching(batching));
         ONS_TRY(check_copies(schedule));
     }
     ONS_TRY(build_sizes(whole, schedule->devices, g));
     if (batching->fixed || ons_batching_is_uneven(batching)) return NULL;
-    return build_rest(whole, samples % batching->batch % (together * batching->rows), g);
+    return build_rest(whole, samples % batching->batch % rows, g);
 }
 
 void ons_dataset_graphs_drop_groups(ons_dataset_graphs *g) {

@@ -10,8 +10,10 @@
 /* ------------------------------------------------------------------------------------------------------------ sizes
  */
 
+/* No size is 0. */
 static uint32_t least_common_multiple(uint32_t a, uint32_t b) {
     uint32_t x = a, y = b;
+    if (a == 0 || b == 0) return 1;
     while (y != 0) {
         uint32_t rest = x % y;
         x = y;
