@@ -362,7 +362,7 @@ static ons_status *add_copies(grouped *g, uint64_t micro_batches) {
     for (uint32_t i = 0; i < g->sum_count; ++i) {
         const sum *s = &g->sums[i];
         uint32_t active = micro_batches < s->copies ? (uint32_t)micro_batches : s->copies;
-        uint32_t first = s->is_mean && active == s->copies ? (uint32_t)(micro_batches % s->copies) : 0;
+        uint32_t first = s->is_mean && active > 0 && active == s->copies ? (uint32_t)(micro_batches % active) : 0;
         memcpy(s->total, s->groups[first], s->count * sizeof(float));
         for (uint32_t k = 1; k < active; ++k) {
             const float *group = s->groups[(first + k) % active];
