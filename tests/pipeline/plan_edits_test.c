@@ -89,13 +89,26 @@ static int64_t whole_planned(const char *path) {
     return (int64_t)whole;
 }
 
-/* Two stages under a cap that makes the first one swap and compute again: a fifth of the way from the least that is
- * possible here to what they would take. */
+enum { PARTS = 20 };
+
+static const ons_json *swaps_in(const ons_json *plan) {
+    const ons_json *stages = cJSON_GetObjectItem(cJSON_GetObjectItem(plan, "decisions"), "stages");
+    return cJSON_GetObjectItem(cJSON_GetArrayItem(stages, 0), "swap");
+}
+
+/* Two stages under a cap that makes the first one swap and compute again: some of the way from the least that is
+ * possible here to what they would take. What a machine's layouts take decides how much of it. */
 static void write_plan(const char *path) {
     ons_config *c = configure_stages();
     int64_t least = least_planned(c), whole = whole_planned(path);
-    set_memory(c, least + (whole - least) / 5);
-    plan_into(c, path);
+    bool swaps = false;
+    for (int part = 1; part < PARTS && !swaps; ++part) {
+        set_memory(c, least + (whole - least) * part / PARTS);
+        plan_into(c, path);
+        ons_json *plan = parse_file(path);
+        swaps = cJSON_GetArraySize(swaps_in(plan)) >= 2;
+        cJSON_Delete(plan);
+    }
     ons_config_free(c);
 }
 
