@@ -108,8 +108,8 @@ ons_status *ons_stage_lists_schedule(const ons_stage_graph *g, int64_t unit, ons
     ONS_TRY(check_samples(g));
     for (uint32_t i = 0; i < g->stage_count; ++i) most = greatest_divisor(own_samples(&g->stages[i]), most);
     if (unit == 0) unit = most;
-    ONS_CHECK(most % unit == 0, ONS_INVALID_ARGUMENT, "replicas take %lld samples at once, which %lld do not divide",
-              (long long)most, (long long)unit);
+    ONS_CHECK(unit > 0 && most % unit == 0, ONS_INVALID_ARGUMENT,
+              "replicas take %lld samples at once, which %lld do not divide", (long long)most, (long long)unit);
     ONS_CHECK(g->batch / unit < UINT32_MAX / 16, ONS_INVALID_ARGUMENT,
               "a step of %lld samples in units of %lld has more of them than can be numbered", (long long)g->batch,
               (long long)unit);

@@ -93,10 +93,10 @@ double ons_reducer_factor(const ons_reducer *r, const ons_sum *sum, uint32_t rep
 double ons_reducer_skipped(const ons_reducer *r, const ons_sum *sum) { return power(sum->decay, r->o.ring.count - 1); }
 
 uint32_t ons_reducer_first(const ons_reducer *r, const ons_sum *sum) {
-    uint32_t total = 0;
-    if (!sum->is_mean || !r->o.ring.in_turn || r->work.active < r->o.ring.count) return 0;
+    uint32_t total = 0, count = r->o.ring.count;
+    if (!sum->is_mean || !r->o.ring.in_turn || r->work.active < count || count == 0) return 0;
     for (uint32_t i = 0; i < r->work.active; ++i) total += r->work.micro_batches[i];
-    return total % r->o.ring.count;
+    return total % count;
 }
 
 ons_replicas ons_reducer_replicas(const ons_reducer *r, uint32_t micro_batch) {
