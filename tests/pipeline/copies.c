@@ -20,7 +20,10 @@ ons_status *copies_schedule(const uint32_t *copies, uint32_t stages, uint32_t mi
                             ons_arena *arena, ons_schedule *s) {
     ons_stage_grouping *groupings;
     uint32_t devices = 0, device = 0;
-    for (uint32_t i = 0; i < stages; ++i) devices += copies[i];
+    for (uint32_t i = 0; i < stages; ++i) {
+        ONS_CHECK(copies[i] > 0, ONS_DEFECT, "stage %u has no copy", i);
+        devices += copies[i];
+    }
     *s = (ons_schedule){.stages = stages, .devices = devices, .micro_batches = micro_batches};
     ONS_NEW(groupings, arena, stages);
     ONS_NEW(s->lists, arena, devices);

@@ -61,6 +61,7 @@ Test(portions, of_a_ring_are_the_step) {
         const ons_ring ring = {0, 1 + (uint32_t)random() % 7, random() % 2 == 0};
         uint64_t micro_batches = 1 + (uint64_t)random() % (MOST - 1), batch = micro_batches + (uint64_t)random() % 100;
         check_owners(&ring, micro_batches);
+        cr_assert_gt(micro_batches, 0);
         ons_portions p = ons_portions_make(batch, micro_batches, 1 + (uint64_t)random() % batch);
         check_portions(&ring, &p);
     }
