@@ -97,8 +97,21 @@ static ons_status *write_grouping(ons_json *stage, ons_stage_grouping g) {
     return g.copies > 1 ? ons_plan_set_int(stage, "replicas", g.copies) : NULL;
 }
 
+static ons_status *write_stage_decisions(ons_json *stages, const ons_plan *plan, uint32_t i) {
+    const ons_plan_stage *s = &plan->stages[i];
+    ons_json *stage;
+    ONS_TRY(ons_plan_append_object(stages, &stage));
+    ONS_TRY(ons_plan_set_text(stage, "first_node", s->first_node));
+    ONS_TRY(ons_plan_set_int(stage, "nodes", s->node_count));
+    ONS_TRY(ons_plan_set_int(stage, "device", s->device));
+    ONS_TRY(write_grouping(stage, ons_schedule_grouping(&plan->schedule, i)));
+    if (s->names != NULL) ONS_TRY(write_names(stage, s));
+    ONS_TRY(write_tensors(stage, s, ONS_SWAP, "swap"));
+    return write_tensors(stage, s, ONS_RECOMPUTE, "recompute");
+}
+
 static ons_status *write_decisions(ons_json *root, const ons_plan *plan) {
-    ons_json *o, *stages, *stage;
+    ons_json *o, *stages;
     ONS_TRY(ons_plan_add_object(root, "decisions", &o));
     ONS_TRY(ons_plan_set_text(o, "schedule", plan->pipeline.generator->name));
     ONS_TRY(ons_json_set_bool(o, "asynchronous", plan->schedule.asynchronous));
@@ -109,17 +122,7 @@ static ons_status *write_decisions(ons_json *root, const ons_plan *plan) {
     ONS_TRY(ons_plan_set_int(o, "capacity_bytes", plan->capacity_bytes));
     if (plan->capacities != NULL) ONS_TRY(write_capacities(o, plan));
     ONS_TRY(ons_plan_add_array(o, "stages", &stages));
-    for (uint32_t i = 0; i < plan->pipeline.stages; ++i) {
-        const ons_plan_stage *s = &plan->stages[i];
-        ONS_TRY(ons_plan_append_object(stages, &stage));
-        ONS_TRY(ons_plan_set_text(stage, "first_node", s->first_node));
-        ONS_TRY(ons_plan_set_int(stage, "nodes", s->node_count));
-        ONS_TRY(ons_plan_set_int(stage, "device", s->device));
-        ONS_TRY(write_grouping(stage, ons_schedule_grouping(&plan->schedule, i)));
-        if (s->names != NULL) ONS_TRY(write_names(stage, s));
-        ONS_TRY(write_tensors(stage, s, ONS_SWAP, "swap"));
-        ONS_TRY(write_tensors(stage, s, ONS_RECOMPUTE, "recompute"));
-    }
+    for (uint32_t i = 0; i < plan->pipeline.stages; ++i) ONS_TRY(write_stage_decisions(stages, plan, i));
     return write_actions(o, plan);
 }
 

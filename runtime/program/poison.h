@@ -2,8 +2,8 @@
  * value's buffer behind the last node that needs it, and unpoisons it before the node that makes it; what lies between
  * the end of a buffer and the next one's alignment is poisoned as well. The layout is the same; other builds do
  * nothing. Values of a device are left alone where one of its programs exchanges some with others while it runs (stages
- * of a pipeline, swaps), or has its parts run between another one's: when those are done with them its lifetimes do not
- * say.
+ * of a pipeline, swaps), has its parts run between another one's, or in another order than its nodes stand in: when
+ * those are done with them its lifetimes do not say.
  */
 #ifndef ONSTAGE_RUNTIME_PROGRAM_POISON_H
 #define ONSTAGE_RUNTIME_PROGRAM_POISON_H

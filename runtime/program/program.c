@@ -50,10 +50,10 @@ static ons_status *note_places(ons_program *p, const ons_program_options *option
     return NULL;
 }
 
-/* Whether others read or write the program's memory while it runs, or another program's parts run between its own: when
- * they are done with it is not for this program to say. */
+/* Whether others read or write the program's memory while it runs, another program's parts run between its own, or its
+ * own parts run in another order: when they are done with it is not for its execution order to say. */
 static bool is_shared(const ons_program *p, const ons_program_options *o) {
-    bool shared = o->joined || p->halves != NULL;
+    bool shared = o->joined || o->unordered || p->halves != NULL;
     for (ons_value_id id = 0; id < p->graph->values.count && !shared; ++id)
         shared = (o->stays != NULL && o->stays[id] > 0) || (o->rings != NULL && o->rings[id] > 0);
     return shared;
@@ -69,16 +69,16 @@ static bool dies(const ons_program *p, ons_buffer_id id) {
 }
 
 static ons_status *note_deaths(ons_program *p, const ons_program_options *options) {
-    uint32_t count = 0;
     if (p->discrete_memory || is_shared(p, options)) return NULL;
+    uint32_t positions = p->execution_order.count;
     ONS_NEW(p->dying, p->arena, p->liveness.buffer_count + 1);
-    ONS_NEW(p->dying_at, p->arena, p->execution_order.count + 2);
-    for (uint32_t position = 0; position < p->execution_order.count; ++position) {
-        p->dying_at[position] = count;
-        for (uint32_t id = 0; id < p->liveness.buffer_count; ++id)
-            if (p->liveness.buffers[id].last == position && dies(p, id)) p->dying[count++] = id;
-    }
-    p->dying_at[p->execution_order.count] = count;
+    ONS_NEW(p->dying_at, p->arena, positions + 2);
+    /* Sorted by position: counted, then placed. */
+    for (ons_buffer_id id = 0; id < p->liveness.buffer_count; ++id)
+        if (dies(p, id)) ++p->dying_at[p->liveness.buffers[id].last + 2];
+    for (uint32_t i = 2; i < positions + 2; ++i) p->dying_at[i] += p->dying_at[i - 1];
+    for (ons_buffer_id id = 0; id < p->liveness.buffer_count; ++id)
+        if (dies(p, id)) p->dying[p->dying_at[p->liveness.buffers[id].last + 1]++] = id;
     return NULL;
 }
 
