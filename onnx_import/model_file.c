@@ -76,10 +76,7 @@ static void *allocate(void *short_of_memory, size_t size) {
     return memory;
 }
 
-static void release(void *unused, void *memory) {
-    (void)unused;
-    free(memory);
-}
+static void release(void *unused, void *memory) { free(memory); }
 
 static ons_status *unpack_model(size_t size, const uint8_t *bytes, Onnx__ModelProto **model) {
     bool short_of_memory = false;

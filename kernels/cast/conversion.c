@@ -63,7 +63,6 @@ void ons_cast_convert_words(ons_dtype from, ons_dtype to, ons_cast_rounding how,
 }
 
 void ons_cast_reference(const ons_operands *o, const ons_step *step, const void *const *inputs, void *const *outputs) {
-    (void)step;
     ons_cast_convert_words(o->inputs[0].dtype, o->outputs[0].dtype, ons_cast_rounding_of(o), inputs[0], outputs[0],
                            ons_elements(&o->outputs[0]));
 }

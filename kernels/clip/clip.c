@@ -23,7 +23,6 @@ static ons_status *clip_infer(ons_operands *o) {
 
 static void clip_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                            void *const *outputs) {
-    (void)step;
     int64_t n = ons_elements(&o->outputs[0]);
     if (ons_dtype_is_float(o->inputs[0].dtype)) {
         double low = ons_has_input(o, 1) ? *(const double *)inputs[1] : -INFINITY;

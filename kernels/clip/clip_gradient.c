@@ -14,7 +14,6 @@ static ons_status *clip_gradient_infer(ons_operands *o) {
 
 static void clip_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                     void *const *outputs) {
-    (void)step;
     const double *dy = inputs[0], *x = inputs[1];
     double low = ons_has_input(o, 2) ? *(const double *)inputs[2] : -INFINITY;
     double high = ons_has_input(o, 3) ? *(const double *)inputs[3] : INFINITY;

@@ -36,7 +36,6 @@ static ons_status *conv_choose(const ons_operands *o, ons_layout *inputs, ons_la
 
 static void conv_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                            void *const *outputs) {
-    (void)step;
     ons_convolution c;
     ons_resolved(resolve(o, &c));
     const double *bias = c.bias ? inputs[2] : NULL;

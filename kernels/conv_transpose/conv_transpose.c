@@ -60,7 +60,6 @@ static ons_cost conv_transpose_cost(const ons_operands *o) {
 
 static void conv_transpose_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                      void *const *outputs) {
-    (void)step;
     ons_convolution c;
     ons_resolved(ons_conv_transpose_resolve(o, &c));
     const double *bias = c.bias ? inputs[2] : NULL;

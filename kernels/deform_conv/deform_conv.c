@@ -28,7 +28,6 @@ static ons_cost deform_conv_cost(const ons_operands *o) {
 
 static void deform_conv_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                   void *const *outputs) {
-    (void)step;
     ons_deformable d = {0};
     ons_resolved(resolve(o, &d));
     const double *bias = ons_has_input(o, BIAS) ? inputs[BIAS] : NULL, *w = inputs[W];

@@ -37,7 +37,6 @@ static ons_status *dequantize_linear_infer(ons_operands *o) {
 
 static void dequantize_linear_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                         void *const *outputs) {
-    (void)step;
     ons_scales s;
     ons_resolved(find_scales(o, &s));
     bool is_float = ons_is_small_float(o->inputs[X].dtype);

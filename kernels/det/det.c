@@ -17,7 +17,6 @@ static ons_status *det_infer(ons_operands *o) {
 
 static void det_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                           void *const *outputs) {
-    (void)step;
     int64_t count, size;
     ons_resolved(ons_square_matrices(o, &count, &size));
     double *work = outputs[1];

@@ -91,7 +91,6 @@ static ons_status *dft_expand(ons_replacement *m) {
 
 static void dft_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                           void *const *outputs) {
-    (void)step;
     transform t = {0};
     ons_resolved(resolve(o, &t));
     const ons_shape *shape = &o->inputs[X].shape;

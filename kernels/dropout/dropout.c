@@ -25,7 +25,6 @@ static ons_status *dropout_infer(ons_operands *o) {
 
 static void dropout_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                               void *const *outputs) {
-    (void)step;
     int64_t n = ons_elements(&o->inputs[DATA]);
     memcpy(outputs[0], inputs[DATA], (size_t)n * 8);
     for (int64_t i = 0; ons_has_output(o, 1) && outputs[1] != NULL && i < n; ++i) {

@@ -16,7 +16,6 @@ static ons_status *dropout_gradient_infer(ons_operands *o) {
 
 static void dropout_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                        void *const *outputs) {
-    (void)step;
     double scale = ons_dropout_scale(ons_attribute_float(o, RATIO));
     for (int64_t i = 0, n = ons_elements(&o->outputs[0]); i < n; ++i)
         ((double *)outputs[0])[i] = ((const int64_t *)inputs[1])[i] != 0 ? ((const double *)inputs[0])[i] * scale : 0;

@@ -59,7 +59,6 @@ static ons_cost fourier_transform_cost(const ons_operands *o) {
 
 static void fourier_transform_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                         void *const *outputs) {
-    (void)step;
     ons_fourier_sizes s;
     uint32_t axis;
     ons_resolved(ons_fourier_transform_resolve(o, &s, &axis));

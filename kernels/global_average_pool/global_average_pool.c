@@ -26,7 +26,6 @@ static ons_status *global_average_pool_choose(const ons_operands *o, ons_layout 
 
 static void global_average_pool_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                           void *const *outputs) {
-    (void)step;
     ons_channels c = ons_channels_of(&o->inputs[0]);
     const double *x = inputs[0];
     double *y = outputs[0];

@@ -24,7 +24,6 @@ static ons_cost global_lp_pool_cost(const ons_operands *o) {
 
 static void global_lp_pool_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                      void *const *outputs) {
-    (void)step;
     ons_channels c = ons_channels_of(&o->inputs[0]);
     const double *x = inputs[0];
     double *y = outputs[0], p = (double)ons_attribute_int(o, P);

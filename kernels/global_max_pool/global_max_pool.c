@@ -21,7 +21,6 @@ static ons_cost global_max_pool_cost(const ons_operands *o) {
 
 static void global_max_pool_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                       void *const *outputs) {
-    (void)step;
     ons_channels c = ons_channels_of(&o->inputs[0]);
     const double *x = inputs[0];
     double *y = outputs[0];

@@ -7,7 +7,6 @@ extern const ons_operator ons_op_linear;
 
 static void linear_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                              void *const *outputs) {
-    (void)step;
     ons_linear_reference(o, inputs, outputs[0]);
 }
 

@@ -16,7 +16,6 @@ static ons_cost linear_gelu_cost(const ons_operands *o) {
 
 static void linear_gelu_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                   void *const *outputs) {
-    (void)step;
     double *y = outputs[0], *kept = o->output_count > 1 ? outputs[1] : NULL;
     ons_linear_reference(o, inputs, y);
     for (int64_t i = 0, count = ons_elements(&o->outputs[0]); i < count; ++i) {

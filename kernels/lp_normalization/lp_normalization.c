@@ -26,7 +26,6 @@ static ons_cost lp_normalization_cost(const ons_operands *o) {
 
 static void lp_normalization_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                        void *const *outputs) {
-    (void)step;
     ons_axis_view view = {0};
     ons_resolved(ons_axis_view_of(o, &o->inputs[0].shape, ons_attribute_int(o, AXIS), false, &view));
     bool squares = ons_attribute_int(o, P) == 2;

@@ -20,7 +20,6 @@ static ons_cost lrn_cost(const ons_operands *o) {
 
 static void lrn_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                           void *const *outputs) {
-    (void)step;
     const double *x = inputs[0];
     for (int64_t i = 0, count = ons_elements(&o->inputs[0]); i < count; ++i)
         ((double *)outputs[0])[i] =

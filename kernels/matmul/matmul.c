@@ -26,7 +26,6 @@ static ons_cost matmul_cost(const ons_operands *o) {
 
 static void matmul_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                              void *const *outputs) {
-    (void)step;
     const ons_shape *a = &o->inputs[0].shape, *b = &o->inputs[1].shape;
     if (ons_dtype_is_float(o->inputs[0].dtype))
         ons_gemm_reference(o, a, b, &plain, inputs[0], inputs[1], outputs[0]);

@@ -46,7 +46,6 @@ static bool is_better(ons_dtype dtype, const void *x, int64_t at, int64_t best) 
 
 static void max_pool_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                void *const *outputs) {
-    (void)step;
     ons_pooling pooling;
     ons_resolved(ons_pooling_resolve(o, &o->inputs[0], &pooling));
     const ons_window *w = &pooling.window;

@@ -63,7 +63,6 @@ static bool are_together(const ons_shape *shape, const bool *chosen, const int64
 
 static void mean_variance_normalization_reference(const ons_operands *o, const ons_step *step,
                                                   const void *const *inputs, void *const *outputs) {
-    (void)step;
     const int64_t *axes;
     uint32_t count;
     bool chosen[ONS_RANK_MAX] = {false};

@@ -108,7 +108,6 @@ static double *project(const ons_operands *o, const attention *a, const void *co
 
 static void microsoft_attention_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                           void *const *outputs) {
-    (void)step;
     attention a;
     ons_resolved(resolve(o, &a));
     double *parts[3];

@@ -22,7 +22,6 @@ static ons_status *microsoft_bias_split_gelu_expand(ons_replacement *m) {
 
 static void microsoft_bias_split_gelu_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                                 void *const *outputs) {
-    (void)step;
     const double *x = inputs[0], *bias = inputs[1];
     const ons_shape *half = &o->outputs[0].shape;
     int64_t size = half->dims[half->rank - 1];

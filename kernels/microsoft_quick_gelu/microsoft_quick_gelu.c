@@ -14,7 +14,6 @@ static ons_status *microsoft_quick_gelu_expand(ons_replacement *m) {
 
 static void microsoft_quick_gelu_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                            void *const *outputs) {
-    (void)step;
     const double *x = inputs[0];
     double alpha = ons_attribute_float(o, 0);
     for (int64_t i = 0, n = ons_elements(&o->inputs[0]); i < n; ++i)

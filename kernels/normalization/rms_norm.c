@@ -26,7 +26,6 @@ ons_cost ons_rms_norm_cost(const ons_operands *o) {
 
 void ons_rms_norm_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                             void *const *outputs) {
-    (void)step;
     ons_layer_norm norm;
     ons_resolved(ons_rms_norm_find_norm(o, &norm));
     const double *scale = inputs[1];

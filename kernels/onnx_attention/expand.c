@@ -75,11 +75,7 @@ static double position_bias(const ons_onnx_attention *a, int64_t i, int64_t j) {
     return hidden ? -INFINITY : 0;
 }
 
-static double key_number(const ons_onnx_attention *a, int64_t i, int64_t j) {
-    (void)a;
-    (void)i;
-    return (double)j;
-}
+static double key_number(const ons_onnx_attention *a, int64_t i, int64_t j) { return (double)j; }
 
 static ons_value_id shown_where(expansion *e, ons_value_id condition) {
     ons_builder *b = e->m->builder;

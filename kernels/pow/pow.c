@@ -40,7 +40,6 @@ static int64_t integer_power(const ons_operands *o, const void *const *inputs, i
 
 static void pow_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                           void *const *outputs) {
-    (void)step;
     const ons_shape *shape = &o->outputs[0].shape;
     for (int64_t i = 0, n = ons_shape_elements(shape); i < n; ++i) {
         int64_t a = ons_broadcast_index(shape, &o->inputs[0].shape, i);

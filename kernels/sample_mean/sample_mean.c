@@ -13,7 +13,6 @@ static ons_status *sample_mean_infer(ons_operands *o) {
 
 static void sample_mean_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                   void *const *outputs) {
-    (void)o;
     *(double *)outputs[0] = *(const double *)inputs[0] * step->sample_share;
 }
 

@@ -7,7 +7,6 @@ extern const ons_operator ons_op_softmax_gradient;
 
 static void softmax_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                               void *const *outputs) {
-    (void)step;
     ons_axis_view view = ons_softmax_view(o);
     const double *x = inputs[0];
     double *y = outputs[0];

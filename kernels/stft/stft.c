@@ -89,7 +89,6 @@ static ons_status *stft_expand(ons_replacement *m) {
 
 static void stft_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                            void *const *outputs) {
-    (void)step;
     frames f;
     ons_resolved(resolve(o, &f));
     const double *window = ons_has_input(o, WINDOW) ? inputs[WINDOW] : NULL;

@@ -16,7 +16,6 @@ static ons_status *swi_glu_gradient_infer(ons_operands *o) {
 
 static void swi_glu_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                        void *const *outputs) {
-    (void)step;
     const double *dy = inputs[0], *a = inputs[1], *b = inputs[2];
     double *da = outputs[0], *db = outputs[1], alpha = ons_attribute_float(o, ALPHA);
     for (int64_t i = 0, n = ons_elements(&o->inputs[0]); i < n; ++i) {

@@ -52,7 +52,6 @@ static ons_status *training_adam_expand(ons_replacement *m) { return ons_update_
 
 static void training_adam_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                     void *const *outputs) {
-    (void)step;
     ons_update_reference(o, 2, inputs, outputs, step_numbers);
 }
 

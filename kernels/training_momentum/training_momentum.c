@@ -38,7 +38,6 @@ static ons_status *training_momentum_expand(ons_replacement *m) { return ons_upd
 
 static void training_momentum_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                         void *const *outputs) {
-    (void)step;
     ons_update_reference(o, 1, inputs, outputs, step_numbers);
 }
 

@@ -24,7 +24,6 @@ static ons_status *where_infer(ons_operands *o) {
 
 static void where_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                             void *const *outputs) {
-    (void)step;
     const ons_shape *shape = &o->outputs[0].shape;
     const int64_t *condition = inputs[0];
     for (int64_t i = 0, n = ons_shape_elements(shape); i < n; ++i) {

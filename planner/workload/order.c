@@ -28,10 +28,7 @@ static void for_each_edge(const ons_workload *work, bool forward, visit_edge *vi
     }
 }
 
-static void count_edge(void *context, uint32_t from, uint32_t to) {
-    (void)to;
-    ++((uint64_t *)context)[from + 1];
-}
+static void count_edge(void *context, uint32_t from, uint32_t to) { ++((uint64_t *)context)[from + 1]; }
 
 typedef struct edge_filler {
     uint32_t *place, *next;

@@ -50,10 +50,7 @@ double ons_operand_bytes(const ons_operands *o) {
     return bytes;
 }
 
-ons_cost ons_cost_free(const ons_operands *o) {
-    (void)o;
-    return (ons_cost){0, 0};
-}
+ons_cost ons_cost_free(const ons_operands *o) { return (ons_cost){0, 0}; }
 
 ons_cost ons_cost_copy(const ons_operands *o) {
     double bytes = 0;
@@ -112,7 +109,4 @@ int ons_team_size(const ons_prepare *p) {
     return nanoseconds < worth_meeting ? 1 : p->threads;
 }
 
-ons_status *ons_prepare_nothing(ons_prepare *p) {
-    (void)p;
-    return NULL;
-}
+ons_status *ons_prepare_nothing(ons_prepare *p) { return NULL; }
