@@ -3,9 +3,7 @@
 
 #include "kernels/common/elementwise/unary.h"
 #include "kernels/common/operator/rules.h"
-
-extern const ons_operator ons_op_mul;
-extern const ons_operator ons_op_sign;
+#include "kernels/operators.h"
 
 ONS_UNARY_NUMBER_REFERENCE(abs, fabs(x), x < 0 ? ons_wrapping_subtract(0, x) : x, x)
 

@@ -3,10 +3,7 @@
 
 #include "kernels/common/elementwise/unary.h"
 #include "kernels/common/operator/rules.h"
-
-extern const ons_operator ons_op_add;
-extern const ons_operator ons_op_div;
-extern const ons_operator ons_op_mul;
+#include "kernels/operators.h"
 
 ONS_UNARY_FLOAT_REFERENCE(atan, atan(x))
 

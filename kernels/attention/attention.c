@@ -8,8 +8,7 @@
 
 #include "kernels/attention/attention_operands.h"
 #include "kernels/attention/patterns.h"
-
-extern const ons_operator ons_op_attention_gradient;
+#include "kernels/operators.h"
 
 static ons_status *attention_infer(ons_operands *o) {
     ons_attention a;

@@ -1,7 +1,6 @@
 /* AveragePool: the mean over a window; padding counts where count_include_pad says so. */
+#include "kernels/operators.h"
 #include "kernels/pooling/pooling.h"
-
-extern const ons_operator ons_op_average_pool_gradient;
 
 static ons_status *average_pool_infer(ons_operands *o) {
     ons_pooling pooling;

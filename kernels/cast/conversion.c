@@ -5,8 +5,7 @@
 #include "graph/passes/replacement.h"
 #include "graph/small_types.h"
 #include "kernels/common/math/integers.h"
-
-extern const ons_operator ons_op_cast;
+#include "kernels/operators.h"
 
 ons_status *ons_cast_infer(ons_operands *o, ons_dtype to) {
     if (ons_dtype_size(to) == 0 || ons_dtype_size(o->inputs[0].dtype) == 0)

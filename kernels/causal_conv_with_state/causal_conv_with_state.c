@@ -7,12 +7,7 @@
 #include "graph/passes/replacement.h"
 #include "kernels/common/operator/checks.h"
 #include "kernels/common/operator/kernel.h"
-
-extern const ons_operator ons_op_concat;
-extern const ons_operator ons_op_conv;
-extern const ons_operator ons_op_expand;
-extern const ons_operator ons_op_slice;
-extern const ons_operator ons_op_swish;
+#include "kernels/operators.h"
 
 enum { ACTIVATION };
 

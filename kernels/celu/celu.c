@@ -3,8 +3,7 @@
 
 #include "kernels/common/elementwise/unary.h"
 #include "kernels/common/operator/rules.h"
-
-extern const ons_operator ons_op_celu_gradient;
+#include "kernels/operators.h"
 
 static ons_status *celu_infer(ons_operands *o) {
     if (!(ons_attribute_float(o, 0) > 0))

@@ -5,8 +5,7 @@
 #include "graph/upgrade.h"
 #include "kernels/common/operator/checks.h"
 #include "kernels/common/operator/kernel.h"
-
-extern const ons_operator ons_op_clip_gradient;
+#include "kernels/operators.h"
 
 static bool agree(ons_dtype a, ons_dtype b) { return a == b || (ons_dtype_is_float(a) && ons_dtype_is_float(b)); }
 

@@ -2,9 +2,7 @@
 #include "kernels/conv/conv.h"
 
 #include "kernels/convolution/convolution.h"
-
-extern const ons_operator ons_op_conv_input_gradient;
-extern const ons_operator ons_op_conv_weight_gradient;
+#include "kernels/operators.h"
 
 static ons_status *conv_infer(ons_operands *o) {
     ons_convolution c;

@@ -7,11 +7,7 @@
 
 #include "kernels/common/operator/rules.h"
 #include "kernels/convolution/convolution.h"
-
-extern const ons_operator ons_op_channel_sum;
-extern const ons_operator ons_op_conv;
-extern const ons_operator ons_op_conv_weight_gradient;
-extern const ons_operator ons_op_slice;
+#include "kernels/operators.h"
 
 enum { OUTPUT_PADDING = ONS_CONVOLUTION_GROUP + 1, OUTPUT_SHAPE };
 

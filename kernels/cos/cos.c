@@ -3,10 +3,7 @@
 
 #include "kernels/common/elementwise/unary.h"
 #include "kernels/common/operator/rules.h"
-
-extern const ons_operator ons_op_mul;
-extern const ons_operator ons_op_neg;
-extern const ons_operator ons_op_sin;
+#include "kernels/operators.h"
 
 ONS_UNARY_REFERENCE(cos, double, double, cos(x))
 

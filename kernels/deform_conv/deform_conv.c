@@ -6,9 +6,7 @@
 
 #include "kernels/common/operator/rules.h"
 #include "kernels/deform_conv/deformable.h"
-
-extern const ons_operator ons_op_channel_sum;
-extern const ons_operator ons_op_deform_conv_gradient;
+#include "kernels/operators.h"
 
 static ons_status *deform_conv_infer(ons_operands *o) {
     ons_deformable d;

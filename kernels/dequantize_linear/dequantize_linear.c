@@ -6,14 +6,6 @@
 #include "kernels/common/operator/expand.h"
 #include "kernels/quantization/quantization.h"
 
-extern const ons_operator ons_op_dequantize_linear;
-extern const ons_operator ons_op_dynamic_quantize_linear;
-extern const ons_operator ons_op_fake_quantize;
-extern const ons_operator ons_op_mul;
-extern const ons_operator ons_op_quantize_linear;
-extern const ons_operator ons_op_reduce_sum;
-extern const ons_operator ons_op_reshape;
-
 enum { QUANTIZE_AXIS, QUANTIZE_BLOCK };
 
 static ons_status *dequantize_linear_infer(ons_operands *o) {

@@ -3,8 +3,7 @@
 
 #include "kernels/common/operator/rules.h"
 #include "kernels/det/determinant.h"
-
-extern const ons_operator ons_op_det_gradient;
+#include "kernels/operators.h"
 
 static ons_status *det_infer(ons_operands *o) {
     int64_t count, size;

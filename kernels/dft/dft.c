@@ -6,9 +6,6 @@
 #include "kernels/common/operator/expand.h"
 #include "kernels/signal/fourier.h"
 
-extern const ons_operator ons_op_fourier_transform;
-extern const ons_operator ons_op_mul;
-
 enum { X, LENGTH, AXIS };
 
 enum { INVERSE, ONESIDED };

@@ -1,10 +1,7 @@
 /* Div: a / b; integers are truncated towards zero. */
 #include "kernels/common/elementwise/binary.h"
 #include "kernels/common/operator/rules.h"
-
-extern const ons_operator ons_op_div;
-extern const ons_operator ons_op_mul;
-extern const ons_operator ons_op_neg;
+#include "kernels/operators.h"
 
 ONS_BINARY_ORDERED_REFERENCE(div, a / b, ons_wrapping_divide(a, b), b == 0 ? 0 : a / b)
 

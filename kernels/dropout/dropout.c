@@ -6,10 +6,8 @@
 #include "graph/passes/replacement.h"
 #include "graph/upgrade.h"
 #include "kernels/common/operator/checks.h"
+#include "kernels/operators.h"
 #include "kernels/random/dropout.h"
-
-extern const ons_operator ons_op_cast;
-extern const ons_operator ons_op_dropout_training;
 
 enum { DATA, RATIO, TRAINING_MODE };
 

@@ -3,12 +3,7 @@
 #include <string.h>
 
 #include "kernels/common/layout/axes.h"
-
-extern const ons_operator ons_op_matmul;
-extern const ons_operator ons_op_mul;
-extern const ons_operator ons_op_reduce_sum;
-extern const ons_operator ons_op_slice;
-extern const ons_operator ons_op_transpose;
+#include "kernels/operators.h"
 
 typedef struct contraction {
     ons_builder *builder;

@@ -3,8 +3,7 @@
 
 #include "kernels/common/elementwise/unary.h"
 #include "kernels/common/operator/rules.h"
-
-extern const ons_operator ons_op_elu_gradient;
+#include "kernels/operators.h"
 
 ONS_UNARY_FLOAT_REFERENCE(elu, x < 0 ? ons_attribute_float(o, 0) * expm1(x) : x)
 

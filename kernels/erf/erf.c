@@ -3,10 +3,7 @@
 
 #include "kernels/common/elementwise/unary.h"
 #include "kernels/common/operator/rules.h"
-
-extern const ons_operator ons_op_exp;
-extern const ons_operator ons_op_mul;
-extern const ons_operator ons_op_neg;
+#include "kernels/operators.h"
 
 ONS_UNARY_FLOAT_REFERENCE(erf, erf(x))
 

@@ -2,9 +2,8 @@
  * kernels/quantization/fake_quantization.h. */
 #include "kernels/fake_quantize/fake_quantize_node.h"
 
+#include "kernels/operators.h"
 #include "kernels/quantization/fake_quantization.h"
-
-extern const ons_operator ons_op_fake_quantize_gradient;
 
 static ons_status *fake_quantize_infer(ons_operands *o) {
     ons_fake fake;

@@ -10,9 +10,8 @@
 #include <math.h>
 
 #include "kernels/common/operator/checks.h"
+#include "kernels/operators.h"
 #include "kernels/signal/fourier.h"
-
-extern const ons_operator ons_op_fourier_transform;
 
 enum { AXIS, LENGTH, BACKWARDS, SCALED, OUTPUTS, PARTS };
 

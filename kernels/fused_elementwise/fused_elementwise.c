@@ -5,8 +5,7 @@
 #include "graph/passes/fuse_elementwise.h"
 #include "kernels/fused_elementwise/fused.h"
 #include "kernels/kernels.h"
-
-extern const ons_operator ons_op_fused_elementwise;
+#include "kernels/operators.h"
 
 static ons_status *fused_infer(ons_operands *o) {
     ons_arena *arena = ons_arena_new();

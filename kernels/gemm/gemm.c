@@ -3,9 +3,7 @@
 
 #include "graph/upgrade.h"
 #include "kernels/common/gemm/gemm.h"
-
-extern const ons_operator ons_op_matmul_transposed;
-extern const ons_operator ons_op_mul;
+#include "kernels/operators.h"
 
 static ons_status *gemm_infer(ons_operands *o) {
     ons_gemm_form form = form_of(o);

@@ -1,7 +1,6 @@
 /* GlobalAveragePool: the mean over all positions of a channel. */
 #include "kernels/common/layout/channels.h"
-
-extern const ons_operator ons_op_global_average_pool_gradient;
+#include "kernels/operators.h"
 
 static ons_status *global_average_pool_infer(ons_operands *o) {
     ons_shape shape = o->inputs[0].shape;

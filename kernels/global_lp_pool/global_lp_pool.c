@@ -2,9 +2,8 @@
 #include "kernels/global_lp_pool/global_lp_pool_node.h"
 
 #include "kernels/common/layout/channels.h"
+#include "kernels/operators.h"
 #include "kernels/pooling/lp.h"
-
-extern const ons_operator ons_op_global_lp_pool_gradient;
 
 static ons_status *global_lp_pool_infer(ons_operands *o) {
     ons_shape shape = o->inputs[0].shape;

@@ -2,8 +2,7 @@
 #include <math.h>
 
 #include "kernels/common/layout/channels.h"
-
-extern const ons_operator ons_op_global_max_pool_gradient;
+#include "kernels/operators.h"
 
 static ons_status *global_max_pool_infer(ons_operands *o) {
     ons_shape shape = o->inputs[0].shape;

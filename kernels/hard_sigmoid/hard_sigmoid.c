@@ -4,9 +4,7 @@
 #include "graph/passes/fuse.h"
 #include "kernels/common/elementwise/unary.h"
 #include "kernels/common/operator/rules.h"
-
-extern const ons_operator ons_op_hard_sigmoid;
-extern const ons_operator ons_op_hard_sigmoid_gradient;
+#include "kernels/operators.h"
 
 ONS_UNARY_FLOAT_REFERENCE(hard_sigmoid, fmax(0, fmin(1, ons_attribute_float(o, 0) * x + ons_attribute_float(o, 1))))
 

@@ -4,9 +4,7 @@
 #include "graph/passes/fuse.h"
 #include "kernels/common/elementwise/unary.h"
 #include "kernels/common/operator/rules.h"
-
-extern const ons_operator ons_op_hard_swish;
-extern const ons_operator ons_op_hard_swish_gradient;
+#include "kernels/operators.h"
 
 ONS_UNARY_FLOAT_REFERENCE(hard_swish, x *fmax(0, fmin(1, x / 6 + 0.5)))
 

@@ -1,8 +1,7 @@
 /* LeakyRelu: x, or alpha·x where x is negative. */
 #include "kernels/common/elementwise/unary.h"
 #include "kernels/common/operator/rules.h"
-
-extern const ons_operator ons_op_leaky_relu_gradient;
+#include "kernels/operators.h"
 
 ONS_UNARY_FLOAT_REFERENCE(leaky_relu, x < 0 ? ons_attribute_float(o, 0) * x : x)
 

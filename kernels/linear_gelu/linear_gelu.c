@@ -5,9 +5,7 @@
  * result alone: the same way, so the same bits. */
 #include "kernels/gelu/gelu_formulas.h"
 #include "kernels/linear/fully_connected.h"
-
-extern const ons_operator ons_op_add;
-extern const ons_operator ons_op_gelu_gradient;
+#include "kernels/operators.h"
 
 static ons_cost linear_gelu_cost(const ons_operands *o) {
     ons_cost cost = ons_linear_cost(o);

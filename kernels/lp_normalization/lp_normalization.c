@@ -4,9 +4,8 @@
 #include <math.h>
 
 #include "kernels/common/rows/rows.h"
+#include "kernels/operators.h"
 #include "kernels/pooling/lp.h"
-
-extern const ons_operator ons_op_lp_normalization_gradient;
 
 static ons_status *lp_normalization_infer(ons_operands *o) {
     ons_axis_view view;

@@ -1,10 +1,9 @@
 /* LpPool: the p-norm of a window, (Σ |x|^p)^(1/p); padding adds nothing. */
 #include "kernels/lp_pool/lp_pool.h"
 
+#include "kernels/operators.h"
 #include "kernels/pooling/lp.h"
 #include "kernels/pooling/pooling.h"
-
-extern const ons_operator ons_op_lp_pool_gradient;
 
 static ons_status *lp_pool_infer(ons_operands *o) {
     ons_pooling pooling;

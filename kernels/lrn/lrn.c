@@ -2,8 +2,7 @@
 #include <math.h>
 
 #include "kernels/lrn/local_response.h"
-
-extern const ons_operator ons_op_lrn_gradient;
+#include "kernels/operators.h"
 
 static ons_status *lrn_infer(ons_operands *o) {
     ons_local_response l;

@@ -2,8 +2,7 @@
 #include "kernels/matmul/matmul.h"
 
 #include "kernels/common/gemm/gemm.h"
-
-extern const ons_operator ons_op_matmul_transposed;
+#include "kernels/operators.h"
 
 static ons_status *matmul_infer(ons_operands *o) {
     char left[ONS_TYPE_TEXT], right[ONS_TYPE_TEXT];

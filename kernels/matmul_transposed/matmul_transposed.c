@@ -8,8 +8,7 @@
 
 #include "graph/passes/fuse.h"
 #include "kernels/common/gemm/gemm.h"
-
-extern const ons_operator ons_op_matmul_transposed;
+#include "kernels/operators.h"
 
 static ons_status *matmul_transposed_infer(ons_operands *o) {
     ons_gemm_form form = form_of(o);

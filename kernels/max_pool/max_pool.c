@@ -6,9 +6,8 @@
 #include <string.h>
 
 #include "kernels/common/layout/channels.h"
+#include "kernels/operators.h"
 #include "kernels/pooling/pooling.h"
-
-extern const ons_operator ons_op_max_pool_gradient;
 
 static ons_status *max_pool_infer(ons_operands *o) {
     ons_pooling pooling;

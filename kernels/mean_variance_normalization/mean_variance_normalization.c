@@ -4,13 +4,7 @@
 #include "graph/passes/replacement.h"
 #include "kernels/common/layout/axes.h"
 #include "kernels/common/operator/checks.h"
-
-extern const ons_operator ons_op_add;
-extern const ons_operator ons_op_div;
-extern const ons_operator ons_op_mul;
-extern const ons_operator ons_op_reduce_mean;
-extern const ons_operator ons_op_sqrt;
-extern const ons_operator ons_op_sub;
+#include "kernels/operators.h"
 
 enum { AXES };
 

@@ -3,15 +3,7 @@
 #include <math.h>
 
 #include "kernels/attention/attention_operands.h"
-
-extern const ons_operator ons_op_and;
-extern const ons_operator ons_op_attention;
-extern const ons_operator ons_op_less;
-extern const ons_operator ons_op_matmul;
-extern const ons_operator ons_op_matmul_transposed;
-extern const ons_operator ons_op_not;
-extern const ons_operator ons_op_softmax;
-extern const ons_operator ons_op_where;
+#include "kernels/operators.h"
 
 ons_status *ons_heads_check(const ons_operands *o, ons_heads *h, uint32_t mask, uint32_t bias) {
     h->mask = ONS_NO_KEY_MASK;

@@ -4,8 +4,7 @@
 
 #include "kernels/microsoft/expanded_attention.h"
 #include "kernels/microsoft/expanded_norm.h"
-
-extern const ons_operator ons_op_matmul;
+#include "kernels/operators.h"
 
 enum { X, WEIGHT, BIAS, MASK, PAST, SCORE_BIAS, PAST_LENGTH };
 

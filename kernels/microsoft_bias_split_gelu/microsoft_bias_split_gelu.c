@@ -1,8 +1,6 @@
 /* com.microsoft.BiasSplitGelu: the last axis of x + bias in two halves, a · gelu(b). */
 #include "kernels/microsoft/microsoft_gelu.h"
-
-extern const ons_operator ons_op_gelu;
-extern const ons_operator ons_op_mul;
+#include "kernels/operators.h"
 
 static ons_status *microsoft_bias_split_gelu_infer(ons_operands *o) {
     ONS_TRY(ons_microsoft_gelu_infer(o));

@@ -6,9 +6,6 @@
 #include "kernels/common/gemm/gemm.h"
 #include "kernels/common/operator/expand.h"
 
-extern const ons_operator ons_op_matmul;
-extern const ons_operator ons_op_matmul_transposed;
-
 enum { ALPHA, TRANSPOSE_A, TRANSPOSE_B, ROTATE_A, ROTATE_B };
 
 static const ons_gemm_form plain = {.alpha = 1};

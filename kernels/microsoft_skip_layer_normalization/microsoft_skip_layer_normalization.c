@@ -3,8 +3,7 @@
 #include <stdlib.h>
 
 #include "kernels/microsoft/expanded_norm.h"
-
-extern const ons_operator ons_op_layer_normalization;
+#include "kernels/operators.h"
 
 enum { X, SKIP, SCALE, SHIFT, BIAS };
 

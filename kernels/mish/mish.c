@@ -4,9 +4,7 @@
 #include "graph/passes/fuse.h"
 #include "kernels/common/elementwise/unary.h"
 #include "kernels/common/operator/rules.h"
-
-extern const ons_operator ons_op_mish;
-extern const ons_operator ons_op_mish_gradient;
+#include "kernels/operators.h"
 
 ONS_UNARY_FLOAT_REFERENCE(mish, x *tanh(fmax(x, 0) + log1p(exp(-fabs(x)))))
 

@@ -1,9 +1,6 @@
 /* ai.onnx.ml.Scaler: (x - offset) × scale, numbers of their own for each column or one for all. */
 #include "kernels/common/operator/expand.h"
 
-extern const ons_operator ons_op_mul;
-extern const ons_operator ons_op_sub;
-
 enum { OFFSET, SCALE };
 
 static ons_status *check_list(const ons_operands *o, uint32_t attribute, int64_t columns) {

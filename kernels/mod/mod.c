@@ -3,11 +3,7 @@
 
 #include "kernels/common/elementwise/binary.h"
 #include "kernels/common/operator/rules.h"
-
-extern const ons_operator ons_op_div;
-extern const ons_operator ons_op_mul;
-extern const ons_operator ons_op_neg;
-extern const ons_operator ons_op_sub;
+#include "kernels/operators.h"
 
 ONS_BINARY_WORDS(mod_floats, double, double, float_rest(a, b, ons_attribute_int(o, FMOD) != 0))
 

@@ -1,8 +1,7 @@
 /* Mul: a · b. */
 #include "kernels/common/elementwise/binary.h"
 #include "kernels/common/operator/rules.h"
-
-extern const ons_operator ons_op_mul;
+#include "kernels/operators.h"
 
 ONS_BINARY_NUMBER_REFERENCE(mul, a *b, ons_wrapping_multiply(a, b))
 

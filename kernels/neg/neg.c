@@ -1,8 +1,7 @@
 /* Neg: -x. */
 #include "kernels/common/elementwise/unary.h"
 #include "kernels/common/operator/rules.h"
-
-extern const ons_operator ons_op_neg;
+#include "kernels/operators.h"
 
 ONS_UNARY_NUMBER_REFERENCE(neg, -x, ons_wrapping_subtract(0, x), 0 - x)
 

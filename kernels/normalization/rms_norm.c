@@ -1,8 +1,8 @@
 #include "kernels/normalization/rms_norm.h"
 
-#include <math.h>
+#include "kernels/operators.h"
 
-extern const ons_operator ons_op_rms_normalization_gradient;
+#include <math.h>
 
 ons_status *ons_rms_norm_find_norm(const ons_operands *o, ons_layer_norm *norm) {
     static const ons_type none = {0};

@@ -4,17 +4,7 @@
 
 #include "kernels/attention/attention_operands.h"
 #include "kernels/onnx_attention/sizes.h"
-
-extern const ons_operator ons_op_attention;
-extern const ons_operator ons_op_expand;
-extern const ons_operator ons_op_greater_or_equal;
-extern const ons_operator ons_op_less;
-extern const ons_operator ons_op_less_or_equal;
-extern const ons_operator ons_op_matmul;
-extern const ons_operator ons_op_reduce_max;
-extern const ons_operator ons_op_softmax;
-extern const ons_operator ons_op_tanh;
-extern const ons_operator ons_op_where;
+#include "kernels/operators.h"
 
 typedef struct expansion {
     ons_replacement *m;

@@ -5,16 +5,7 @@
 
 #include "kernels/common/elementwise/binary.h"
 #include "kernels/common/operator/rules.h"
-
-extern const ons_operator ons_op_pow;
-extern const ons_operator ons_op_and;
-extern const ons_operator ons_op_cast;
-extern const ons_operator ons_op_equal;
-extern const ons_operator ons_op_greater_or_equal;
-extern const ons_operator ons_op_log;
-extern const ons_operator ons_op_mul;
-extern const ons_operator ons_op_sub;
-extern const ons_operator ons_op_where;
+#include "kernels/operators.h"
 
 static ons_status *pow_infer(ons_operands *o) {
     ONS_TRY(ons_need_number(o, 0));

@@ -1,9 +1,7 @@
 /* Reciprocal: 1 / x. */
 #include "kernels/common/elementwise/unary.h"
 #include "kernels/common/operator/rules.h"
-
-extern const ons_operator ons_op_mul;
-extern const ons_operator ons_op_neg;
+#include "kernels/operators.h"
 
 ONS_UNARY_FLOAT_REFERENCE(reciprocal, 1 / x)
 

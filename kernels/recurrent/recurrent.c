@@ -6,8 +6,7 @@
 
 #include "graph/upgrade.h"
 #include "kernels/common/operator/checks.h"
-
-extern const ons_operator ons_op_recurrent_gradient;
+#include "kernels/operators.h"
 
 /* --------------------------------------------------------------------------------------------------------- attributes
  */

@@ -1,8 +1,7 @@
 /* Shrink: x brought towards 0 by bias where it is farther than lambd from it, 0 elsewhere. */
 #include "kernels/common/elementwise/unary.h"
 #include "kernels/common/operator/rules.h"
-
-extern const ons_operator ons_op_shrink_gradient;
+#include "kernels/operators.h"
 
 /* Integers by way of double, as the attributes are floats. */
 static double shrunk(const ons_operands *o, double x) {

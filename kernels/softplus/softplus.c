@@ -3,9 +3,7 @@
 
 #include "kernels/common/elementwise/unary.h"
 #include "kernels/common/operator/rules.h"
-
-extern const ons_operator ons_op_mul;
-extern const ons_operator ons_op_sigmoid;
+#include "kernels/operators.h"
 
 ONS_UNARY_FLOAT_REFERENCE(softplus, fmax(x, 0) + log1p(exp(-fabs(x))))
 

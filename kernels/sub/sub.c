@@ -1,8 +1,7 @@
 /* Sub: a - b. */
 #include "kernels/common/elementwise/binary.h"
 #include "kernels/common/operator/rules.h"
-
-extern const ons_operator ons_op_neg;
+#include "kernels/operators.h"
 
 ONS_BINARY_NUMBER_REFERENCE(sub, a - b, ons_wrapping_subtract(a, b))
 

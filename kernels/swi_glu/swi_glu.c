@@ -3,9 +3,7 @@
 
 #include "graph/passes/fuse.h"
 #include "kernels/common/elementwise/binary.h"
-
-extern const ons_operator ons_op_swi_glu;
-extern const ons_operator ons_op_swi_glu_gradient;
+#include "kernels/operators.h"
 
 enum { ALPHA };
 

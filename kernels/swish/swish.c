@@ -4,9 +4,7 @@
 #include "graph/passes/fuse.h"
 #include "kernels/common/elementwise/unary.h"
 #include "kernels/common/operator/rules.h"
-
-extern const ons_operator ons_op_swish;
-extern const ons_operator ons_op_swish_gradient;
+#include "kernels/operators.h"
 
 ONS_UNARY_FLOAT_REFERENCE(swish, x / (1 + exp(-ons_attribute_float(o, 0) * x)))
 

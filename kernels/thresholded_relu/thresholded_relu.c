@@ -1,8 +1,7 @@
 /* ThresholdedRelu: x where it is above alpha, 0 elsewhere. */
 #include "kernels/common/elementwise/unary.h"
 #include "kernels/common/operator/rules.h"
-
-extern const ons_operator ons_op_thresholded_relu_gradient;
+#include "kernels/operators.h"
 
 ONS_UNARY_FLOAT_REFERENCE(thresholded_relu, x > ons_attribute_float(o, 0) ? x : 0)
 

@@ -1,12 +1,8 @@
 /* Adagrad as ONNX has it; torch's, which `onstage train` offers, is kernels/adagrad. */
 #include <math.h>
 
+#include "kernels/operators.h"
 #include "kernels/optimizers/training_update.h"
-
-extern const ons_operator ons_op_div;
-extern const ons_operator ons_op_mul;
-extern const ons_operator ons_op_sqrt;
-extern const ons_operator ons_op_sub;
 
 enum { DECAY, EPSILON, NORM };
 

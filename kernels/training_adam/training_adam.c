@@ -1,13 +1,8 @@
 /* Adam as ONNX has it; torch's, which `onstage train` offers, is kernels/adam. */
 #include <math.h>
 
+#include "kernels/operators.h"
 #include "kernels/optimizers/training_update.h"
-
-extern const ons_operator ons_op_div;
-extern const ons_operator ons_op_mul;
-extern const ons_operator ons_op_pow;
-extern const ons_operator ons_op_sqrt;
-extern const ons_operator ons_op_sub;
 
 enum { ALPHA, BETA, EPSILON, NORM, NORM_AFTER };
 

@@ -1,8 +1,6 @@
 /* Momentum as ONNX has it, standard or Nesterov's; torch's, which `onstage train` offers, is kernels/sgd. */
+#include "kernels/operators.h"
 #include "kernels/optimizers/training_update.h"
-
-extern const ons_operator ons_op_mul;
-extern const ons_operator ons_op_sub;
 
 enum { ALPHA, BETA, MODE, NORM };
 

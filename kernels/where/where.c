@@ -4,8 +4,7 @@
 #include "kernels/common/elementwise/broadcast.h"
 #include "kernels/common/operator/checks.h"
 #include "kernels/common/operator/rules.h"
-
-extern const ons_operator ons_op_where;
+#include "kernels/operators.h"
 
 static ons_status *where_infer(ons_operands *o) {
     ONS_TRY(ons_need_bool(o, 0));

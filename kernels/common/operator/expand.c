@@ -4,13 +4,6 @@
 
 #include "graph/operands.h"
 
-extern const ons_operator ons_op_cast;
-extern const ons_operator ons_op_concat;
-extern const ons_operator ons_op_mul;
-extern const ons_operator ons_op_reshape;
-extern const ons_operator ons_op_slice;
-extern const ons_operator ons_op_transpose;
-
 ons_value_id ons_expand_scalar_like(ons_replacement *m, ons_value_id x, double value) {
     return ons_build_scalar(m->builder, ons_builder_type(m->builder, x).dtype, value);
 }
