@@ -13,9 +13,8 @@ typedef struct deform_conv_state {
 
 static ons_status *deform_conv_prepare(ons_prepare *p) {
     ONS_TRY(ons_require_float32(p->operands));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(deform_conv_state), &memory));
-    deform_conv_state *s = memory;
+    deform_conv_state *s;
+    ONS_NEW_STATE(s, p);
     ons_resolved(resolve(p->operands, &s->d));
     const ons_deformable *d = &s->d;
     s->bias = ons_has_input(p->operands, BIAS);

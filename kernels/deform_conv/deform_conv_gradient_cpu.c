@@ -16,9 +16,8 @@ typedef struct state {
 static ons_status *deform_conv_gradient_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     ONS_TRY(ons_require_float32(o));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(state), &memory));
-    state *s = memory;
+    state *s;
+    ONS_NEW_STATE(s, p);
     ons_resolved(resolve(o, &s->d));
     const ons_deformable *d = &s->d;
     s->empty = d->channels * d->pixels * d->outputs * d->positions * d->batch == 0;

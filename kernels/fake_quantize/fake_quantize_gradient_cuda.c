@@ -8,9 +8,8 @@ extern ons_run_function ons_cuda_run_fake_quantize_gradient;
 
 static ons_status *make_cuda_state(ons_prepare *p) {
     const ons_operands *o = p->operands;
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_fake_quantize_gradient), &memory));
-    ons_fake_quantize_gradient *s = memory;
+    ons_fake_quantize_gradient *s;
+    ONS_NEW_STATE(s, p);
     ONS_TRY(ons_fake_resolve(o, X, &s->fake));
     const ons_scales *scales = &s->fake.scales;
     s->has_from = ons_has_input(o, FROM_ZERO);

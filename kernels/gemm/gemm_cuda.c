@@ -10,8 +10,7 @@ extern ons_run_function ons_cuda_run_gemm;
 static ons_status *gemm_cuda_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     ons_cuda_gemm_node *state;
-    ONS_NEW(state, p->arena, 1);
-    p->state = state;
+    ONS_NEW_STATE(state, p);
     ons_gemm_form form = form_of(o);
     bool bias = false;
     state->beta = (float)ons_attribute_float(o, BETA);

@@ -8,9 +8,9 @@ ons_status *ons_global_average_pool_gradient_prepare(ons_prepare *p) {
     if (dx->dtype != ONS_FLOAT32)
         return ons_node_error(p->operands, "no CPU kernel for %s; convert the model to float32",
                               ons_dtype_name(dx->dtype));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_channels), &memory));
-    *(ons_channels *)memory = ons_channels_of(dx);
+    ons_channels *state;
+    ONS_NEW_STATE(state, p);
+    *state = ons_channels_of(dx);
     return NULL;
 }
 

@@ -10,9 +10,9 @@ ons_status *ons_global_max_pool_prepare(ons_prepare *p) {
     if (x->dtype != ONS_FLOAT32)
         return ons_node_error(p->operands, "no CPU kernel for %s; convert the model to float32",
                               ons_dtype_name(x->dtype));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_channels), &memory));
-    *(ons_channels *)memory = ons_channels_of(x);
+    ons_channels *state;
+    ONS_NEW_STATE(state, p);
+    *state = ons_channels_of(x);
     return NULL;
 }
 

@@ -7,8 +7,8 @@ static ons_status *linear_prepare(ons_prepare *p) {
         return ons_node_error(o, "no CPU kernel for %s; convert the model to float32",
                               ons_dtype_name(o->outputs[0].dtype));
     ons_gemm_form form = ons_linear_form(o);
-    void *state;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_gemm), &state));
+    ons_gemm *state;
+    ONS_NEW_STATE(state, p);
     return ons_gemm_prepare(p, &o->inputs[0].shape, &o->inputs[1].shape, &form, true, false, state);
 }
 

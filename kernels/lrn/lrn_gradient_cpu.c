@@ -6,9 +6,8 @@
 
 ons_status *ons_lrn_gradient_prepare(ons_prepare *p) {
     ONS_TRY(ons_require_float32(p->operands));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_local_response), &memory));
-    ons_local_response *l = memory;
+    ons_local_response *l;
+    ONS_NEW_STATE(l, p);
     ons_resolved(ons_local_response_of(p->operands, &p->operands->inputs[1], l));
     int64_t elements = ons_elements(&p->operands->inputs[1]);
     l->parts = elements > ONS_PARALLEL_GRAIN ? p->threads : elements > 0;

@@ -10,9 +10,8 @@ ons_status *ons_batch_training_prepare(ons_prepare *p, double epsilon, double mo
         if (o->inputs[i].dtype != ONS_FLOAT32)
             return ons_node_error(o, "no CPU kernel for %s; convert the model to float32",
                                   ons_dtype_name(o->inputs[i].dtype));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_batch_training), &memory));
-    ons_batch_training *state = memory;
+    ons_batch_training *state;
+    ONS_NEW_STATE(state, p);
     ONS_TRY(ons_batch_plan_make(p, &o->inputs[0], &state->plan));
     state->epsilon = epsilon;
     state->momentum = momentum;

@@ -18,9 +18,8 @@ typedef struct group_norm_state {
 
 static ons_status *prepare(ons_prepare *p, const ons_type *x, const ons_group_norm *norm, group_norm_state **result) {
     ONS_TRY(ons_require_float32(p->operands));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(group_norm_state), &memory));
-    group_norm_state *s = memory;
+    group_norm_state *s;
+    ONS_NEW_STATE(s, p);
     ons_type sample = *x;
     sample.shape.dims[0] = 1;
     s->norm = *norm;

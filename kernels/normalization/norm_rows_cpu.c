@@ -80,9 +80,8 @@ typedef struct gradient_state {
 
 ons_status *ons_norm_gradient_prepare(ons_prepare *p, const ons_layer_norm *norm) {
     ONS_TRY(ons_require_float32(p->operands));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(gradient_state), &memory));
-    gradient_state *state = memory;
+    gradient_state *state;
+    ONS_NEW_STATE(state, p);
     state->norm = *norm;
     int most = p->threads > PARTS_MAX ? p->threads : PARTS_MAX;
     int parts = ons_parts(state->norm.rows, state->norm.columns);

@@ -9,10 +9,9 @@ extern ons_run_function ons_cuda_run_pad;
 
 static ons_status *pad_prepare_cuda(ons_prepare *p) {
     const ons_operands *o = p->operands;
-    void *memory;
     ONS_TRY(ons_cuda_require_plain(o));
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_pad), &memory));
-    ons_pad *s = memory;
+    ons_pad *s;
+    ONS_NEW_STATE(s, p);
     uint64_t word = own_value(o);
     ons_narrow(o->outputs[0].dtype, &word, 1, &s->value);
     s->elements = ons_elements(&o->outputs[0]);

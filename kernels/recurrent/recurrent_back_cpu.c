@@ -91,9 +91,8 @@ static int64_t book_scratch(recurrent_back_state *state) {
 ons_status *ons_recurrent_gradient_prepare(ons_prepare *p, ons_cell cell) {
     const ons_operands *o = p->operands;
     ONS_TRY(ons_require_float32(o));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(recurrent_back_state), &memory));
-    recurrent_back_state *state = memory;
+    recurrent_back_state *state;
+    ONS_NEW_STATE(state, p);
     ONS_TRY(ons_recurrent_of(o, cell, &state->r));
     ons_recurrent_divide(&state->r, p->threads, &state->blocks);
     for (uint32_t i = 0; i < o->input_count; ++i) state->present |= ons_has_input(o, i) ? 1u << i : 0;

@@ -50,9 +50,8 @@ static ons_status *prepare_projections(ons_prepare *p, recurrent_state *state, i
 ons_status *ons_recurrent_prepare(ons_prepare *p, ons_cell cell) {
     const ons_operands *o = p->operands;
     ONS_TRY(ons_require_float32(o));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(recurrent_state), &memory));
-    recurrent_state *state = memory;
+    recurrent_state *state;
+    ONS_NEW_STATE(state, p);
     ONS_TRY(ons_recurrent_of(o, cell, &state->r));
     const ons_recurrent *r = &state->r;
     ons_recurrent_divide(r, p->threads, &state->blocks);

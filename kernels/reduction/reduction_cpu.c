@@ -77,9 +77,8 @@ ons_status *ons_reduction_prepare(ons_prepare *p, const ons_reducer *reducer) {
                               ons_dtype_name(o->inputs[0].dtype));
     bool reduced[ONS_RANK_MAX];
     ons_resolved(ons_reduction_axes(o, reduced));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(reduction_state), &memory));
-    reduction_state *s = memory;
+    reduction_state *s;
+    ONS_NEW_STATE(s, p);
     s->reducer = reducer;
     s->results = ons_elements(&o->outputs[0]);
     s->count = (double)ons_reduction_count(o);

@@ -4,9 +4,8 @@
 #include <omp.h>
 
 static ons_status *prepare_state(ons_prepare *p) {
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_unary_state), &memory));
-    ons_unary_state *state = memory;
+    ons_unary_state *state;
+    ONS_NEW_STATE(state, p);
     state->elements = ons_elements(&p->operands->outputs[0]);
     state->dtype = p->operands->inputs[0].dtype;
     state->input_count = p->operands->input_count;

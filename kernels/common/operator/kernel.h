@@ -68,6 +68,13 @@ ons_status *ons_refuse_cotangents(const ons_gradient *g, uint32_t first);
 /* A kernel that needs nothing prepared but a copy of plain old data: allocates `bytes` of state in p->arena. */
 ons_status *ons_prepare_state(ons_prepare *p, size_t bytes, void **state);
 
+/* The same for a pointer of the state's type: ONS_NEW_STATE(pointer, p) leaves the function where memory is short. */
+#define ONS_NEW_STATE(pointer, p)                                                                                      \
+    do {                                                                                                               \
+        ONS_NEW(pointer, (p)->arena, 1);                                                                               \
+        (p)->state = (pointer);                                                                                        \
+    } while (0)
+
 /* For operators without a state. */
 ons_status *ons_prepare_nothing(ons_prepare *p);
 
