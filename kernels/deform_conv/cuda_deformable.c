@@ -7,8 +7,5 @@ ons_status *ons_cuda_deformable_prepare(ons_prepare *p, const ons_deformable *d,
     *s = (ons_cuda_deformable){*d, bias, d->channels * d->taps * d->positions};
     p->scratch_bytes = (copies * s->columns * (int64_t)sizeof(float) + 63) / 64 * 64;
     p->implementation = "cuda:columns";
-    if (p->scratch_bytes > p->scratch_limit)
-        return ons_node_error(p->operands, "needs %lld bytes of scratch, more than the %lld that the plan grants",
-                              (long long)p->scratch_bytes, (long long)p->scratch_limit);
-    return NULL;
+    return ons_require_scratch(p, p->scratch_bytes);
 }

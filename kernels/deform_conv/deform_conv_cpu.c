@@ -21,10 +21,7 @@ static ons_status *deform_conv_prepare(ons_prepare *p) {
     s->empty = d->channels * d->pixels * d->outputs * d->positions * d->batch == 0;
     s->columns = ons_deformable_table_bytes(d);
     p->scratch_bytes = s->columns + ons_deformable_columns_bytes(d);
-    if (p->scratch_bytes > p->scratch_limit)
-        return ons_node_error(p->operands, "needs %lld bytes of scratch, more than the %lld that the plan grants",
-                              (long long)p->scratch_bytes, (long long)p->scratch_limit);
-    return NULL;
+    return ons_require_scratch(p, p->scratch_bytes);
 }
 
 static void fill_bias(const deform_conv_state *s, const float *bias, float *y) {

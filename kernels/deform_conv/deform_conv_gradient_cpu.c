@@ -25,10 +25,7 @@ static ons_status *deform_conv_gradient_prepare(ons_prepare *p) {
         s->sizes[i] = ons_has_output(o, i) ? ons_elements(&o->outputs[i]) : 0;
     s->columns = ons_deformable_table_bytes(d);
     p->scratch_bytes = s->columns + ons_deformable_columns_bytes(d);
-    if (p->scratch_bytes > p->scratch_limit)
-        return ons_node_error(o, "needs %lld bytes of scratch, more than the %lld that the plan grants",
-                              (long long)p->scratch_bytes, (long long)p->scratch_limit);
-    return NULL;
+    return ons_require_scratch(p, p->scratch_bytes);
 }
 
 /* What one sample reads and writes; results that nobody wants are NULL. */

@@ -5,9 +5,7 @@
 
 ons_status *ons_global_average_pool_gradient_prepare(ons_prepare *p) {
     const ons_type *dx = &p->operands->outputs[0];
-    if (dx->dtype != ONS_FLOAT32)
-        return ons_node_error(p->operands, "no CPU kernel for %s; convert the model to float32",
-                              ons_dtype_name(dx->dtype));
+    ONS_TRY(ons_require_float32_of(p->operands, dx));
     ons_channels *state;
     ONS_NEW_STATE(state, p);
     *state = ons_channels_of(dx);

@@ -7,9 +7,7 @@
 
 ons_status *ons_global_max_pool_gradient_prepare(ons_prepare *p) {
     const ons_type *x = &p->operands->inputs[1];
-    if (x->dtype != ONS_FLOAT32)
-        return ons_node_error(p->operands, "no CPU kernel for %s; convert the model to float32",
-                              ons_dtype_name(x->dtype));
+    ONS_TRY(ons_require_float32_of(p->operands, x));
     ons_channels *state;
     ONS_NEW_STATE(state, p);
     *state = ons_channels_of(x);

@@ -12,10 +12,7 @@ ons_status *ons_lrn_gradient_prepare(ons_prepare *p) {
     int64_t elements = ons_elements(&p->operands->inputs[1]);
     l->parts = elements > ONS_PARALLEL_GRAIN ? p->threads : elements > 0;
     p->scratch_bytes = l->parts * l->size.channels * (int64_t)sizeof(ons_lanes);
-    if (p->scratch_bytes > p->scratch_limit)
-        return ons_node_error(p->operands, "needs %lld bytes of scratch, more than the %lld that the plan grants",
-                              (long long)p->scratch_bytes, (long long)p->scratch_limit);
-    return NULL;
+    return ons_require_scratch(p, p->scratch_bytes);
 }
 
 /* `count` neighbouring positions of a sample: first dy s^-beta goes to dx and dy x s^(-beta - 1) to scratch. */

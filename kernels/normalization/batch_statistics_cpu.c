@@ -22,10 +22,7 @@ ons_status *ons_batch_plan_make(ons_prepare *p, const ons_type *type, ons_batch_
     plan->rows = plan->width > 0 ? elements / plan->width : 0;
     plan->extra = elements - plan->rows * plan->width;
     p->scratch_bytes += plan_bytes(channels, plan->parts, plan->width);
-    if (p->scratch_bytes > p->scratch_limit)
-        return ons_node_error(p->operands, "needs %lld bytes of scratch, more than the %lld that the plan grants",
-                              (long long)p->scratch_bytes, (long long)p->scratch_limit);
-    return NULL;
+    return ons_require_scratch(p, p->scratch_bytes);
 }
 
 ons_batch_scratch ons_batch_scratch_of(const ons_batch_plan *plan, void *scratch) {

@@ -68,9 +68,7 @@ ons_status *ons_recurrent_prepare(ons_prepare *p, ons_cell cell) {
     state->product_at = bytes;
     ons_status *status = prepare_projections(p, state, &largest);
     int64_t needed = bytes + largest;
-    if (status == NULL && needed > p->scratch_limit)
-        status = ons_node_error(o, "needs %lld bytes of scratch, more than the %lld that the plan grants",
-                                (long long)needed, (long long)p->scratch_limit);
+    if (status == NULL) status = ons_require_scratch(p, needed);
     if (status != NULL) {
         recurrent_destroy(state);
         p->destroy = NULL;

@@ -55,8 +55,12 @@ void ons_take_float_attributes(const ons_operands *o, float *parameters, uint32_
 /* An axis attribute or value, resolved; fails with the node's name. */
 ons_status *ons_node_axis(const ons_operands *o, int64_t axis, uint32_t rank, uint32_t *resolved);
 
-/* The usual refusal of a CPU kernel: fails unless input 0 is float32. */
+/* The usual refusal of a CPU kernel: fails unless input 0, or another operand, is float32. */
 ons_status *ons_require_float32(const ons_operands *o);
+ons_status *ons_require_float32_of(const ons_operands *o, const ons_type *operand);
+
+/* Fails where the plan grants less scratch than `bytes`, all that the node needs. */
+ons_status *ons_require_scratch(const ons_prepare *p, int64_t bytes);
 
 /* The type of a loss of `prediction`: a scalar in double where that is double, otherwise in float32. */
 ons_type ons_loss_type(const ons_type *prediction);
