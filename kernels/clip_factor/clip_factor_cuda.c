@@ -2,8 +2,6 @@
 #include "kernels/common/elementwise/cuda_elementwise.h"
 #include "kernels/common/operator/kernel.h"
 
-extern ons_run_function ons_cuda_run_clip_factor;
-
 static ons_status *clip_factor_cuda_prepare(ons_prepare *p) {
     ons_cuda_elementwise *state;
     ONS_NEW_STATE(state, p);
@@ -13,4 +11,4 @@ static ons_status *clip_factor_cuda_prepare(ons_prepare *p) {
     return NULL;
 }
 
-ONS_KERNELS(cuda, clip_factor, ONS_KERNEL(clip_factor_cuda_prepare, ons_cuda_run_clip_factor))
+ONS_CUDA_KERNEL(clip_factor, clip_factor_cuda_prepare)

@@ -1,8 +1,6 @@
 /* FourierTransform on CUDA: what the host works out. */
 #include "kernels/fourier_transform/fourier_transform_node.h"
 
-extern ons_run_function ons_cuda_run_fourier_transform;
-
 /* Scratch: cosines and sines of the circle's `length` parts. */
 static ons_status *fourier_transform_prepare_cuda(ons_prepare *p) {
     uint32_t axis;
@@ -16,4 +14,4 @@ static ons_status *fourier_transform_prepare_cuda(ons_prepare *p) {
     return NULL;
 }
 
-ONS_KERNELS(cuda, fourier_transform, ONS_KERNEL(fourier_transform_prepare_cuda, ons_cuda_run_fourier_transform))
+ONS_CUDA_KERNEL(fourier_transform, fourier_transform_prepare_cuda)

@@ -4,8 +4,6 @@
 #include "kernels/common/gemm/cuda_gemm.h"
 #include "kernels/common/gemm/gemm.h"
 
-extern ons_run_function ons_cuda_run_gemm;
-
 /* The same on CUDA, where C goes into the result by a kernel of its own (gemm.cu) unless it is a row vector. */
 static ons_status *gemm_cuda_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
@@ -28,4 +26,4 @@ static ons_status *gemm_cuda_prepare(ons_prepare *p) {
     return ons_cuda_gemm_plan(p, &form, bias ? ONS_CUDA_BIAS : ONS_CUDA_PLAIN, state->added, &state->product);
 }
 
-ONS_KERNELS(cuda, gemm, ONS_KERNEL(gemm_cuda_prepare, ons_cuda_run_gemm))
+ONS_CUDA_KERNEL(gemm, gemm_cuda_prepare)

@@ -3,10 +3,8 @@
 
 #include "kernels/common/elementwise/cuda_elementwise.h"
 
-extern ons_run_function ons_cuda_run_global_average_pool;
-
 static ons_status *global_average_pool_prepare_cuda(ons_prepare *p) {
     return ons_cuda_prepare_typed_as_it_lies(p, ons_global_average_pool_prepare);
 }
 
-ONS_KERNELS(cuda, global_average_pool, ONS_KERNEL(global_average_pool_prepare_cuda, ons_cuda_run_global_average_pool))
+ONS_CUDA_KERNEL(global_average_pool, global_average_pool_prepare_cuda)

@@ -4,8 +4,6 @@
 #include "kernels/common/operator/checks.h"
 #include "kernels/grid_sample/grid.h"
 
-extern ons_run_function ons_cuda_run_grid_sample;
-
 static ons_status *grid_sample_prepare_cuda(ons_prepare *p) {
     const ons_operands *o = p->operands;
     if (o->inputs[GRID].dtype != ONS_FLOAT32) return ons_refuse_dtype(o, o->inputs[GRID].dtype);
@@ -17,4 +15,4 @@ static ons_status *grid_sample_prepare_cuda(ons_prepare *p) {
     return moves ? NULL : ons_refuse_dtype(o, o->inputs[X].dtype);
 }
 
-ONS_KERNELS(cuda, grid_sample, ONS_KERNEL(grid_sample_prepare_cuda, ons_cuda_run_grid_sample))
+ONS_CUDA_KERNEL(grid_sample, grid_sample_prepare_cuda)

@@ -4,8 +4,6 @@
 #include "kernels/common/elementwise/cuda_elementwise.h"
 #include "kernels/common/operator/kernel.h"
 
-extern ons_run_function ons_cuda_run_loss_scale;
-
 static ons_status *loss_scale_cuda_prepare(ons_prepare *p) {
     ons_cuda_elementwise *state;
     ONS_NEW_STATE(state, p);
@@ -16,4 +14,4 @@ static ons_status *loss_scale_cuda_prepare(ons_prepare *p) {
     return NULL;
 }
 
-ONS_KERNELS(cuda, loss_scale, ONS_KERNEL(loss_scale_cuda_prepare, ons_cuda_run_loss_scale))
+ONS_CUDA_KERNEL(loss_scale, loss_scale_cuda_prepare)

@@ -1,8 +1,6 @@
 /* Multinomial on CUDA: what the host works out. */
 #include "kernels/multinomial/multinomial_node.h"
 
-extern ons_run_function ons_cuda_run_multinomial;
-
 static ons_status *multinomial_prepare_cuda(ons_prepare *p) {
     const ons_operands *o = p->operands;
     ONS_TRY(ons_require_float32(o));
@@ -14,4 +12,4 @@ static ons_status *multinomial_prepare_cuda(ons_prepare *p) {
     return NULL;
 }
 
-ONS_KERNELS(cuda, multinomial, ONS_KERNEL(multinomial_prepare_cuda, ons_cuda_run_multinomial))
+ONS_CUDA_KERNEL(multinomial, multinomial_prepare_cuda)

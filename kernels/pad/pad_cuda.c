@@ -5,8 +5,6 @@
 #include "kernels/common/elementwise/cuda_elementwise.h"
 #include "kernels/pad/padding.h"
 
-extern ons_run_function ons_cuda_run_pad;
-
 static ons_status *pad_prepare_cuda(ons_prepare *p) {
     const ons_operands *o = p->operands;
     ONS_TRY(ons_cuda_require_plain(o));
@@ -20,4 +18,4 @@ static ons_status *pad_prepare_cuda(ons_prepare *p) {
     return ons_padding_of(o, &o->inputs[ONS_PADDING_DATA].shape, &s->padding);
 }
 
-ONS_KERNELS(cuda, pad, ONS_KERNEL(pad_prepare_cuda, ons_cuda_run_pad))
+ONS_CUDA_KERNEL(pad, pad_prepare_cuda)

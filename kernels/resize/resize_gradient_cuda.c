@@ -1,12 +1,10 @@
 /* ResizeGradient on CUDA: what the host works out. */
 #include "kernels/resampling/resample.h"
 
-extern ons_run_function ons_cuda_run_resize_gradient;
-
 static ons_status *resize_gradient_prepare_cuda(ons_prepare *p) {
     ons_resampling r;
     ONS_TRY(ons_resampling_of_gradient(p->operands, &r));
     return ons_cuda_resampling_prepare(p, &r, true);
 }
 
-ONS_KERNELS(cuda, resize_gradient, ONS_KERNEL(resize_gradient_prepare_cuda, ons_cuda_run_resize_gradient))
+ONS_CUDA_KERNEL(resize_gradient, resize_gradient_prepare_cuda)

@@ -3,8 +3,6 @@
 
 #include "kernels/normalization/cuda_norm.h"
 
-extern ons_run_function ons_cuda_run_rms_normalization_gradient;
-
 static ons_status *rms_normalization_gradient_cuda_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     ons_cuda_norm *state;
@@ -16,5 +14,4 @@ static ons_status *rms_normalization_gradient_cuda_prepare(ons_prepare *p) {
     return NULL;
 }
 
-ONS_KERNELS(cuda, rms_normalization_gradient,
-            ONS_KERNEL(rms_normalization_gradient_cuda_prepare, ons_cuda_run_rms_normalization_gradient))
+ONS_CUDA_KERNEL(rms_normalization_gradient, rms_normalization_gradient_cuda_prepare)
