@@ -1,4 +1,6 @@
 /* DepthToSpace on CUDA: what the host works out. */
 #include "kernels/depth_to_space/depth_to_space.h"
 
-ONS_CUDA_KERNEL(depth_to_space, ons_depth_to_space_prepare)
+#include "kernels/common/layout/strided.h"
+
+ONS_KERNELS(cuda, depth_to_space, ONS_KERNEL(ons_depth_to_space_prepare, ons_cuda_strided_run))

@@ -4,4 +4,4 @@
 
 static ons_status *gru_prepare_cuda(ons_prepare *p) { return ons_cuda_recurrent_prepare(p, ONS_CELL_GRU); }
 
-ONS_CUDA_KERNEL(gru, gru_prepare_cuda)
+ONS_KERNELS(cuda, gru, ONS_KERNEL(gru_prepare_cuda, ons_cuda_recurrent_run))

@@ -4,4 +4,4 @@
 
 static ons_status *lstm_prepare_cuda(ons_prepare *p) { return ons_cuda_recurrent_prepare(p, ONS_CELL_LSTM); }
 
-ONS_CUDA_KERNEL(lstm, lstm_prepare_cuda)
+ONS_KERNELS(cuda, lstm, ONS_KERNEL(lstm_prepare_cuda, ons_cuda_recurrent_run))

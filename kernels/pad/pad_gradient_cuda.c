@@ -14,4 +14,4 @@ static ons_status *pad_gradient_prepare_cuda(ons_prepare *p) {
     return ons_cuda_separable_prepare(p, padding.input.rank, transposed, 0);
 }
 
-ONS_CUDA_KERNEL(pad_gradient, pad_gradient_prepare_cuda)
+ONS_KERNELS(cuda, pad_gradient, ONS_KERNEL(pad_gradient_prepare_cuda, ons_cuda_separable_run))

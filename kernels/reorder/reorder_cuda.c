@@ -12,4 +12,4 @@ static ons_status *reorder_prepare_cuda(ons_prepare *p) {
     return ons_strided_prepare(p, &copy);
 }
 
-ONS_CUDA_KERNEL(reorder, reorder_prepare_cuda)
+ONS_KERNELS(cuda, reorder, ONS_KERNEL(reorder_prepare_cuda, ons_cuda_strided_run))

@@ -1,4 +1,5 @@
 /* ResizeGradient on CUDA: what the host works out. */
+#include "kernels/resampling/cuda_separable.h"
 #include "kernels/resampling/resample.h"
 
 static ons_status *resize_gradient_prepare_cuda(ons_prepare *p) {
@@ -7,4 +8,4 @@ static ons_status *resize_gradient_prepare_cuda(ons_prepare *p) {
     return ons_cuda_resampling_prepare(p, &r, true);
 }
 
-ONS_CUDA_KERNEL(resize_gradient, resize_gradient_prepare_cuda)
+ONS_KERNELS(cuda, resize_gradient, ONS_KERNEL(resize_gradient_prepare_cuda, ons_cuda_separable_run))

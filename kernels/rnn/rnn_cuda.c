@@ -4,4 +4,4 @@
 
 static ons_status *rnn_prepare_cuda(ons_prepare *p) { return ons_cuda_recurrent_prepare(p, ONS_CELL_RNN); }
 
-ONS_CUDA_KERNEL(rnn, rnn_prepare_cuda)
+ONS_KERNELS(cuda, rnn, ONS_KERNEL(rnn_prepare_cuda, ons_cuda_recurrent_run))

@@ -1,4 +1,6 @@
 /* Slice on CUDA: what the host works out. */
 #include "kernels/slice/slice.h"
 
-ONS_CUDA_KERNEL(slice, ons_slice_prepare)
+#include "kernels/common/layout/strided.h"
+
+ONS_KERNELS(cuda, slice, ONS_KERNEL(ons_slice_prepare, ons_cuda_strided_run))

@@ -1,4 +1,6 @@
 /* SpaceToDepth on CUDA: what the host works out. */
 #include "kernels/space_to_depth/space_to_depth.h"
 
-ONS_CUDA_KERNEL(space_to_depth, ons_space_to_depth_prepare)
+#include "kernels/common/layout/strided.h"
+
+ONS_KERNELS(cuda, space_to_depth, ONS_KERNEL(ons_space_to_depth_prepare, ons_cuda_strided_run))

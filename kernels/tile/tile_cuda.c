@@ -1,4 +1,6 @@
 /* Tile on CUDA: what the host works out. */
 #include "kernels/tile/tile.h"
 
-ONS_CUDA_KERNEL(tile, ons_tile_prepare)
+#include "kernels/common/layout/strided.h"
+
+ONS_KERNELS(cuda, tile, ONS_KERNEL(ons_tile_prepare, ons_cuda_strided_run))
