@@ -215,6 +215,7 @@ typedef struct ons_operator_roles {
 #define ONS_PLAIN_OPERATOR         ONS_ROLES(ONS_NO_ROLE, 0, 0)
 #define ONS_DENSE_OPERATOR         ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_DENSE, 0)
 #define ONS_MOVING_OPERATOR        ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_MOVES, 0)
+#define ONS_ELEMENTWISE_OPERATOR   ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0)
 #define ONS_ANY_PRECISION_OPERATOR ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ANY_PRECISION, 0)
 #define ONS_RECURRENT_OPERATOR(STATES)                                                                                 \
     { ONS_NO_ROLE, ONS_TRAIT_DENSE, 0, (STATES), 0, 0 }

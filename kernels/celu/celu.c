@@ -18,9 +18,6 @@ static ons_status *celu_gradient(ons_gradient *g) {
     return NULL;
 }
 
-ONS_DEFINE_OPERATOR(celu, "Celu", ONS_ONNX(12, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
-                    ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 1.0)), ONS_INFER(celu_infer),
-                    ONS_COST(ons_cost_elementwise), ONS_GRADIENT_RULE(celu_gradient, ONS_ALL_INPUTS),
-                    ONS_SAVES(0, ONS_INPUT_BIT(0)), ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0),
-                    ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
-                    ONS_REFERENCE(celu_reference));
+ONS_DEFINE_UNARY(celu, "Celu", ONS_ONNX(12, ONS_NEWEST), ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 1.0)),
+                 ONS_INFER(celu_infer), ONS_GRADIENT_RULE(celu_gradient, ONS_ALL_INPUTS),
+                 ONS_SAVES(0, ONS_INPUT_BIT(0)), ONS_ELEMENTWISE_OPERATOR, ONS_ONE_FORM, ONS_REFERENCE(celu_reference));

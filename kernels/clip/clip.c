@@ -62,6 +62,6 @@ static ons_status *clip_upgrade(ons_upgrade *u) {
 ONS_DEFINE_OPERATOR(clip, "Clip", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 3, 1, 1), ONS_NO_ATTRIBUTES,
                     ONS_INFER(clip_infer), ONS_COST(ons_cost_elementwise),
                     ONS_GRADIENT_RULE(clip_gradient, ONS_INPUT_BIT(0)),
-                    ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1) | ONS_INPUT_BIT(2), 0),
-                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
-                    ONS_FOLLOWS_LAYOUT, ONS_FORMS(clip_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(clip_reference));
+                    ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1) | ONS_INPUT_BIT(2), 0), ONS_ELEMENTWISE_OPERATOR,
+                    ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_FOLLOWS_LAYOUT,
+                    ONS_FORMS(clip_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(clip_reference));

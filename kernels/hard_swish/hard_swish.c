@@ -38,9 +38,7 @@ static const ons_pattern hard_swish_patterns[] = {
     {.form = NULL},
 };
 
-ONS_DEFINE_OPERATOR(hard_swish, "HardSwish", ONS_ONNX(14, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES,
-                    ONS_INFER(ons_infer_float_unary), ONS_COST(ons_cost_elementwise),
-                    ONS_GRADIENT_RULE(hard_swish_gradient, ONS_ALL_INPUTS), ONS_SAVES(ONS_INPUT_BIT(0), 0),
-                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
-                    ONS_FOLLOWS_LAYOUT, ONS_FORMS(NULL, hard_swish_patterns, NULL),
-                    ONS_REFERENCE(hard_swish_reference));
+ONS_DEFINE_UNARY(hard_swish, "HardSwish", ONS_ONNX(14, ONS_NEWEST), ONS_NO_ATTRIBUTES, ONS_INFER(ons_infer_float_unary),
+                 ONS_GRADIENT_RULE(hard_swish_gradient, ONS_ALL_INPUTS), ONS_SAVES(ONS_INPUT_BIT(0), 0),
+                 ONS_ELEMENTWISE_OPERATOR, ONS_FORMS(NULL, hard_swish_patterns, NULL),
+                 ONS_REFERENCE(hard_swish_reference));

@@ -25,8 +25,6 @@ static const ons_pattern mish_patterns[] = {
     {.form = NULL},
 };
 
-ONS_DEFINE_OPERATOR(mish, "Mish", ONS_ONNX(18, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES,
-                    ONS_INFER(ons_infer_float_unary), ONS_COST(ons_cost_elementwise),
-                    ONS_GRADIENT_RULE(mish_gradient, ONS_ALL_INPUTS), ONS_SAVES(ONS_INPUT_BIT(0), 0),
-                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
-                    ONS_FOLLOWS_LAYOUT, ONS_FORMS(NULL, mish_patterns, NULL), ONS_REFERENCE(mish_reference));
+ONS_DEFINE_UNARY(mish, "Mish", ONS_ONNX(18, ONS_NEWEST), ONS_NO_ATTRIBUTES, ONS_INFER(ons_infer_float_unary),
+                 ONS_GRADIENT_RULE(mish_gradient, ONS_ALL_INPUTS), ONS_SAVES(ONS_INPUT_BIT(0), 0),
+                 ONS_ELEMENTWISE_OPERATOR, ONS_FORMS(NULL, mish_patterns, NULL), ONS_REFERENCE(mish_reference));

@@ -12,10 +12,8 @@ static ons_status *selu_gradient(ons_gradient *g) {
     return NULL;
 }
 
-ONS_DEFINE_OPERATOR(selu, "Selu", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
-                    ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 1.67326319217681884765625),
-                                   ONS_FLOAT_ATTRIBUTE("gamma", 1.05070102214813232421875)),
-                    ONS_INFER(ons_infer_float_unary), ONS_COST(ons_cost_elementwise),
-                    ONS_GRADIENT_RULE(selu_gradient, ONS_ALL_INPUTS), ONS_SAVES(0, ONS_INPUT_BIT(0)),
-                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
-                    ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(selu_reference));
+ONS_DEFINE_UNARY(selu, "Selu", ONS_ONNX(1, ONS_NEWEST),
+                 ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 1.67326319217681884765625),
+                                ONS_FLOAT_ATTRIBUTE("gamma", 1.05070102214813232421875)),
+                 ONS_INFER(ons_infer_float_unary), ONS_GRADIENT_RULE(selu_gradient, ONS_ALL_INPUTS),
+                 ONS_SAVES(0, ONS_INPUT_BIT(0)), ONS_ELEMENTWISE_OPERATOR, ONS_ONE_FORM, ONS_REFERENCE(selu_reference));

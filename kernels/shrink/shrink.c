@@ -23,9 +23,8 @@ static ons_status *shrink_gradient(ons_gradient *g) {
     return NULL;
 }
 
-ONS_DEFINE_OPERATOR(shrink, "Shrink", ONS_ONNX(9, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
-                    ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("lambd", 0.5), ONS_FLOAT_ATTRIBUTE("bias", 0.0)),
-                    ONS_INFER(ons_infer_number_unary), ONS_COST(ons_cost_elementwise),
-                    ONS_GRADIENT_RULE(shrink_gradient, ONS_ALL_INPUTS), ONS_SAVES(ONS_INPUT_BIT(0), 0),
-                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
-                    ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(shrink_reference));
+ONS_DEFINE_UNARY(shrink, "Shrink", ONS_ONNX(9, ONS_NEWEST),
+                 ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("lambd", 0.5), ONS_FLOAT_ATTRIBUTE("bias", 0.0)),
+                 ONS_INFER(ons_infer_number_unary), ONS_GRADIENT_RULE(shrink_gradient, ONS_ALL_INPUTS),
+                 ONS_SAVES(ONS_INPUT_BIT(0), 0), ONS_ELEMENTWISE_OPERATOR, ONS_ONE_FORM,
+                 ONS_REFERENCE(shrink_reference));

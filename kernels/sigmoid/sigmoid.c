@@ -12,9 +12,7 @@ static ons_status *sigmoid_gradient(ons_gradient *g) {
     return NULL;
 }
 
-ONS_DEFINE_OPERATOR(sigmoid, "Sigmoid", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES,
-                    ONS_INFER(ons_infer_float_unary), ONS_COST(ons_cost_elementwise),
-                    ONS_GRADIENT_RULE(sigmoid_gradient, ONS_ALL_INPUTS), ONS_SAVES(0, ONS_INPUT_BIT(0)),
-                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE | ONS_TRAIT_PROBABILITIES, 0),
-                    ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
-                    ONS_REFERENCE(sigmoid_reference));
+ONS_DEFINE_UNARY(sigmoid, "Sigmoid", ONS_ONNX(1, ONS_NEWEST), ONS_NO_ATTRIBUTES, ONS_INFER(ons_infer_float_unary),
+                 ONS_GRADIENT_RULE(sigmoid_gradient, ONS_ALL_INPUTS), ONS_SAVES(0, ONS_INPUT_BIT(0)),
+                 ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE | ONS_TRAIT_PROBABILITIES, 0), ONS_ONE_FORM,
+                 ONS_REFERENCE(sigmoid_reference));

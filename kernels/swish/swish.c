@@ -31,9 +31,7 @@ static const ons_pattern swish_patterns[] = {
     {.form = NULL},
 };
 
-ONS_DEFINE_OPERATOR(swish, "Swish", ONS_ONNX(24, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
-                    ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 1.0)), ONS_INFER(ons_infer_float_unary),
-                    ONS_COST(ons_cost_elementwise), ONS_GRADIENT_RULE(swish_gradient, ONS_ALL_INPUTS),
-                    ONS_SAVES(ONS_INPUT_BIT(0), 0), ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0),
-                    ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_FOLLOWS_LAYOUT, ONS_FORMS(NULL, swish_patterns, NULL),
-                    ONS_REFERENCE(swish_reference));
+ONS_DEFINE_UNARY(swish, "Swish", ONS_ONNX(24, ONS_NEWEST), ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 1.0)),
+                 ONS_INFER(ons_infer_float_unary), ONS_GRADIENT_RULE(swish_gradient, ONS_ALL_INPUTS),
+                 ONS_SAVES(ONS_INPUT_BIT(0), 0), ONS_ELEMENTWISE_OPERATOR, ONS_FORMS(NULL, swish_patterns, NULL),
+                 ONS_REFERENCE(swish_reference));

@@ -11,9 +11,7 @@ static ons_status *thresholded_relu_gradient(ons_gradient *g) {
     return NULL;
 }
 
-ONS_DEFINE_OPERATOR(thresholded_relu, "ThresholdedRelu", ONS_ONNX(10, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
-                    ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 1.0)), ONS_INFER(ons_infer_float_unary),
-                    ONS_COST(ons_cost_elementwise), ONS_GRADIENT_RULE(thresholded_relu_gradient, ONS_ALL_INPUTS),
-                    ONS_SAVES(ONS_INPUT_BIT(0), 0), ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0),
-                    ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
-                    ONS_REFERENCE(thresholded_relu_reference));
+ONS_DEFINE_UNARY(thresholded_relu, "ThresholdedRelu", ONS_ONNX(10, ONS_NEWEST),
+                 ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 1.0)), ONS_INFER(ons_infer_float_unary),
+                 ONS_GRADIENT_RULE(thresholded_relu_gradient, ONS_ALL_INPUTS), ONS_SAVES(ONS_INPUT_BIT(0), 0),
+                 ONS_ELEMENTWISE_OPERATOR, ONS_ONE_FORM, ONS_REFERENCE(thresholded_relu_reference));

@@ -176,4 +176,27 @@ void ons_binary_each(const ons_operands *o, const void *const *inputs, void *con
     ONS_BINARY_SPAN(SYMBOL##_bool, uint8_t, uint8_t, uint8_t, EXPRESSION)                                              \
     ONS_BINARY_PREPARE(SYMBOL, {ONS_BOOL, SYMBOL##_bool})
 
+/* ONS_DEFINE_OPERATOR of an elementwise operator of two operands that broadcast: an operation an element, the result
+ * may take the place of either and lies as they do. */
+#define ONS_DEFINE_BINARY(SYMBOL, NAME, OPSET, ATTRIBUTES, INFER, GRADIENT, SAVED, ROLES, FORMS, REFERENCE)            \
+    const ons_operator ons_op_##SYMBOL = {NAME,                                                                        \
+                                          OPSET,                                                                       \
+                                          ONS_ARITY(2, 2, 1, 1),                                                       \
+                                          ATTRIBUTES,                                                                  \
+                                          INFER,                                                                       \
+                                          ONS_COST(ons_cost_elementwise),                                              \
+                                          GRADIENT,                                                                    \
+                                          SAVED,                                                                       \
+                                          ROLES,                                                                       \
+                                          ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}),                   \
+                                          ONS_FOLLOWS_LAYOUT,                                                          \
+                                          FORMS,                                                                       \
+                                          REFERENCE}
+
+/* The same for the gradient of an elementwise operator, from its cotangent and a value that it saves. */
+#define ONS_DEFINE_BINARY_GRADIENT(SYMBOL, NAME, ATTRIBUTES, REFERENCE)                                                \
+    ONS_DEFINE_BINARY(SYMBOL, NAME, ONS_INTERNAL, ATTRIBUTES, ONS_INFER(ons_infer_broadcast_floats),                   \
+                      ONS_NOT_DIFFERENTIABLE("it is itself a gradient"), ONS_SAVES_NOTHING, ONS_ELEMENTWISE_OPERATOR,  \
+                      ONS_ONE_FORM, REFERENCE)
+
 #endif

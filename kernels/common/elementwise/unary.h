@@ -123,4 +123,21 @@ void ons_unary_each(const ons_operands *o, const void *const *inputs, void *cons
             ons_unary_run(launch, sizeof(float), sizeof(float), SYMBOL##_float32);                                     \
     }
 
+/* ONS_DEFINE_OPERATOR of an elementwise operator of one operand: an operation an element, the result may take the
+ * operand's place and lies as it does. */
+#define ONS_DEFINE_UNARY(SYMBOL, NAME, OPSET, ATTRIBUTES, INFER, GRADIENT, SAVED, ROLES, FORMS, REFERENCE)             \
+    const ons_operator ons_op_##SYMBOL = {NAME,                                                                        \
+                                          OPSET,                                                                       \
+                                          ONS_ARITY(1, 1, 1, 1),                                                       \
+                                          ATTRIBUTES,                                                                  \
+                                          INFER,                                                                       \
+                                          ONS_COST(ons_cost_elementwise),                                              \
+                                          GRADIENT,                                                                    \
+                                          SAVED,                                                                       \
+                                          ROLES,                                                                       \
+                                          ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),                                          \
+                                          ONS_FOLLOWS_LAYOUT,                                                          \
+                                          FORMS,                                                                       \
+                                          REFERENCE}
+
 #endif
