@@ -1,9 +1,7 @@
 /* Col2Im on the CPU. */
-#include "kernels/col2im/col2im.h"
+#include "kernels/col2im/unfold.h"
 
 #include <string.h>
-
-#include "kernels/col2im/unfold.h"
 
 ons_status *ons_col2im_prepare(ons_prepare *p) {
     ons_type image;

@@ -1,5 +1,5 @@
 /* Col2Im on CUDA: what the host works out. */
-#include "kernels/col2im/col2im.h"
+#include "kernels/col2im/unfold.h"
 
 #include "kernels/common/cuda/cuda_prepare.h"
 

@@ -1,9 +1,7 @@
 /* Col2ImGradient on the CPU. */
-#include "kernels/col2im/col2im_gradient.h"
+#include "kernels/col2im/unfold.h"
 
 #include <string.h>
-
-#include "kernels/col2im/unfold.h"
 
 ons_status *ons_col2im_gradient_prepare(ons_prepare *p) {
     ons_type columns;

@@ -1,5 +1,5 @@
 /* Col2ImGradient on CUDA: what the host works out. */
-#include "kernels/col2im/col2im_gradient.h"
+#include "kernels/col2im/unfold.h"
 
 #include "kernels/common/cuda/cuda_prepare.h"
 

@@ -1,18 +1,7 @@
 /* GlobalMaxPool on the CPU. */
-#include "kernels/global_max_pool/global_max_pool.h"
+#include "kernels/pooling/global_pool.h"
 
 #include <math.h>
-
-#include "kernels/common/layout/channels.h"
-
-ons_status *ons_global_max_pool_prepare(ons_prepare *p) {
-    const ons_type *x = &p->operands->inputs[0];
-    ONS_TRY(ons_require_float32(p->operands));
-    ons_channels *state;
-    ONS_NEW_STATE(state, p);
-    *state = ons_channels_of(x);
-    return NULL;
-}
 
 static void global_max_pool_run(const ons_launch *launch) {
     const ons_channels *c = launch->state;
@@ -32,4 +21,4 @@ static void global_max_pool_run(const ons_launch *launch) {
     }
 }
 
-ONS_KERNELS(cpu, global_max_pool, ONS_KERNEL(ons_global_max_pool_prepare, global_max_pool_run))
+ONS_KERNELS(cpu, global_max_pool, ONS_KERNEL(ons_global_pool_prepare, global_max_pool_run))

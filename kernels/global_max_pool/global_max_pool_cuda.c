@@ -1,6 +1,5 @@
 /* GlobalMaxPool on CUDA: what the host works out. */
-#include "kernels/global_max_pool/global_max_pool.h"
-
 #include "kernels/common/cuda/cuda_prepare.h"
+#include "kernels/pooling/global_pool.h"
 
-ONS_CUDA_TYPED_KERNEL(global_max_pool, ons_global_max_pool_prepare)
+ONS_CUDA_TYPED_KERNEL(global_max_pool, ons_global_pool_prepare)

@@ -1,18 +1,7 @@
 /* GlobalMaxPoolGradient on the CPU. */
-#include "kernels/global_max_pool/global_max_pool_gradient.h"
+#include "kernels/pooling/global_pool.h"
 
 #include <string.h>
-
-#include "kernels/common/layout/channels.h"
-
-ons_status *ons_global_max_pool_gradient_prepare(ons_prepare *p) {
-    const ons_type *x = &p->operands->inputs[1];
-    ONS_TRY(ons_require_float32_of(p->operands, x));
-    ons_channels *state;
-    ONS_NEW_STATE(state, p);
-    *state = ons_channels_of(x);
-    return NULL;
-}
 
 static void global_max_pool_gradient_run(const ons_launch *launch) {
     const ons_channels *c = launch->state;
@@ -29,5 +18,4 @@ static void global_max_pool_gradient_run(const ons_launch *launch) {
     }
 }
 
-ONS_KERNELS(cpu, global_max_pool_gradient,
-            ONS_KERNEL(ons_global_max_pool_gradient_prepare, global_max_pool_gradient_run))
+ONS_KERNELS(cpu, global_max_pool_gradient, ONS_KERNEL(ons_global_pool_prepare_second, global_max_pool_gradient_run))

@@ -1,6 +1,5 @@
 /* GlobalMaxPoolGradient on CUDA: what the host works out. */
-#include "kernels/global_max_pool/global_max_pool_gradient.h"
-
 #include "kernels/common/cuda/cuda_prepare.h"
+#include "kernels/pooling/global_pool.h"
 
-ONS_CUDA_TYPED_KERNEL(global_max_pool_gradient, ons_global_max_pool_gradient_prepare)
+ONS_CUDA_TYPED_KERNEL(global_max_pool_gradient, ons_global_pool_prepare_second)

@@ -1,6 +1,4 @@
 /* LRN on the CPU. */
-#include "kernels/lrn/lrn.h"
-
 #include "kernels/lrn/local_response.h"
 
 ons_status *ons_lrn_prepare(ons_prepare *p) {

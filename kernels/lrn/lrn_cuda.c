@@ -1,5 +1,5 @@
 /* LRN on CUDA: what the host works out. */
-#include "kernels/lrn/lrn.h"
+#include "kernels/lrn/local_response.h"
 
 #include "kernels/common/cuda/cuda_prepare.h"
 

@@ -1,8 +1,7 @@
 /* LRNGradient on the CPU. */
-#include "kernels/lrn/lrn_gradient.h"
+#include "kernels/lrn/local_response.h"
 
 #include "kernels/common/rows/rows.h"
-#include "kernels/lrn/local_response.h"
 
 ons_status *ons_lrn_gradient_prepare(ons_prepare *p) {
     ONS_TRY(ons_require_float32(p->operands));

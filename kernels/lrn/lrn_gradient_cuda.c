@@ -1,5 +1,5 @@
 /* LRNGradient on CUDA: what the host works out. */
-#include "kernels/lrn/lrn_gradient.h"
+#include "kernels/lrn/local_response.h"
 
 #include "kernels/common/cuda/cuda_prepare.h"
 

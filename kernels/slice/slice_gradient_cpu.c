@@ -1,6 +1,4 @@
 /* SliceGradient on the CPU. */
-#include "kernels/slice/slice_gradient.h"
-
 #include "kernels/slice/slicing.h"
 
 typedef ons_slice_gradient state;
