@@ -1,8 +1,6 @@
 /* Elementwise operators of two operands that broadcast: a folder gives its formulas in `a` and `b`; a macro makes
  * inline functions of them, which the loops below take, and reference, kernels for the element types, and prepare. The
- * kernel's run is ons_broadcast_run for all of them.
- *
- *  */
+ * kernel's run is ons_broadcast_run for all of them. */
 #ifndef ONSTAGE_KERNELS_COMMON_ELEMENTWISE_BINARY_H
 #define ONSTAGE_KERNELS_COMMON_ELEMENTWISE_BINARY_H
 
@@ -18,7 +16,8 @@ typedef struct ons_span_choice {
     ons_span_function *function;
 } ons_span_choice;
 
-/* Prepares the function for the node's first input, or refuses its dtype. */
+/* Prepares the function for the node's first input, or refuses its dtype. Parameters are the node's float attributes,
+ * in order. */
 ons_status *ons_binary_prepare(ons_prepare *p, const ons_span_choice *choices);
 
 /* ---- shape rules */

@@ -125,8 +125,3 @@ void ons_broadcast_run(const ons_launch *launch) {
         run_range(b, launch, begin, end);
     }
 }
-
-ons_status *ons_broadcast_take_attributes(ons_prepare *p) {
-    ons_take_float_attributes(p->operands, ((ons_broadcast *)p->state)->parameters, ONS_BROADCAST_PARAMETERS);
-    return NULL;
-}

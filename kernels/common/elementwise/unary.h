@@ -16,14 +16,13 @@ typedef struct ons_unary_state {
     int64_t elements;
     ons_dtype dtype; /* of the input */
     uint32_t input_count;
-    float parameters[ONS_UNARY_PARAMETERS]; /* attributes of the formula, set by the operator's own prepare */
+    float
+        parameters[ONS_UNARY_PARAMETERS]; /* the float attributes, in order, or what the operator's own prepare sets */
 } ons_unary_state;
 
 /* Allocates an ons_unary_state for a float32 node, counting the elements of output 0; refuses other dtypes. */
 ons_status *ons_unary_prepare(ons_prepare *p);
-/* The same, with the node's float attributes, in order, as parameters. */
-ons_status *ons_unary_prepare_attributes(ons_prepare *p);
-/* The same as the first for float32, int64 and int32. */
+/* The same for float32, int64 and int32. */
 ons_status *ons_unary_number_prepare(ons_prepare *p);
 ons_status *ons_unary_bool_prepare(ons_prepare *p);
 
