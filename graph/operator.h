@@ -404,6 +404,13 @@ struct ons_operator {
     ons_reference_function *reference;
 };
 
+/* How many attributes it declares. */
+static inline uint32_t ons_operator_attributes(const ons_operator *op) {
+    uint32_t count = 0;
+    while (op->attributes[count].name != NULL) ++count;
+    return count;
+}
+
 /* Defines `const ons_operator ons_op_SYMBOL`. Brace-enclosed arguments come from the macros above, which expand to
  * initialisers with commas, hence the indirection through fields in order. */
 #define ONS_DEFINE_OPERATOR(SYMBOL, NAME, OPSET, ARITY, ATTRIBUTES, INFER, COST, GRADIENT, SAVED, ROLES, ALIASES,      \

@@ -154,8 +154,7 @@ static ons_status *check_unknown(const ons_operator *op, const ons_upgrade *upgr
 
 ons_status *ons_attributes_match(const ons_operator *op, const ons_upgrade *upgrade, const ons_attribute **values) {
     ONS_TRY(check_unknown(op, upgrade));
-    size_t count = 0;
-    while (op->attributes[count].name != NULL) ++count;
+    size_t count = ons_operator_attributes(op);
     ons_attribute *result;
     ONS_NEW(result, upgrade->graph->arena, count);
     for (size_t i = 0; i < count; ++i) {

@@ -302,9 +302,8 @@ static ons_status *bind_node(binder *b, scope *s, const ons_node *node, ons_aren
 
 static ons_status *build_folded(binder *b, const ons_operator *op, const char *name, ons_inputs inputs,
                                 ons_settings settings, ons_arena *scratch, ons_value_id *output) {
-    uint32_t attributes = 0;
+    uint32_t attributes = ons_operator_attributes(op);
     ons_attribute *values;
-    while (op->attributes[attributes].name != NULL) ++attributes;
     ONS_NEW(values, scratch, attributes + 1);
     for (uint32_t i = 0; i < attributes; ++i) values[i] = op->attributes[i].default_value;
     for (uint32_t i = 0; i < settings.count; ++i) values[settings.items[i].index] = settings.items[i].value;

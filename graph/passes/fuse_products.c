@@ -62,12 +62,8 @@ static ons_status *add_joined(joiner *j, const ons_joined_product *what, ons_nod
     for (uint32_t i = 0; i < count; ++i) inputs[i] = from->inputs[i];
     for (uint32_t i = 0; i < more_count; ++i) inputs[count + i] = more[i];
     ONS_TRY(ons_graph_add_node(graph, what->op, from->name, what->attributes, inputs, count + more_count, outputs, id));
+    ons_graph_take_place(graph, *id, product);
     ons_node *node = ons_graph_node(graph, *id), *was = ons_graph_node(graph, product);
-    const char *fresh = node->name;
-    node->name = was->name;
-    was->name = fresh;
-    node->phase = was->phase;
-    node->per_step = was->per_step;
     node->key = was->key;
     node->origin = was->origin == product ? *id : was->origin;
     j->joined[product] = j->stands_in[product] = *id;

@@ -149,9 +149,8 @@ static const ons_formula *find_formula(const char *name) {
 }
 
 static ons_status *read_attribute(reader *r, const ons_operator *op, ons_attribute *attributes) {
-    uint32_t index, declared = 0;
+    uint32_t index, declared = ons_operator_attributes(op);
     char word[32], *end;
-    while (op->attributes[declared].name != NULL) ++declared;
     if (!read_number(r, &index) || index >= declared) return malformed(r);
     char kind = *r->next;
     if (kind == '\0') return malformed(r);
