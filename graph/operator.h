@@ -276,8 +276,7 @@ typedef struct ons_layout_rule {
 #define ONS_CHOOSES_LAYOUT(CHOOSE)                                                                                     \
     { ONS_LAYOUT_CHOOSES, (CHOOSE) }
 
-/* ------------------------------------------------------------------------------------------------ forms and versions
- */
+/* ----------------------------------------------------------------------------------------------- forms and versions */
 
 /* A node as it stands in the file, while its operator turns an older opset's form into today's. */
 typedef struct ons_upgrade ons_upgrade;
@@ -366,8 +365,7 @@ typedef struct ons_step {
 typedef void ons_reference_function(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                     void *const *outputs);
 
-/* -------------------------------------------------------------------------------------------------------- descriptor
- */
+/* ------------------------------------------------------------------------------------------------------- descriptor */
 
 typedef struct ons_opset_range {
     const char *domain; /* "" is ONNX's own; "onstage" for operators of ours, which no file may use */

@@ -17,8 +17,7 @@ static Onnx__AttributeProto__AttributeType find_kind(const Onnx__AttributeProto 
     return a->n_strings > 0 ? KIND(STRINGS) : KIND(UNDEFINED);
 }
 
-/* -------------------------------------------------------------------------------------------------------------- values
- */
+/* ----------------------------------------------------------------------------------------------------------- values */
 
 static ons_status *copy_bytes(ons_arena *arena, const ProtobufCBinaryData *bytes, const char **text) {
     char *copy;

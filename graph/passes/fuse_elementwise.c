@@ -33,8 +33,7 @@ typedef struct fuser {
     size_t ordered;
 } fuser;
 
-/* ------------------------------------------------------------------------------------------------------------- tables
- */
+/* ----------------------------------------------------------------------------------------------------------- tables */
 
 static ons_status *count_readers(fuser *f) {
     const ons_graph *graph = f->graph;
@@ -106,8 +105,7 @@ static ons_status *make_tables(fuser *f) {
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- groups
- */
+/* ----------------------------------------------------------------------------------------------------------- groups */
 
 /* The node that made the value before anything was replaced, or one of its group. */
 static ons_node_id maker_of(const fuser *f, ons_value_id value) {
@@ -245,8 +243,7 @@ static void grow(fuser *f, bool forward) {
     }
 }
 
-/* --------------------------------------------------------------------------------------------------------- replacing
- */
+/* -------------------------------------------------------------------------------------------------------- replacing */
 
 /* A group as a node: members in order, what they read and what of theirs is read. */
 typedef struct group {

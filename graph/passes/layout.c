@@ -169,8 +169,7 @@ static ons_status *choose_node(chooser *c, ons_node_id id, ons_arena *scratch) {
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------- what persists
- */
+/* ---------------------------------------------------------------------------------------------------- what persists */
 
 static bool persists(const ons_value *value) {
     return value->producer == ONS_NONE && (value->kind == ONS_PARAMETER || value->kind == ONS_STATE);
@@ -272,8 +271,7 @@ static ons_status *place_persistent(const chooser *c) {
     return status;
 }
 
-/* ---------------------------------------------------------------------------------------------------------------- all
- */
+/* -------------------------------------------------------------------------------------------------------------- all */
 
 static ons_status *choose_all(chooser *c) {
     size_t nodes = c->graph->nodes.count;

@@ -108,8 +108,7 @@ static void take_diagonals(const contraction *c, ons_factor *factor) {
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------ two factors
- */
+/* ------------------------------------------------------------------------------------------------------ two factors */
 
 /* The labels of a pair by what becomes of them. */
 typedef struct roles {

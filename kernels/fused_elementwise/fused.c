@@ -15,8 +15,7 @@ const ons_formula *ons_formula_of(const ons_operator *op) {
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ writing
- */
+/* ---------------------------------------------------------------------------------------------------------- writing */
 
 static bool is_word(const char *text) {
     if (text == NULL || *text == '\0') return false;
@@ -107,8 +106,7 @@ bool ons_fused_write_step(const ons_operands *o, const uint32_t *inputs, char *t
     return t.used < size;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ reading
- */
+/* ---------------------------------------------------------------------------------------------------------- reading */
 
 typedef struct reader {
     const ons_operands *node;

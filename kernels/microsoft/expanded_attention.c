@@ -34,8 +34,7 @@ ons_status *ons_heads_check(const ons_operands *o, ons_heads *h, uint32_t mask, 
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ nodes
- */
+/* ------------------------------------------------------------------------------------------------------------ nodes */
 
 /* A boolean, true where the key is seen, that broadcasts to the scores. */
 static ons_value_id seen(ons_replacement *m, const ons_heads *h, ons_value_id mask) {
@@ -106,8 +105,7 @@ ons_value_id ons_heads_expand(ons_replacement *m, const ons_heads *h, const ons_
     return ons_expand_reshape(m, ons_expand_transpose(m, y, 4, swap), 3, flat);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ words
- */
+/* ------------------------------------------------------------------------------------------------------------ words */
 
 static bool is_seen(const ons_heads *h, const int64_t *mask, int64_t b, int64_t i, int64_t j) {
     switch (h->mask) {

@@ -5,8 +5,7 @@
 #include "kernels/common/math/simd.h"
 #include "kernels/common/rows/rows.h"
 
-/* ------------------------------------------------------------------------------------------------------------ forward
- */
+/* ---------------------------------------------------------------------------------------------------------- forward */
 
 /* Four sums side by side, as one would wait for the adder. */
 static float sum_row(const float *x, int64_t n) {
@@ -65,8 +64,7 @@ void ons_normalize_rows(const ons_layer_norm *norm, float epsilon, bool centered
     }
 }
 
-/* ----------------------------------------------------------------------------------------------------------- gradient
- */
+/* --------------------------------------------------------------------------------------------------------- gradient */
 
 /* Rows are cut into parts; each adds up dscale and dbias in scratch of its own, and the parts are then added in order.
  */

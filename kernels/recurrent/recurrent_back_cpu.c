@@ -35,8 +35,7 @@ static const void *input_of(const recurrent_back_state *state, const ons_launch 
     return (state->present >> index & 1) != 0 ? launch->inputs[index] : NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ prepare
- */
+/* ---------------------------------------------------------------------------------------------------------- prepare */
 
 static void recurrent_back_destroy(void *memory) {
     recurrent_back_state *state = memory;
@@ -116,8 +115,7 @@ ons_status *ons_recurrent_gradient_prepare(ons_prepare *p, ons_cell cell) {
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ one row
- */
+/* ---------------------------------------------------------------------------------------------------------- one row */
 
 static ons_recurrent_back_row row_at(const backward *f, const ons_recurrent_block *b, int64_t t, int64_t n) {
     const ons_recurrent *r = &f->state->r;
@@ -148,8 +146,7 @@ static ons_recurrent_back_row row_at(const backward *f, const ons_recurrent_bloc
     return w;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- one step
- */
+/* --------------------------------------------------------------------------------------------------------- one step */
 
 static void add_cotangent(const backward *f, const ons_recurrent_block *b, int64_t t, int64_t n, float *restrict dh) {
     const ons_recurrent *r = &f->state->r;

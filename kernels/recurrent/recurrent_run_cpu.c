@@ -30,8 +30,7 @@ typedef struct forward {
     const int32_t *lengths;
 } forward;
 
-/* ------------------------------------------------------------------------------------------------------------ prepare
- */
+/* ---------------------------------------------------------------------------------------------------------- prepare */
 
 static void recurrent_destroy(void *memory) {
     recurrent_state *state = memory;
@@ -84,8 +83,7 @@ static const void *input_of(const recurrent_state *state, const ons_launch *laun
     return (state->present >> index & 1) != 0 ? launch->inputs[index] : NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ one row
- */
+/* ---------------------------------------------------------------------------------------------------------- one row */
 
 static ons_recurrent_row row_at(const forward *f, const ons_recurrent_block *b, int64_t t, int64_t n) {
     const ons_recurrent *r = &f->state->r;
@@ -112,8 +110,7 @@ static ons_recurrent_row row_at(const forward *f, const ons_recurrent_block *b, 
     };
 }
 
-/* ----------------------------------------------------------------------------------------------------------- one step
- */
+/* --------------------------------------------------------------------------------------------------------- one step */
 
 static float *panels_of(const forward *f, int64_t index) {
     return f->packed + index * f->state->blocks.width * f->state->r.rows;
@@ -168,8 +165,7 @@ static void second_half(const void *run, const ons_recurrent_block *b, int64_t t
     each_row(f, b, t, ons_recurrent_gru_finish_row);
 }
 
-/* ----------------------------------------------------------------------------------------------------------- all steps
- */
+/* -------------------------------------------------------------------------------------------------------- all steps */
 
 /* Initial states (`in`) or last ones, of a thread's units and samples, between an operand and the record's slot. */
 static void copy_state(const forward *f, const ons_recurrent_block *b, const float *in, float *out, float *state) {

@@ -27,8 +27,7 @@ static double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ planning
- */
+/* --------------------------------------------------------------------------------------------------------- planning */
 
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
@@ -94,8 +93,7 @@ static ons_status *simulate(ons_portfolio_candidate *c) {
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ outcomes
- */
+/* --------------------------------------------------------------------------------------------------------- outcomes */
 
 static ons_status *say(const searching *s, ons_portfolio_candidate *c, ons_candidate_outcome outcome, const char *why) {
     c->outcome = outcome;
@@ -158,8 +156,7 @@ static ons_status *say_hopeless(const searching *s, ons_portfolio_candidate *c) 
                                 c->estimate / best->step_seconds));
 }
 
-/* -------------------------------------------------------------------------------------------------------------- search
- */
+/* ----------------------------------------------------------------------------------------------------------- search */
 
 /* The next by rising estimate; the first candidate comes first. */
 static ons_portfolio_candidate *next(const searching *s, const bool *seen) {
