@@ -63,8 +63,7 @@ int ons_cpu_count(void) {
     return sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- memory
- */
+/* ----------------------------------------------------------------------------------------------------------- memory */
 
 static ons_status *allocate(ons_device *device, int64_t bytes, void **address) {
     ONS_CHECK(device->limit_bytes == 0 || device->used_bytes + bytes <= device->limit_bytes, ONS_OUT_OF_MEMORY,
@@ -123,8 +122,7 @@ static void look_for(const _Atomic uint64_t *counter, uint64_t wanted) {
     atomic_fetch_sub(&at_work, 1);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- streams
- */
+/* ---------------------------------------------------------------------------------------------------------- streams */
 
 /* Two threads of a team on one processor cost milliseconds a parallel region: the one that spins at the barrier keeps
  * the other from working. So each gets a processor of its own for as long as the stream lives. */
@@ -249,8 +247,7 @@ static void copy(ons_stream *stream, void *to, const void *from, size_t bytes) {
     put(stream, (command){.kind = COMMAND_COPY, .copy = {to, from, bytes}});
 }
 
-/* -------------------------------------------------------------------------------------------------------------- events
- */
+/* ----------------------------------------------------------------------------------------------------------- events */
 
 static ons_status *event_new(ons_device *device, ons_event **result) {
     (void)device;

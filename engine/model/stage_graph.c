@@ -276,8 +276,7 @@ static ons_status *digest(assembly *a) {
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- passes
- */
+/* ----------------------------------------------------------------------------------------------------------- passes */
 
 static bool always(const assembly *a) { return true; }
 static bool trains(const assembly *a) { return a->o->training; }

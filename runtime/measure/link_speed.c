@@ -55,8 +55,7 @@ static double median(double *values, uint32_t count) {
     return count % 2 == 1 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
-/* --------------------------------------------------------------------------------------------------------------- pairs
- */
+/* ------------------------------------------------------------------------------------------------------------ pairs */
 
 /* Of the pairs on one host, or of those that are not, as many as are measured, evenly taken. */
 static void choose_pairs(measuring *m, const char (*hosts)[HOST_BYTES], bool between) {
@@ -93,8 +92,7 @@ static ons_status *find_pairs(measuring *m) {
     return NULL;
 }
 
-/* --------------------------------------------------------------------------------------------------------------- times
- */
+/* ------------------------------------------------------------------------------------------------------------ times */
 
 /* The first rank of the pair times a message there and back; nobody else has anything to do. All come to *seconds, half
  * of that. */
@@ -139,8 +137,7 @@ static ons_status *take_turns(measuring *m) {
     return NULL;
 }
 
-/* --------------------------------------------------------------------------------------------------------------- eager
- */
+/* ------------------------------------------------------------------------------------------------------------ eager */
 
 /* What a message of so many bytes takes beside moving them. */
 static ons_status *find_excess(measuring *m, const pair *p, const ons_link_speed *s, int64_t bytes, double *excess) {
@@ -171,8 +168,7 @@ static ons_status *find_eager(measuring *m, const pair *p, ons_link_speed *s) {
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- results
- */
+/* ---------------------------------------------------------------------------------------------------------- results */
 
 /* The latency is what the small message takes; the bandwidth what a large one takes longer than one of a quarter, so
  * that no latency is in it. */
