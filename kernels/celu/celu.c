@@ -13,10 +13,7 @@ static ons_status *celu_infer(ons_operands *o) {
 
 ONS_UNARY_FLOAT_REFERENCE(celu, x > 0 ? x : ons_attribute_float(o, 0) * expm1(x / ons_attribute_float(o, 0)))
 
-static ons_status *celu_gradient(ons_gradient *g) {
-    g->gradients[0] = ons_make_like(g, &ons_op_celu_gradient, ONS_IN(g->cotangents[0], ons_gradient_output(g, 0)));
-    return NULL;
-}
+ONS_GRADIENT_BY_OUTPUT(celu)
 
 ONS_DEFINE_UNARY(celu, "Celu", ONS_ONNX(12, ONS_NEWEST), ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 1.0)),
                  ONS_INFER(celu_infer), ONS_GRADIENT_RULE(celu_gradient, ONS_ALL_INPUTS),

@@ -7,10 +7,7 @@
 
 ONS_UNARY_FLOAT_REFERENCE(elu, x < 0 ? ons_attribute_float(o, 0) * expm1(x) : x)
 
-static ons_status *elu_gradient(ons_gradient *g) {
-    g->gradients[0] = ons_make_like(g, &ons_op_elu_gradient, ONS_IN(g->cotangents[0], ons_gradient_input(g, 0)));
-    return NULL;
-}
+ONS_GRADIENT_BY_INPUT(elu)
 
 ONS_DEFINE_UNARY(elu, "Elu", ONS_ONNX(1, ONS_NEWEST), ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 1.0)),
                  ONS_INFER(ons_infer_float_unary), ONS_GRADIENT_RULE(elu_gradient, ONS_ALL_INPUTS),

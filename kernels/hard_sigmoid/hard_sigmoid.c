@@ -8,11 +8,7 @@
 
 ONS_UNARY_FLOAT_REFERENCE(hard_sigmoid, fmax(0, fmin(1, ons_attribute_float(o, 0) * x + ons_attribute_float(o, 1))))
 
-static ons_status *hard_sigmoid_gradient(ons_gradient *g) {
-    g->gradients[0] =
-        ons_make_like(g, &ons_op_hard_sigmoid_gradient, ONS_IN(g->cotangents[0], ons_gradient_output(g, 0)));
-    return NULL;
-}
+ONS_GRADIENT_BY_OUTPUT(hard_sigmoid)
 
 static ons_value_id replace(ons_match *match) {
     ons_type x = ons_match_type(match, "x"), result = ons_match_type(match, "result");

@@ -8,10 +8,7 @@
 
 ONS_UNARY_FLOAT_REFERENCE(hard_swish, x *fmax(0, fmin(1, x / 6 + 0.5)))
 
-static ons_status *hard_swish_gradient(ons_gradient *g) {
-    g->gradients[0] = ons_make_like(g, &ons_op_hard_swish_gradient, ONS_IN(g->cotangents[0], ons_gradient_input(g, 0)));
-    return NULL;
-}
+ONS_GRADIENT_BY_INPUT(hard_swish)
 
 static ons_value_id replace(ons_match *match) {
     ons_type x = ons_match_type(match, "x"), result = ons_match_type(match, "result");

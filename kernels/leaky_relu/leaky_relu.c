@@ -5,10 +5,7 @@
 
 ONS_UNARY_FLOAT_REFERENCE(leaky_relu, x < 0 ? ons_attribute_float(o, 0) * x : x)
 
-static ons_status *leaky_relu_gradient(ons_gradient *g) {
-    g->gradients[0] = ons_make_like(g, &ons_op_leaky_relu_gradient, ONS_IN(g->cotangents[0], ons_gradient_input(g, 0)));
-    return NULL;
-}
+ONS_GRADIENT_BY_INPUT(leaky_relu)
 
 ONS_DEFINE_UNARY(leaky_relu, "LeakyRelu", ONS_ONNX(1, ONS_NEWEST), ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 0.01)),
                  ONS_INFER(ons_infer_float_unary), ONS_GRADIENT_RULE(leaky_relu_gradient, ONS_ALL_INPUTS),

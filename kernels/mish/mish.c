@@ -8,10 +8,7 @@
 
 ONS_UNARY_FLOAT_REFERENCE(mish, x *tanh(fmax(x, 0) + log1p(exp(-fabs(x)))))
 
-static ons_status *mish_gradient(ons_gradient *g) {
-    g->gradients[0] = ons_make_like(g, &ons_op_mish_gradient, ONS_IN(g->cotangents[0], ons_gradient_input(g, 0)));
-    return NULL;
-}
+ONS_GRADIENT_BY_INPUT(mish)
 
 static ons_value_id replace(ons_match *match) {
     ons_type x = ons_match_type(match, "x"), result = ons_match_type(match, "result");

@@ -7,10 +7,7 @@
 
 ONS_UNARY_FLOAT_REFERENCE(selu, ons_attribute_float(o, 1) * (x > 0 ? x : ons_attribute_float(o, 0) * expm1(x)))
 
-static ons_status *selu_gradient(ons_gradient *g) {
-    g->gradients[0] = ons_make_like(g, &ons_op_selu_gradient, ONS_IN(g->cotangents[0], ons_gradient_output(g, 0)));
-    return NULL;
-}
+ONS_GRADIENT_BY_OUTPUT(selu)
 
 ONS_DEFINE_UNARY(selu, "Selu", ONS_ONNX(1, ONS_NEWEST),
                  ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 1.67326319217681884765625),

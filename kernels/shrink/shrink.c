@@ -18,10 +18,7 @@ static void shrink_reference(const ons_operands *o, const ons_step *step, const 
     ons_unary_each(o, inputs, outputs, ons_dtype_is_float(o->inputs[0].dtype) ? shrink_floats : shrink_integers);
 }
 
-static ons_status *shrink_gradient(ons_gradient *g) {
-    g->gradients[0] = ons_make_like(g, &ons_op_shrink_gradient, ONS_IN(g->cotangents[0], ons_gradient_input(g, 0)));
-    return NULL;
-}
+ONS_GRADIENT_BY_INPUT(shrink)
 
 ONS_DEFINE_UNARY(shrink, "Shrink", ONS_ONNX(9, ONS_NEWEST),
                  ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("lambd", 0.5), ONS_FLOAT_ATTRIBUTE("bias", 0.0)),

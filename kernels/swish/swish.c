@@ -8,10 +8,7 @@
 
 ONS_UNARY_FLOAT_REFERENCE(swish, x / (1 + exp(-ons_attribute_float(o, 0) * x)))
 
-static ons_status *swish_gradient(ons_gradient *g) {
-    g->gradients[0] = ons_make_like(g, &ons_op_swish_gradient, ONS_IN(g->cotangents[0], ons_gradient_input(g, 0)));
-    return NULL;
-}
+ONS_GRADIENT_BY_INPUT(swish)
 
 static ons_value_id build(ons_match *match, double alpha) {
     ons_type x = ons_match_type(match, "x"), result = ons_match_type(match, "result");

@@ -7,10 +7,7 @@
 
 ONS_UNARY_FLOAT_REFERENCE(tanh, tanh(x))
 
-static ons_status *tanh_gradient(ons_gradient *g) {
-    g->gradients[0] = ons_make2(g, &ons_op_tanh_gradient, g->cotangents[0], ons_gradient_output(g, 0));
-    return NULL;
-}
+ONS_GRADIENT_BY_OUTPUT(tanh)
 
 ONS_DEFINE_UNARY(tanh, "Tanh", ONS_ONNX(1, ONS_NEWEST), ONS_NO_ATTRIBUTES, ONS_INFER(ons_infer_float_unary),
                  ONS_GRADIENT_RULE(tanh_gradient, ONS_ALL_INPUTS), ONS_SAVES(0, ONS_INPUT_BIT(0)),

@@ -5,11 +5,7 @@
 
 ONS_UNARY_FLOAT_REFERENCE(thresholded_relu, x > ons_attribute_float(o, 0) ? x : 0)
 
-static ons_status *thresholded_relu_gradient(ons_gradient *g) {
-    g->gradients[0] =
-        ons_make_like(g, &ons_op_thresholded_relu_gradient, ONS_IN(g->cotangents[0], ons_gradient_input(g, 0)));
-    return NULL;
-}
+ONS_GRADIENT_BY_INPUT(thresholded_relu)
 
 ONS_DEFINE_UNARY(thresholded_relu, "ThresholdedRelu", ONS_ONNX(10, ONS_NEWEST),
                  ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 1.0)), ONS_INFER(ons_infer_float_unary),
