@@ -2,8 +2,8 @@
 
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "planner/partition/beam.h"
 #include "planner/partition/devices.h"
 #include "planner/search/candidates.h"
@@ -20,12 +20,6 @@ typedef struct searching {
     ons_arena *arena;
     ons_portfolio *result;
 } searching;
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 /* --------------------------------------------------------------------------------------------------------- planning */
 
@@ -122,9 +116,9 @@ static ons_status *plan_and_simulate(const searching *s, ons_portfolio_candidate
 
 static ons_status *look_closely(const searching *s, ons_portfolio_candidate *c) {
     bool fits;
-    double began = now();
+    double began = ons_clock_seconds();
     ons_status *status = plan_and_simulate(s, c, &fits);
-    c->planning_seconds = now() - began;
+    c->planning_seconds = ons_clock_seconds() - began;
     int code = status == NULL ? ONS_OK : ons_status_get_code(status);
     if (code == ONS_INVALID_ARGUMENT || code == ONS_INVALID_DATA) {
         ons_status *said = say(s, c, ONS_IMPOSSIBLE, ons_arena_format(s->arena, "%s", ons_status_get_message(status)));
@@ -211,14 +205,14 @@ static ons_status *say_why(const searching *s) {
 
 ons_status *ons_portfolio_search(const ons_planning_problem *problem, const ons_portfolio_options *options,
                                  ons_arena *arena, ons_portfolio *portfolio) {
-    double began = now();
+    double began = ons_clock_seconds();
     searching s = {problem, options, arena, portfolio};
     *portfolio = (ons_portfolio){0};
     ONS_TRY(ons_portfolio_list(problem, options, arena, &portfolio->candidates, &portfolio->count));
     portfolio->taken = portfolio->count;
     ONS_TRY(try_candidates(&s));
     ONS_TRY(say_why(&s));
-    portfolio->seconds = now() - began;
+    portfolio->seconds = ons_clock_seconds() - began;
     return NULL;
 }
 

@@ -3,8 +3,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "base/clock.h"
 
 enum {
     HOST_BYTES = 64,
@@ -37,12 +38,6 @@ typedef struct measuring {
     char *data;
     double *heard; /* a number from each rank */
 } measuring;
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static int compare(const void *left, const void *right) {
     double a = *(const double *)left, b = *(const double *)right;
@@ -100,13 +95,13 @@ static ons_status *exchange(measuring *m, const pair *p, int64_t bytes, double *
     ons_transport *t = m->transport;
     size_t size = (size_t)bytes;
     bool good = true;
-    double start = now();
+    double start = ons_clock_seconds();
     if (t->rank == p->ranks[0]) {
         good = t->send(p->there, m->data, size) && t->receive(p->back, m->data, size);
     } else if (t->rank == p->ranks[1]) {
         good = t->receive(p->there, m->data, size) && t->send(p->back, m->data, size);
     }
-    double mine = (now() - start) / 2;
+    double mine = (ons_clock_seconds() - start) / 2;
     good = good && t->gather(t, &mine, m->heard, sizeof mine);
     if (!good) return t->failure(t);
     *seconds = m->heard[p->ranks[0]];
