@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "device/device.h"
 
 enum { QUEUE = 1024 }; /* commands a stream holds before its user waits; a power of two */
@@ -63,8 +63,7 @@ int ons_cpu_count(void) {
     return sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- memory
- */
+/* ----------------------------------------------------------------------------------------------------------- memory */
 
 static ons_status *allocate(ons_device *device, int64_t bytes, void **address) {
     ONS_CHECK(device->limit_bytes == 0 || device->used_bytes + bytes <= device->limit_bytes, ONS_OUT_OF_MEMORY,
@@ -107,24 +106,18 @@ enum { LOOK_NANOSECONDS = 100000 };
 static atomic_int processors; /* that this process may use */
 static atomic_int at_work;    /* threads that run commands, or look */
 
-static int64_t now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
-}
-
 /* Returns when the counter has come to `wanted`, or does not do so soon. */
 static void look_for(const _Atomic uint64_t *counter, uint64_t wanted) {
     if (atomic_load_explicit(counter, memory_order_relaxed) >= wanted) return;
     if (atomic_fetch_add(&at_work, 1) < atomic_load(&processors)) {
-        int64_t until = now() + LOOK_NANOSECONDS;
-        while (atomic_load_explicit(counter, memory_order_relaxed) < wanted && now() < until) sched_yield();
+        int64_t until = ons_clock_nanoseconds() + LOOK_NANOSECONDS;
+        while (atomic_load_explicit(counter, memory_order_relaxed) < wanted && ons_clock_nanoseconds() < until)
+            sched_yield();
     }
     atomic_fetch_sub(&at_work, 1);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- streams
- */
+/* ---------------------------------------------------------------------------------------------------------- streams */
 
 /* Two threads of a team on one processor cost milliseconds a parallel region: the one that spins at the barrier keeps
  * the other from working. So each gets a processor of its own for as long as the stream lives. */
@@ -249,8 +242,7 @@ static void copy(ons_stream *stream, void *to, const void *from, size_t bytes) {
     put(stream, (command){.kind = COMMAND_COPY, .copy = {to, from, bytes}});
 }
 
-/* -------------------------------------------------------------------------------------------------------------- events
- */
+/* ----------------------------------------------------------------------------------------------------------- events */
 
 static ons_status *event_new(ons_device *device, ons_event **result) {
     (void)device;

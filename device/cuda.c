@@ -109,8 +109,7 @@ static ons_status *cuda_status(cudaError_t error, const char *what) {
                           what, cudaGetErrorString(error), (int)error);
 }
 
-/* ------------------------------------------------------------------------------------------------------- what is there
- */
+/* ---------------------------------------------------------------------------------------------------- what is there */
 
 /* Kernels that are loaded early take memory, those of the libraries most: not where the program sees one GPU, and so
  * has no use for NCCL. Asked of the driver's files and the environment, since any call of CUDA's would come too late
@@ -200,8 +199,7 @@ static ons_status *memory_now(int index, ons_cuda_memory *memory) {
     return NULL;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- memory
- */
+/* ----------------------------------------------------------------------------------------------------------- memory */
 
 /* Every thread has a GPU of its own that its calls go to. */
 static ons_status *enter(ons_device *device) {
@@ -261,8 +259,7 @@ static void release_host(ons_device *device, void *address, int64_t bytes) {
     if (address != NULL) cudaFreeHost(address);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- streams
- */
+/* ---------------------------------------------------------------------------------------------------------- streams */
 
 static ons_status *stream_new(ons_device *device, const char *name, int threads, ons_stream **result) {
     (void)name, (void)threads;
@@ -297,8 +294,7 @@ static void copy(ons_stream *stream, void *to, const void *from, size_t bytes) {
     if (bytes > 0) note_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream->stream), "a copy");
 }
 
-/* -------------------------------------------------------------------------------------------------------------- events
- */
+/* ----------------------------------------------------------------------------------------------------------- events */
 
 static ons_status *make_event(ons_device *device, unsigned flags, ons_event **result) {
     ONS_TRY(enter(device));
@@ -344,8 +340,7 @@ static void stream_wait(ons_stream *stream, ons_event *event) {
 
 static void event_synchronize(ons_event *event) { note_cuda(cudaEventSynchronize(event->event), "work on a stream"); }
 
-/* ---------------------------------------------------------------------------------------------------------- recordings
- */
+/* ------------------------------------------------------------------------------------------------------- recordings */
 
 /* Calls that a recording does not allow (taking memory, say) fail in this thread alone: others go on with theirs. */
 static ons_status *record_begin(ons_stream *stream) {

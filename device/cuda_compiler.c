@@ -62,8 +62,7 @@ static ons_status *load_locked(void) {
     return NULL;
 }
 
-/* --------------------------------------------------------------------------------------------------------------- keys
- */
+/* ------------------------------------------------------------------------------------------------------------- keys */
 
 /* Two sums, one of them FNV's, over everything that the code depends on. */
 static void add(uint64_t key[2], const char *text) {
@@ -90,8 +89,7 @@ static void make_key(const ons_cuda_source *source, const char *architecture, ui
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------------- folder
- */
+/* ----------------------------------------------------------------------------------------------------------- folder */
 
 /* | "onsk" | key | bytes | sum over the code | code | */
 typedef struct file_head {
@@ -162,8 +160,7 @@ static char *usual_folder(void) {
     return ons_cache_path("onstage/kernels", &folder) ? folder : NULL; /* without memory it goes without */
 }
 
-/* ---------------------------------------------------------------------------------------------------------- compiling
- */
+/* -------------------------------------------------------------------------------------------------------- compiling */
 
 static ons_status *failed(nvrtcProgram program, nvrtcResult result) {
     size_t size = 0;
@@ -243,8 +240,7 @@ ons_status *ons_cuda_compile_image(const ons_cuda_source *source, const char *ar
     return find_image(source, architecture, folder, key, image, bytes, found);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ loading
- */
+/* ---------------------------------------------------------------------------------------------------------- loading */
 
 static ons_status *cuda_status(cudaError_t error, const char *what) {
     if (error == cudaSuccess) return NULL;

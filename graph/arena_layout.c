@@ -21,8 +21,7 @@ static int by_birth(const void *left, const void *right, void *buffers) {
     return by_bytes(left, right, buffers);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ groups
- */
+/* ----------------------------------------------------------------------------------------------------------- groups */
 
 static uint32_t parts_of(const ons_layout_options *o) { return ons_part_count(o->execution_order->chunks); }
 
@@ -96,8 +95,7 @@ int64_t ons_arena_layout_place(const ons_arena_layout *layout, int64_t offset, u
     return offset + before;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- placing
- */
+/* ---------------------------------------------------------------------------------------------------------- placing */
 
 enum { NO_GROUP = 0xffffffffu };
 
@@ -275,8 +273,7 @@ ons_status *ons_arena_layout_make(const ons_layout_options *o, ons_arena *arena,
     return place_behind(o, waiting, layout);
 }
 
-/* ----------------------------------------------------------------------------------------------------------- joining
- */
+/* ---------------------------------------------------------------------------------------------------------- joining */
 
 static int64_t waiting_of(const ons_arena_layout *l) {
     int64_t waiting = 0;

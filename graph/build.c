@@ -51,15 +51,9 @@ static ons_status *copy_attribute(ons_arena *arena, const ons_attribute *from, o
     return NULL;
 }
 
-static uint32_t count_attributes(const ons_operator *op) {
-    uint32_t count = 0;
-    while (op->attributes[count].name != NULL) ++count;
-    return count;
-}
-
 static ons_status *copy_attributes(ons_arena *arena, const ons_operator *op, const ons_attribute *from,
                                    ons_settings settings, ons_attribute **result) {
-    uint32_t count = count_attributes(op);
+    uint32_t count = ons_operator_attributes(op);
     ons_attribute *attributes = NULL;
     ONS_NEW(attributes, arena, count + 1);
     for (uint32_t i = 0; i < count; ++i)

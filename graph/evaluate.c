@@ -8,20 +8,37 @@
 #include "graph/operands.h"
 #include "graph/small_types.h"
 
-/* One case a dtype: the words of `count` elements, from and to memory. */
-#define WIDEN_CASE(DTYPE, TYPE, WORD, VALUE)                                                                           \
+/* A line for each dtype whose elements are words of their own: an element in memory, its word, the word of `element`
+ * and the element of it. */
+#define EACH_DTYPE(CASE)                                                                                               \
+    CASE(ONS_FLOAT32, float, double, element, (float)element)                                                          \
+    CASE(ONS_FLOAT64, double, double, element, element)                                                                \
+    CASE(ONS_FLOAT16, uint16_t, double, ons_half_to_float(element), ons_float_to_half((float)element))                 \
+    CASE(ONS_BFLOAT16, uint16_t, double, ons_bfloat16_to_float(element), ons_float_to_bfloat16((float)element))        \
+    CASE(ONS_UINT8, uint8_t, int64_t, element, (uint8_t)element)                                                       \
+    CASE(ONS_INT8, int8_t, int64_t, element, (int8_t)element)                                                          \
+    CASE(ONS_UINT16, uint16_t, int64_t, element, (uint16_t)element)                                                    \
+    CASE(ONS_INT16, int16_t, int64_t, element, (int16_t)element)                                                       \
+    CASE(ONS_INT32, int32_t, int64_t, element, (int32_t)element)                                                       \
+    CASE(ONS_INT64, int64_t, int64_t, element, element)                                                                \
+    CASE(ONS_UINT32, uint32_t, int64_t, element, (uint32_t)element)                                                    \
+    CASE(ONS_UINT64, uint64_t, int64_t, (int64_t)element, (uint64_t)element)                                           \
+    CASE(ONS_BOOL, uint8_t, int64_t, element != 0, element != 0)
+
+/* The words of `count` elements, from and to memory. */
+#define WIDEN_CASE(DTYPE, TYPE, WORD, WIDE, NARROW)                                                                    \
     case DTYPE:                                                                                                        \
         for (int64_t i = 0; i < count; ++i) {                                                                          \
             TYPE element; /* tensors of a mapped file lie anywhere */                                                  \
             memcpy(&element, (const char *)data + (size_t)i * sizeof element, sizeof element);                         \
-            ((WORD *)words)[i] = (VALUE);                                                                              \
+            ((WORD *)words)[i] = (WIDE);                                                                               \
         }                                                                                                              \
         break;
-#define NARROW_CASE(DTYPE, TYPE, WORD, VALUE)                                                                          \
+#define NARROW_CASE(DTYPE, TYPE, WORD, WIDE, NARROW)                                                                   \
     case DTYPE:                                                                                                        \
         for (int64_t i = 0; i < count; ++i) {                                                                          \
             WORD element = ((const WORD *)words)[i];                                                                   \
-            ((TYPE *)data)[i] = (TYPE)(VALUE);                                                                         \
+            ((TYPE *)data)[i] = (NARROW);                                                                              \
         }                                                                                                              \
         break;
 
@@ -47,19 +64,7 @@ void ons_widen(ons_dtype dtype, const void *data, int64_t count, void *words) {
         return;
     }
     switch (dtype) {
-        WIDEN_CASE(ONS_FLOAT32, float, double, element)
-        WIDEN_CASE(ONS_FLOAT64, double, double, element)
-        WIDEN_CASE(ONS_FLOAT16, uint16_t, double, ons_half_to_float(element))
-        WIDEN_CASE(ONS_BFLOAT16, uint16_t, double, ons_bfloat16_to_float(element))
-        WIDEN_CASE(ONS_UINT8, uint8_t, int64_t, element)
-        WIDEN_CASE(ONS_INT8, int8_t, int64_t, element)
-        WIDEN_CASE(ONS_UINT16, uint16_t, int64_t, element)
-        WIDEN_CASE(ONS_INT16, int16_t, int64_t, element)
-        WIDEN_CASE(ONS_INT32, int32_t, int64_t, element)
-        WIDEN_CASE(ONS_INT64, int64_t, int64_t, element)
-        WIDEN_CASE(ONS_UINT32, uint32_t, int64_t, element)
-        WIDEN_CASE(ONS_UINT64, uint64_t, int64_t, (int64_t)element)
-        WIDEN_CASE(ONS_BOOL, uint8_t, int64_t, element != 0)
+        EACH_DTYPE(WIDEN_CASE)
     case ONS_NO_DTYPE:
     case ONS_STRING: break;
     }
@@ -71,19 +76,7 @@ void ons_narrow(ons_dtype dtype, const void *words, int64_t count, void *data) {
         return;
     }
     switch (dtype) {
-        NARROW_CASE(ONS_FLOAT32, float, double, element)
-        NARROW_CASE(ONS_FLOAT64, double, double, element)
-        NARROW_CASE(ONS_FLOAT16, uint16_t, double, ons_float_to_half((float)element))
-        NARROW_CASE(ONS_BFLOAT16, uint16_t, double, ons_float_to_bfloat16((float)element))
-        NARROW_CASE(ONS_UINT8, uint8_t, int64_t, element)
-        NARROW_CASE(ONS_INT8, int8_t, int64_t, element)
-        NARROW_CASE(ONS_UINT16, uint16_t, int64_t, element)
-        NARROW_CASE(ONS_INT16, int16_t, int64_t, element)
-        NARROW_CASE(ONS_INT32, int32_t, int64_t, element)
-        NARROW_CASE(ONS_INT64, int64_t, int64_t, element)
-        NARROW_CASE(ONS_UINT32, uint32_t, int64_t, element)
-        NARROW_CASE(ONS_UINT64, uint64_t, int64_t, element)
-        NARROW_CASE(ONS_BOOL, uint8_t, int64_t, element != 0)
+        EACH_DTYPE(NARROW_CASE)
     case ONS_NO_DTYPE:
     case ONS_STRING: break;
     }

@@ -82,8 +82,7 @@ ons_status *ons_graph_add_value(ons_graph *graph, const char *name, ons_value_ki
 /* The given attributes, or the operator's defaults. */
 static ons_status *copy_attributes(ons_graph *graph, const ons_operator *op, const ons_attribute *attributes,
                                    const ons_attribute **result) {
-    uint32_t count = 0;
-    while (op->attributes[count].name != NULL) ++count;
+    uint32_t count = ons_operator_attributes(op);
     ons_attribute *copy;
     ONS_NEW(copy, graph->arena, count);
     for (uint32_t i = 0; i < count; ++i) copy[i] = attributes == NULL ? op->attributes[i].default_value : attributes[i];
@@ -109,6 +108,15 @@ ons_status *ons_graph_add_node(ons_graph *graph, const ons_operator *op, const c
 void ons_graph_set_output(ons_graph *graph, ons_node_id node, uint32_t index, ons_value_id value) {
     ons_graph_node(graph, node)->outputs[index] = value;
     ons_graph_value(graph, value)->producer = node;
+}
+
+void ons_graph_take_place(ons_graph *graph, ons_node_id id, ons_node_id of) {
+    ons_node *node = ons_graph_node(graph, id), *was = ons_graph_node(graph, of);
+    const char *fresh = node->name;
+    node->name = was->name;
+    was->name = fresh;
+    node->phase = was->phase;
+    node->per_step = was->per_step;
 }
 
 uint64_t ons_graph_node_key(const ons_graph *graph, ons_node_id id) {

@@ -156,6 +156,9 @@ ons_status *ons_graph_add_node(ons_graph *graph, const ons_operator *op, const c
 /* Makes `value` output `index` of `node`. */
 void ons_graph_set_output(ons_graph *graph, ons_node_id node, uint32_t index, ons_value_id value);
 
+/* A node gets the name, phase and rhythm of another, which keeps its own former name. */
+void ons_graph_take_place(ons_graph *graph, ons_node_id id, ons_node_id of);
+
 static inline ons_value *ons_graph_value(const ons_graph *graph, ons_value_id id) { return &graph->values.items[id]; }
 
 static inline ons_node *ons_graph_node(const ons_graph *graph, ons_node_id id) { return &graph->nodes.items[id]; }

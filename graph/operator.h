@@ -215,6 +215,7 @@ typedef struct ons_operator_roles {
 #define ONS_PLAIN_OPERATOR         ONS_ROLES(ONS_NO_ROLE, 0, 0)
 #define ONS_DENSE_OPERATOR         ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_DENSE, 0)
 #define ONS_MOVING_OPERATOR        ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_MOVES, 0)
+#define ONS_ELEMENTWISE_OPERATOR   ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0)
 #define ONS_ANY_PRECISION_OPERATOR ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ANY_PRECISION, 0)
 #define ONS_RECURRENT_OPERATOR(STATES)                                                                                 \
     { ONS_NO_ROLE, ONS_TRAIT_DENSE, 0, (STATES), 0, 0 }
@@ -275,8 +276,7 @@ typedef struct ons_layout_rule {
 #define ONS_CHOOSES_LAYOUT(CHOOSE)                                                                                     \
     { ONS_LAYOUT_CHOOSES, (CHOOSE) }
 
-/* ------------------------------------------------------------------------------------------------ forms and versions
- */
+/* ----------------------------------------------------------------------------------------------- forms and versions */
 
 /* A node as it stands in the file, while its operator turns an older opset's form into today's. */
 typedef struct ons_upgrade ons_upgrade;
@@ -365,8 +365,7 @@ typedef struct ons_step {
 typedef void ons_reference_function(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                     void *const *outputs);
 
-/* -------------------------------------------------------------------------------------------------------- descriptor
- */
+/* ------------------------------------------------------------------------------------------------------- descriptor */
 
 typedef struct ons_opset_range {
     const char *domain; /* "" is ONNX's own; "onstage" for operators of ours, which no file may use */
@@ -402,6 +401,13 @@ struct ons_operator {
     ons_forms forms;
     ons_reference_function *reference;
 };
+
+/* How many attributes it declares. */
+static inline uint32_t ons_operator_attributes(const ons_operator *op) {
+    uint32_t count = 0;
+    while (op->attributes[count].name != NULL) ++count;
+    return count;
+}
 
 /* Defines `const ons_operator ons_op_SYMBOL`. Brace-enclosed arguments come from the macros above, which expand to
  * initialisers with commas, hence the indirection through fields in order. */

@@ -36,6 +36,12 @@ struct ons_kernel_list {
     const ons_kernel_list ons_##BACKEND##_##SYMBOL = {                                                                 \
         BACKEND##_kernels_of_##SYMBOL, sizeof BACKEND##_kernels_of_##SYMBOL / sizeof BACKEND##_kernels_of_##SYMBOL[0], \
         NULL};
+
+/* Where SYMBOL_cuda.c prepares what SYMBOL.cu runs, the usual list: ons_cuda_run_SYMBOL alone. */
+#define ONS_CUDA_KERNEL(SYMBOL, PREPARE)                                                                               \
+    extern ons_run_function ons_cuda_run_##SYMBOL;                                                                     \
+    ONS_KERNELS(cuda, SYMBOL, ONS_KERNEL(PREPARE, ons_cuda_run_##SYMBOL))
+
 #define ONS_NO_KERNEL(BACKEND, SYMBOL, WHY)                                                                            \
     ONS_KERNEL_LINKAGE const ons_kernel_list ons_##BACKEND##_##SYMBOL;                                                 \
     const ons_kernel_list ons_##BACKEND##_##SYMBOL = {NULL, 0, (WHY)};

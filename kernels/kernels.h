@@ -135,8 +135,7 @@ ons_status *ons_backend_prepare(const ons_backend *backend, ons_prepare *p, cons
 /* The same for the operator's own list alone. */
 ons_status *ons_backend_prepare_own(const ons_backend *backend, ons_prepare *p, const ons_kernel **kernel);
 
-/* ------------------------------------------------------------------------------------------- what decides on kernels
- */
+/* ------------------------------------------------------------------------------------------ what decides on kernels */
 
 /* The CPU's kernels are compiled several times: for what every processor of the target's ABI has (baseline) and, on
  * x86-64, for AVX2 with FMA (v3) and for AVX-512 (v4). The best that the machine has is chosen when the program starts.
@@ -161,8 +160,7 @@ typedef struct ons_kernel_version {
 
 void ons_kernel_versions(ons_kernel_version versions[ONS_AT_LEAST(ONS_KERNEL_VERSIONS)]);
 
-/* ------------------------------------------------------------------------------------------------- a sample's product
- */
+/* ----------------------------------------------------------------------------------------------- a sample's product */
 
 /* A matrix product as a node of a model computes it, with whatever kernel of the backend serves its element type: for
  * whoever measures what products reach on a device. */

@@ -2,15 +2,12 @@
 
 #include "kernels/common/layout/layouts.h"
 #include "kernels/common/operator/kernel.h"
+#include "kernels/operators.h"
 #include "kernels/reorder/relayout.h"
 
-#define ONS_OPERATOR(SYMBOL)            extern const ons_operator ons_op_##SYMBOL;
-#define ONS_GRAPH_OPERATOR(SYMBOL, WHY) ONS_OPERATOR(SYMBOL)
-#include "kernels/operators.inc"
-#undef ONS_OPERATOR
-
 static const ons_operator *const operators[] = {
-#define ONS_OPERATOR(SYMBOL) &ons_op_##SYMBOL,
+#define ONS_OPERATOR(SYMBOL)            &ons_op_##SYMBOL,
+#define ONS_GRAPH_OPERATOR(SYMBOL, WHY) ONS_OPERATOR(SYMBOL)
 #include "kernels/operators.inc"
 #undef ONS_OPERATOR
 #undef ONS_GRAPH_OPERATOR

@@ -17,8 +17,7 @@ static Onnx__AttributeProto__AttributeType find_kind(const Onnx__AttributeProto 
     return a->n_strings > 0 ? KIND(STRINGS) : KIND(UNDEFINED);
 }
 
-/* -------------------------------------------------------------------------------------------------------------- values
- */
+/* ----------------------------------------------------------------------------------------------------------- values */
 
 static ons_status *copy_bytes(ons_arena *arena, const ProtobufCBinaryData *bytes, const char **text) {
     char *copy;
@@ -154,8 +153,7 @@ static ons_status *check_unknown(const ons_operator *op, const ons_upgrade *upgr
 
 ons_status *ons_attributes_match(const ons_operator *op, const ons_upgrade *upgrade, const ons_attribute **values) {
     ONS_TRY(check_unknown(op, upgrade));
-    size_t count = 0;
-    while (op->attributes[count].name != NULL) ++count;
+    size_t count = ons_operator_attributes(op);
     ons_attribute *result;
     ONS_NEW(result, upgrade->graph->arena, count);
     for (size_t i = 0; i < count; ++i) {

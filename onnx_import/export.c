@@ -142,7 +142,6 @@ static ons_status *write_content(output *o, const content *from) {
 }
 
 static ons_status *fill(void *context, uint32_t number, uint64_t size) {
-    (void)size;
     output *o = context;
     return write_content(o, &o->exporter->fills.items[number]);
 }

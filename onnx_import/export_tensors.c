@@ -71,8 +71,7 @@ static ons_status *put_external(exporter *e, const content *from, message *m) {
     return ons_put_integer(m, ONS_TENSOR_DATA_LOCATION, ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL);
 }
 
-/* ------------------------------------------------------------------------------------------------ tensors of the file
- */
+/* ---------------------------------------------------------------------------------------------- tensors of the file */
 
 static bool is_payload(uint32_t number) {
     return number == ONS_TENSOR_FLOAT_DATA || number == ONS_TENSOR_INT32_DATA || number == ONS_TENSOR_INT64_DATA ||
@@ -157,8 +156,7 @@ static ons_status *export_initialiser(exporter *e, const Onnx__TensorProto *tens
     return changed ? replace_inside(e, place->frame, &from) : NULL;
 }
 
-/* -------------------------------------------------------------------------------------- external tensors anywhere else
- */
+/* ----------------------------------------------------------------------------------- external tensors anywhere else */
 
 /* Whether a TensorProto says that its bytes are in another file. */
 static ons_status *is_external_frame(const ons_model_file *file, const ons_frame *frame, bool *external) {
@@ -191,8 +189,7 @@ static ons_status *export_inner_tensor(exporter *e, const ons_tensor_place *plac
     return replace_outside(e, place->frame, &from);
 }
 
-/* --------------------------------------------------------------------------------------------------- new initialisers
- */
+/* ------------------------------------------------------------------------------------------------- new initialisers */
 
 static const Onnx__TensorProto *find_initialiser(const ons_model_file *file, const char *name) {
     const Onnx__GraphProto *graph = file->model->graph;

@@ -204,8 +204,7 @@ size_t ons_merge_count(const ons_model_file *file) { return file->merges.count; 
 
 ons_merge ons_merge_at(const ons_model_file *file, size_t index) { return file->merges.items[index]; }
 
-/* ------------------------------------------------------------------------------------------------------------- parting
- */
+/* ---------------------------------------------------------------------------------------------------------- parting */
 
 bool ons_is_untied(const importer *in, const char *initialiser) {
     for (size_t i = 0; i < in->options->untie_count; ++i) {

@@ -11,8 +11,7 @@
 #include "onnx_import/newer.h"
 #include "onnx_import/splice.h"
 
-/* ----------------------------------------------------------------------------------------------------------- skeleton
- */
+/* --------------------------------------------------------------------------------------------------------- skeleton */
 
 /* A field that we add to every tensor of the skeleton: its number among the file's tensors. No schema uses the highest
  * possible field number. */
@@ -76,10 +75,7 @@ static void *allocate(void *short_of_memory, size_t size) {
     return memory;
 }
 
-static void release(void *unused, void *memory) {
-    (void)unused;
-    free(memory);
-}
+static void release(void *unused, void *memory) { free(memory); }
 
 static ons_status *unpack_model(size_t size, const uint8_t *bytes, Onnx__ModelProto **model) {
     bool short_of_memory = false;
@@ -119,8 +115,7 @@ static ons_status *build_skeleton(ons_model_file *file) {
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------------------ open and close
- */
+/* --------------------------------------------------------------------------------------------------- open and close */
 
 static ons_status *load(ons_model_file *file) {
     ONS_CHECK(file->size > 0, ONS_INVALID_MODEL, "the file is empty");
@@ -244,8 +239,7 @@ ons_status *ons_model_file_check(const ons_model_file *file) {
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- queries
- */
+/* ---------------------------------------------------------------------------------------------------------- queries */
 
 void ons_model_file_info(const ons_model_file *file, ons_model_info *info) {
     const Onnx__ModelProto *model = file->model;

@@ -83,8 +83,7 @@ static ons_status *import_operator(scope *s, const ons_operator *op, const Onnx_
     return status;
 }
 
-/* ----------------------------------------------------------------------------------------------------- nodes of a kind
- */
+/* -------------------------------------------------------------------------------------------------- nodes of a kind */
 
 /* A node that states a constant: its output becomes one, and the node is gone. */
 static ons_status *import_constant(scope *s, const Onnx__NodeProto *node) {

@@ -14,8 +14,7 @@ bool ons_tensor_is_external(const Onnx__TensorProto *tensor) {
     return tensor->has_data_location && tensor->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
 }
 
-/* --------------------------------------------------------------------------------------------------------------- type
- */
+/* ------------------------------------------------------------------------------------------------------------- type */
 
 /* Element types that onstage does not compute with, for messages. */
 static const char *foreign_type(int32_t number) {
@@ -42,8 +41,7 @@ ons_status *ons_tensor_type(const Onnx__TensorProto *tensor, ons_type *type) {
     return ons_shape_check(&type->shape);
 }
 
-/* ----------------------------------------------------------------------------------------------------------- external
- */
+/* --------------------------------------------------------------------------------------------------------- external */
 
 static ons_status *read_number(const char *key, const char *text, uint64_t *value) {
     *value = 0;
@@ -96,8 +94,7 @@ static ons_status *find_external(ons_model_file *file, const Onnx__TensorProto *
     return NULL;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- encodings
- */
+/* -------------------------------------------------------------------------------------------------------- encodings */
 
 /* Bytes of the elements as files have them. */
 static uint64_t file_bytes(const ons_type *type) {
@@ -241,8 +238,7 @@ ons_status *ons_tensor_decode(ons_model_file *file, const Onnx__TensorProto *ten
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- loading
- */
+/* ---------------------------------------------------------------------------------------------------------- loading */
 
 /* Whether protobuf-c's memory or a mapping holds the bytes; only the latter is referred to. */
 static bool is_mapped(const ons_model_file *file, const Onnx__TensorProto *tensor) {

@@ -5,20 +5,15 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "base/clock.h"
 
 /* On a terminal that is this process's alone, where a line replaces the one before: mpirun gives each process a
  * terminal and mixes what they and their errors say. */
 static bool live;
 static bool line_open;    /* there is one, and no line feed behind it */
 static double last_shown; /* seconds */
-
-static double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
-}
 
 const char *ons_print_bytes(int64_t bytes, char text[static ONS_SHORT_TEXT]) {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
@@ -53,7 +48,7 @@ void ons_progress_begin(const ons_trainer_status *s) {
         fprintf(stderr, "note: %s; %s\n", s->assumptions[i].what, s->assumptions[i].remedy);
     fputs(s->notes, stderr);
     live = isatty(STDOUT_FILENO) && s->processes == 1;
-    last_shown = now();
+    last_shown = ons_clock_seconds();
 }
 
 enum { LINE_BYTES = 256, COLUMNS_USUAL = 80 };
@@ -100,7 +95,7 @@ static void print_validation(const ons_step_report *r) {
 
 void ons_progress_step(const ons_step_report *r) {
     const double interval = live ? 0.1 : 5; /* seconds between lines */
-    double time = now();
+    double time = ons_clock_seconds();
     if (r->validated) {
         fputs(live ? "\r\033[K" : "", stdout);
         print_validation(r);

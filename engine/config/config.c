@@ -72,8 +72,7 @@ static const option_place places[] = {
 
 _Static_assert(sizeof places / sizeof places[0] <= sizeof((ons_config *)0)->given, "config.h: more of `given`");
 
-/* -------------------------------------------------------------------------------------------------------------- words
- */
+/* ------------------------------------------------------------------------------------------------------------ words */
 
 /* Texts with lists of words in them, one behind the other. */
 static char composed[8192];
@@ -202,8 +201,7 @@ void ons_config_free(ons_config *config) {
     ons_config_free(origin);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- parsing
- */
+/* ---------------------------------------------------------------------------------------------------------- parsing */
 
 static ons_status *parse_integer(const char *option, const char *text, int64_t least, int64_t *value) {
     char *end;

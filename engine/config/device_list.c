@@ -15,8 +15,7 @@ bool ons_device_list_is_given(const ons_config *config) {
     return text != NULL && strpbrk(text, ",*") != NULL && access(text, F_OK) != 0;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ parsing
- */
+/* ---------------------------------------------------------------------------------------------------------- parsing */
 
 /* "a100-40gb*2": the name in `arena`. */
 static ons_status *parse_entry(const char *text, size_t size, ons_arena *arena, const char **name, uint32_t *count) {
@@ -49,8 +48,7 @@ ons_status *ons_device_list_first(const ons_config *config, ons_arena *arena, co
     return parse_entry(config->device_profile, size, arena, name, &count);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ loading
- */
+/* ---------------------------------------------------------------------------------------------------------- loading */
 
 static ons_status *load_kind(const ons_config *config, const char *name, ons_arena *arena, ons_device_profile *kind) {
     ons_precision precision = ons_config_precision(config);
@@ -109,8 +107,7 @@ ons_status *ons_device_list_load(const ons_config *config, ons_arena *arena, ons
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ posing
- */
+/* ----------------------------------------------------------------------------------------------------------- posing */
 
 /* --memory, where the device has as much; the libraries' share comes off either. */
 static ons_status *find_capacity(const ons_config *config, const ons_device_profile *kind, int64_t *bytes) {

@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/environment.h"
 #include "base/hash.h"
 #include "engine/model/class_weights.h"
@@ -276,8 +276,7 @@ static ons_status *digest(assembly *a) {
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- passes
- */
+/* ----------------------------------------------------------------------------------------------------------- passes */
 
 static bool always(const assembly *a) { return true; }
 static bool trains(const assembly *a) { return a->o->training; }
@@ -353,16 +352,10 @@ static ons_status *rewrite(const struct pass *pass, assembly *a) {
     return NULL;
 }
 
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static ons_status *run(const struct pass *pass, assembly *a) {
-    double begin = now();
+    double begin = ons_clock_seconds();
     ONS_TRY(pass->build != NULL ? pass->build(a) : rewrite(pass, a));
-    if (a->o->observe != NULL) a->o->observe(a->o->context, pass->name, now() - begin, a->r->graph);
+    if (a->o->observe != NULL) a->o->observe(a->o->context, pass->name, ons_clock_seconds() - begin, a->r->graph);
 #ifndef NDEBUG
     ONS_TRY_AT(ons_graph_verify(a->r->graph), "after the pass '%s'", pass->name);
 #endif

@@ -12,8 +12,7 @@
 #include "planner/schedule/device_groups.h"
 #include "planner/search/planner.h"
 
-/* ------------------------------------------------------------------------------------------------------------ planning
- */
+/* --------------------------------------------------------------------------------------------------------- planning */
 
 typedef struct planning {
     const ons_lowering_request *request;
@@ -86,8 +85,7 @@ ons_status *ons_lowering_choose(const ons_lowering_request *request, int64_t cap
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------------------ from a file
- */
+/* ------------------------------------------------------------------------------------------------------ from a file */
 
 ons_status *ons_lowering_parse(const char *text, size_t size, ons_lowering *lowering) {
     *lowering = (ons_lowering){.arena = ons_arena_new(), .planned = true};
@@ -188,8 +186,7 @@ void ons_lowering_free(ons_lowering *lowering) {
     *lowering = (ons_lowering){0};
 }
 
-/* ------------------------------------------------------------------------------------------------------------- cutting
- */
+/* ---------------------------------------------------------------------------------------------------------- cutting */
 
 typedef struct cutting {
     const ons_lowering *l;

@@ -20,8 +20,7 @@ static ons_status *digest_model(const ons_model *model, ons_arena *arena, const 
     return *digest == NULL ? ons_status_out_of_memory() : NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- parts
- */
+/* ------------------------------------------------------------------------------------------------------------ parts */
 
 static bool has_setting(const ons_plan_subject *s, const char *name) {
     for (uint32_t i = 0; i < s->dim_count; ++i)

@@ -39,8 +39,7 @@ ons_status *ons_planning_name_subject(ons_planning *p, int64_t batch, int64_t mi
     return ons_plan_subject_fill(p->model, p->config, p->profile.processor, &p->input.stage, p->arena, s);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ refusal
- */
+/* ---------------------------------------------------------------------------------------------------------- refusal */
 
 /* What no plan can go below: "; node 'x' alone works on 98.0 MiB beside the weights"; "" for a cost graph. */
 static ons_status *print_width(const ons_planning *p, size_t size, char *text) {

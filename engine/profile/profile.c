@@ -50,8 +50,7 @@ typedef struct making {
     FILE *notes;
 } making;
 
-/* ------------------------------------------------------------------------------------------------------------ building
- */
+/* --------------------------------------------------------------------------------------------------------- building */
 
 /* Where all forward parts come before the first backward part, that finds nothing of what it reads in a cache: it is
  * measured so. */
@@ -91,8 +90,7 @@ static ons_status *build(making *m) {
     return ons_device_context_start(m->device_context);
 }
 
-/* -------------------------------------------------------------------------------------------------------------- nodes
- */
+/* ------------------------------------------------------------------------------------------------------------ nodes */
 
 /* The value whose bytes a view's output is. */
 static ons_value_id behind_views(const ons_graph *graph, ons_value_id value) {
@@ -164,8 +162,7 @@ static ons_status *list_nodes(making *m) {
     return NULL;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- measuring
- */
+/* -------------------------------------------------------------------------------------------------------- measuring */
 
 /* The model's name from the system, and what else decides how long a kernel takes. */
 static ons_status *name_device(making *m) {
@@ -374,8 +371,7 @@ static ons_status *fit(making *m) {
     return NULL;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- reporting
- */
+/* -------------------------------------------------------------------------------------------------------- reporting */
 
 static int by_seconds(const void *left, const void *right) {
     const ons_node_profile *a = left, *b = right;

@@ -71,8 +71,7 @@ ons_status *ons_profile_speed_find(const ons_config *config, int threads, ons_co
     return NULL;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- profiles
- */
+/* --------------------------------------------------------------------------------------------------------- profiles */
 
 static const ons_precision precisions[ONS_MEASURED_TYPES] = {ONS_PRECISION_FP32, ONS_PRECISION_FP16,
                                                              ONS_PRECISION_BF16};

@@ -34,8 +34,7 @@ static bool is_same(const ons_action *a, const ons_action *b) {
     return a != NULL && b != NULL && a->kind == b->kind && a->stage == b->stage && a->micro_batch == b->micro_batch;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- cells
- */
+/* ------------------------------------------------------------------------------------------------------------ cells */
 
 /* Pieces of one action count together. */
 static void add_to(cell *c, const ons_action *action, double share, double *own) {
@@ -74,8 +73,7 @@ static void fill_cells(chart *c, uint32_t device) {
         if (c->cells[k].busy < 0.5) c->cells[k].action = NULL;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- lines
- */
+/* ------------------------------------------------------------------------------------------------------------ lines */
 
 /* The longest that fits of "F13@2" (of stage 2, where devices hold several; a dash follows), "F13" and "F". A device's
  * second, fourth, … stage has small letters. */
@@ -133,8 +131,7 @@ static void print_axis(const chart *c) {
     fputc('\n', c->out);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- legend
- */
+/* ----------------------------------------------------------------------------------------------------------- legend */
 
 typedef struct paragraph {
     FILE *out;
@@ -166,8 +163,7 @@ static void print_legend(const chart *c, uint32_t columns) {
     fputc('\n', c->out);
 }
 
-/* -------------------------------------------------------------------------------------------------------------- chart
- */
+/* ------------------------------------------------------------------------------------------------------------ chart */
 
 ons_status *ons_timeline_print(const ons_timeline *t, uint32_t devices, uint32_t columns, ons_arena *arena, FILE *out) {
     char name[LABEL];

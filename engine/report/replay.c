@@ -35,8 +35,7 @@ static ons_status *load(ons_replay *r, const char *path) {
     return status == NULL ? NULL : ons_status_at(status, "%s", path);
 }
 
-/* -------------------------------------------------------------------------------------------------------------- text
- */
+/* ------------------------------------------------------------------------------------------------------------- text */
 
 static double idle_share(const ons_replay *r) {
     const ons_pipeline_forecast *f = &r->forecast;
@@ -98,8 +97,7 @@ static ons_status *describe(ons_replay *r, const char *path) {
     return ons_text_close(out, &r->text);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ picture
- */
+/* ---------------------------------------------------------------------------------------------------------- picture */
 
 static ons_status *print_svg(const ons_replay *r, const char *path, char **text) {
     size_t length;
@@ -134,8 +132,7 @@ static ons_status *write_schedule(const ons_replay *r, const char *path) {
     return status;
 }
 
-/* --------------------------------------------------------------------------------------------------------- interface
- */
+/* -------------------------------------------------------------------------------------------------------- interface */
 
 static ons_status *make(ons_replay *r, const char *path, const ons_config *config) {
     ONS_TRY(ons_check_replay(path, config));

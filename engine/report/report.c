@@ -93,8 +93,7 @@ ons_status *ons_planning_report(const ons_planning *planning, char **text) {
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------------- for all its parts
- */
+/* ------------------------------------------------------------------------------------------------ for all its parts */
 
 const char *const ons_memory_kind_names[ONS_MEMORY_KINDS] = {"weights", "versions", "gradients", "optimiser",
                                                              "stashed", "running",  "transfers"};

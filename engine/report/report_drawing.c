@@ -8,8 +8,7 @@
 
 enum { LEFT = ONS_TIMELINE_LEFT, WIDTH = ONS_TIMELINE_WIDTH, DEVICES_MOST = 16 };
 
-/* ---------------------------------------------------------------------------------------------------- memory by device
- */
+/* ------------------------------------------------------------------------------------------------- memory by device */
 
 static void write_kind_legend(FILE *out) {
     fputs("<p class=\"legend\">", out);

@@ -8,8 +8,7 @@
 
 #include "engine/report/report.h"
 
-/* ------------------------------------------------------------------------------------------------------------- reading
- */
+/* ---------------------------------------------------------------------------------------------------------- reading */
 
 /* Tokens of a sample: the length that the model's only input of whole numbers has, or that --dim gives it. */
 static ons_status *find_sample_tokens(const ons_planning *p, double *tokens) {
@@ -115,8 +114,7 @@ ons_status *ons_report_read_goal(const ons_planning *p, int64_t epoch_samples, o
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- writing
- */
+/* ---------------------------------------------------------------------------------------------------------- writing */
 
 enum { LONG_TEXT = 48 };
 

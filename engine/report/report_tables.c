@@ -26,8 +26,7 @@ static void name_cell(FILE *out, const char *name) {
     fputs("</td>", out);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ memory
- */
+/* ----------------------------------------------------------------------------------------------------------- memory */
 
 /* Several stages lie on one. */
 static bool shares_devices(const ons_capacity_report *r) {
@@ -94,8 +93,7 @@ static void write_layers(const ons_capacity_report *r, FILE *out) {
           out);
 }
 
-/* ---------------------------------------------------------------------------------------------- other ways to train it
- */
+/* ------------------------------------------------------------------------------------------- other ways to train it */
 
 const char *ons_report_fit_class(const ons_answer *a) {
     return !a->known ? "none" : !a->feasible ? "no" : a->optimised ? "moved" : "yes";

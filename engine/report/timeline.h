@@ -21,15 +21,13 @@ typedef struct ons_timeline {
 ons_status *ons_timeline_make(const ons_pipeline_forecast *forecast, const ons_schedule *schedule, ons_arena *arena,
                               ons_timeline *timeline);
 
-/* ------------------------------------------------------------------------------------------------------------ as text
- */
+/* ---------------------------------------------------------------------------------------------------------- as text */
 
 /* Of so many columns, or a few more where they are too few; one line for each of the first `devices`. */
 ons_status *ons_timeline_print(const ons_timeline *timeline, uint32_t devices, uint32_t columns, ons_arena *arena,
                                FILE *out);
 
-/* ------------------------------------------------------------------------------------------------------------- as SVG
- */
+/* ----------------------------------------------------------------------------------------------------------- as SVG */
 
 /* Of a drawing 1000 wide: where time begins, and how long it is. */
 enum { ONS_TIMELINE_LEFT = 96, ONS_TIMELINE_WIDTH = 880 };

@@ -148,8 +148,7 @@ uint32_t ons_dataset_graphs_target(const ons_dataset_graphs *dataset_graphs, ons
     return ons_dataset_find(dataset_graphs->dataset, ONS_TARGET_FIELD);
 }
 
-/* -------------------------------------------------------------------------------------------------------------- shares
- */
+/* ----------------------------------------------------------------------------------------------------------- shares */
 
 static ons_value_id share_of(const ons_cut_stage *cut, ons_value_id value) {
     return value == ONS_NONE ? ONS_NONE : cut->value_of[value];

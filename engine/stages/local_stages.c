@@ -45,8 +45,7 @@ static bool is_all_here(const ons_local_stages *c) { return c->o.count == world_
 /* Some devices have summed over others what the host reads of them. */
 static bool has_rings(const ons_local_stages *c) { return c->o.batching.replicas > 1 || c->groups.most_copies > 1; }
 
-/* ------------------------------------------------------------------------------------------------------------ building
- */
+/* --------------------------------------------------------------------------------------------------------- building */
 
 /* Micro-batches of a step, of one rank at most. */
 static uint32_t micro_batches_of(const ons_local_stages *c, const ons_local_stage *r) {
@@ -224,8 +223,7 @@ uint32_t ons_local_stages_count(const ons_local_stages *c) { return c->o.count; 
 
 ons_local_stage *ons_local_stages_get(const ons_local_stages *c, uint32_t index) { return &c->stages[index]; }
 
-/* ------------------------------------------------------------------------------------------------------------ starting
- */
+/* --------------------------------------------------------------------------------------------------------- starting */
 
 /* Of the ring, in the world. */
 static ons_status *list_ranks(const ons_local_stages *c, const ons_local_stage *r, uint32_t **ranks) {
@@ -314,8 +312,7 @@ static ons_status *start_evaluator(ons_local_stages *c, ons_local_stage *r) {
     return NULL;
 }
 
-/* ---------------------------------------------------------------------------------------------------------------- step
- */
+/* ------------------------------------------------------------------------------------------------------------- step */
 
 static ons_local_stage_work work_so_far(const ons_local_stage *r) {
     ons_worker_busy busy = ons_worker_get_busy(r->worker);
@@ -553,8 +550,7 @@ ons_status *ons_local_stages_evaluate(ons_local_stages *c, ons_evaluation_result
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- looking
- */
+/* ---------------------------------------------------------------------------------------------------------- looking */
 
 /* The versions of a weight lie behind each other, aligned. */
 static ons_status *settle(ons_local_stage *r, uint32_t version) {

@@ -19,8 +19,7 @@ typedef struct verifying {
     ons_verify_bytes *manifests; /* by each device */
 } verifying;
 
-/* -------------------------------------------------------------------------------------------------------------- passes
- */
+/* ----------------------------------------------------------------------------------------------------------- passes */
 
 /* A pass while it is described, device by device. */
 typedef struct description {
@@ -155,8 +154,7 @@ static ons_status *list_passes(verifying *v) {
     return NULL;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- processes
- */
+/* -------------------------------------------------------------------------------------------------------- processes */
 
 /* One stage a process: everybody gets what all stages of the replica have told. */
 static ons_status *exchange(const verifying *v) {

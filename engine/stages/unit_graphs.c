@@ -25,8 +25,7 @@ const ons_cut_stage *ons_dataset_graphs_cut_of(const ons_dataset_graphs *g, ons_
     return grouped == NULL ? &g->cuts[v].stages[device] : &grouped->cut.stages[device];
 }
 
-/* ---------------------------------------------------------------------------------------------------------- building
- */
+/* --------------------------------------------------------------------------------------------------------- building */
 
 static ons_status *check_model(const ons_stage_graph_options *whole, const ons_graph *graph) {
     ONS_CHECK(!ons_config_uses_cuda(whole->config), ONS_UNSUPPORTED,

@@ -52,8 +52,7 @@ void ons_trainer_free(ons_trainer *t) {
     free(t);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ stepping
- */
+/* --------------------------------------------------------------------------------------------------------- stepping */
 
 bool ons_trainer_done(const ons_trainer *t) { return t == NULL || t->step >= t->steps || ons_trainer_stops_early(t); }
 
@@ -177,8 +176,7 @@ ons_status *ons_trainer_step(ons_trainer *t, ons_step_report *report) {
     return NULL;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- status
- */
+/* ----------------------------------------------------------------------------------------------------------- status */
 
 static ons_status *write_notes(ons_trainer *t) {
     free(t->notes);

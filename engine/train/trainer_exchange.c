@@ -54,8 +54,7 @@ ons_status *ons_trainer_meet(ons_trainer *t, ons_status *mine, const void *recor
     return transport->gather(transport, record, all, bytes) ? NULL : failure(transport);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ channels
- */
+/* --------------------------------------------------------------------------------------------------------- channels */
 
 static ons_status *open_pair(ons_transport *transport, uint32_t other, ons_channel **request, ons_channel **reply) {
     ONS_TRY(transport->open(transport, 0, other, REQUESTS, request));
@@ -82,8 +81,7 @@ void ons_trainer_close_exchange(ons_trainer *t) {
     t->exchange = NULL;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- collecting
- */
+/* ------------------------------------------------------------------------------------------------------- collecting */
 
 /* A persistent value of the training graph by name; ONS_NONE: there is none. */
 static ons_value_id find_value(const ons_graph *graph, const char *name) {

@@ -55,8 +55,7 @@ uint64_t ons_trainer_checkpoint_bytes(const ons_trainer *t) {
     return bytes;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- writing
- */
+/* ---------------------------------------------------------------------------------------------------------- writing */
 
 typedef ONS_VECTOR(ons_named_tensor) named_tensors;
 
@@ -247,8 +246,7 @@ ons_status *ons_trainer_checkpoint(ons_trainer *t) {
     return ons_trainer_share_failure(t, status);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- reading
- */
+/* ---------------------------------------------------------------------------------------------------------- reading */
 
 /* "--batch 16 instead of 32, --seed 1 instead of 0": the options that are others now; "" where none is. */
 static ons_status *list_differences(const ons_trainer *t, const ons_checkpoint *c, option_filter *filter,

@@ -14,8 +14,7 @@
 #include "planner/cost/device_profile.h"
 #include "planner/plan/plan_check.h"
 
-/* --------------------------------------------------------------------------------------------------------------- world
- */
+/* ------------------------------------------------------------------------------------------------------------ world */
 
 static ons_transport *world(const ons_trainer *t) { return t->remote ? t->transports[0] : NULL; }
 
@@ -203,8 +202,7 @@ ons_status *ons_trainer_share_failure(ons_trainer *t, ons_status *status) {
     return silent;
 }
 
-/* -------------------------------------------------------------------------------------------------------- local stages
- */
+/* ----------------------------------------------------------------------------------------------------- local stages */
 
 static void drop_local_stages(ons_trainer *t) {
     ons_local_stages_free(t->local_stages);

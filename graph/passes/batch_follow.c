@@ -63,8 +63,7 @@ static bool has_role(const follower *f, const ons_node *node, ons_role role) {
     return node->op == ons_registry_role(f->registry, role);
 }
 
-/* --------------------------------------------------------------------------------------------------- changes of shape
- */
+/* ------------------------------------------------------------------------------------------------- changes of shape */
 
 /* How many elements the batch is apart from the first: what stays when the shape changes and the order does not. */
 static int64_t elements_before(const ons_type *type, const ons_batch_place *place) {
@@ -105,8 +104,7 @@ static ons_status *try_reshape(follower *f, ons_node_id id, uint32_t way, bool *
     return *fits ? NULL : misfit(f, "no axis of its new shape can hold the batch");
 }
 
-/* ------------------------------------------------------------------------------------------------------------ repeats
- */
+/* ---------------------------------------------------------------------------------------------------------- repeats */
 
 static bool indices_are_equal(const ons_tensor *tensor, uint32_t axis) {
     size_t size = ons_dtype_size(tensor->type.dtype);
@@ -144,8 +142,7 @@ ons_batch_repeat ons_batch_find_repeat(const ons_graph *graph, const ons_registr
     return (ons_batch_repeat){.source = repeated_source(graph, registry, operand, axis)};
 }
 
-/* ----------------------------------------------------------------------------------------------------------- operands
- */
+/* --------------------------------------------------------------------------------------------------------- operands */
 
 /* Whether contents are the sizes of the node's result, each as it is or left open. */
 static bool are_sizes(const ons_tensor *known, const ons_shape *result, uint32_t axis, int64_t values[ONS_RANK_MAX]) {
@@ -262,8 +259,7 @@ static ons_status *make_operands(follower *f, ons_node_id id, uint32_t way, ons_
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ results
- */
+/* ---------------------------------------------------------------------------------------------------------- results */
 
 static bool is_view(const ons_node *node) {
     const ons_alias *alias = node->op->aliases;
@@ -368,8 +364,7 @@ static ons_status *try_node(follower *f, ons_node_id id, uint32_t way, ons_arena
     return NULL;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- nodes
- */
+/* ------------------------------------------------------------------------------------------------------------ nodes */
 
 static bool takes_batch(const follower *f, const ons_node *node) {
     bool any = false;

@@ -11,8 +11,7 @@
 #include "graph/passes/binder.h"
 #include "graph/passes/prune.h"
 
-/* --------------------------------------------------------------------------------------------------------- dimensions
- */
+/* ------------------------------------------------------------------------------------------------------- dimensions */
 
 static const ons_binding *find_symbol(const binder *b, const char *symbol) {
     for (size_t i = 0; symbol != NULL && i < b->options->binding_count; ++i) {
@@ -64,8 +63,7 @@ static ons_status *bind_input(binder *b, scope *s, size_t index) {
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- values
- */
+/* ----------------------------------------------------------------------------------------------------------- values */
 
 ons_status *ons_bind_resolve(binder *b, const scope *s, ons_value_id id, ons_value_id *result) {
     *result = ONS_NONE;
@@ -102,8 +100,7 @@ static ons_status *rename_value(ons_graph *graph, ons_value_id id, const char *n
     return ons_map_set(&graph->value_names, copy, id);
 }
 
-/* -------------------------------------------------------------------------------------------------------------- nodes
- */
+/* ------------------------------------------------------------------------------------------------------------ nodes */
 
 /* What has more elements than this, or takes more operations, is not computed while shapes are bound, by the plain
  * reference and in words of 8 bytes: it stays a node. */
@@ -302,9 +299,8 @@ static ons_status *bind_node(binder *b, scope *s, const ons_node *node, ons_aren
 
 static ons_status *build_folded(binder *b, const ons_operator *op, const char *name, ons_inputs inputs,
                                 ons_settings settings, ons_arena *scratch, ons_value_id *output) {
-    uint32_t attributes = 0;
+    uint32_t attributes = ons_operator_attributes(op);
     ons_attribute *values;
-    while (op->attributes[attributes].name != NULL) ++attributes;
     ONS_NEW(values, scratch, attributes + 1);
     for (uint32_t i = 0; i < attributes; ++i) values[i] = op->attributes[i].default_value;
     for (uint32_t i = 0; i < settings.count; ++i) values[settings.items[i].index] = settings.items[i].value;

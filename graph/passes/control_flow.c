@@ -8,8 +8,7 @@
 
 enum { STEPS_MAX = 1 << 12, NODES_MAX = 1 << 16 }; /* of one loop; of a graph with unrolled loops */
 
-/* ------------------------------------------------------------------------------------------------------------- bodies
- */
+/* ----------------------------------------------------------------------------------------------------------- bodies */
 
 /* A graph inside of a node, bound once for every step. */
 typedef struct body {
@@ -88,8 +87,7 @@ static bool known_integer(const binder *b, ons_value_id id, int64_t *value) {
     }
 }
 
-/* ----------------------------------------------------------------------------------------------------------- branches
- */
+/* --------------------------------------------------------------------------------------------------------- branches */
 
 static ons_status *bind_branch(binder *b, scope *s, const pending *p, uint32_t which, ons_value_id *outputs) {
     const ons_operands *o = &p->operands;
@@ -155,8 +153,7 @@ ons_status *ons_bind_branches(binder *b, scope *s, pending *p) {
     return bind_both_branches(b, s, p, no);
 }
 
-/* -------------------------------------------------------------------------------------------------------------- loops
- */
+/* ------------------------------------------------------------------------------------------------------------ loops */
 
 typedef ONS_VECTOR(ons_value_id) collected;
 
@@ -329,8 +326,7 @@ ons_status *ons_bind_loop(binder *b, scope *s, pending *p) {
     return status;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- scans
- */
+/* ------------------------------------------------------------------------------------------------------------ scans */
 
 enum { SCAN_COUNT = 1, SCAN_INPUT_AXES, SCAN_INPUT_DIRECTIONS, SCAN_OUTPUT_AXES, SCAN_OUTPUT_DIRECTIONS, SCAN_BATCHED };
 

@@ -177,8 +177,7 @@ static ons_status *move_nodes(cutter *c) {
     return check_states(&m);
 }
 
-/* --------------------------------------------------------------------------------------------------- weight gradients
- */
+/* ------------------------------------------------------------------------------------------------- weight gradients */
 
 /* Backward nodes that some other stage's backward part waits for, directly or not. */
 static ons_status *find_awaited(const cutter *c, bool **awaited) {

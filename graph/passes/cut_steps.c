@@ -179,8 +179,7 @@ static ons_status *take_decisions(lister *l) {
     return NULL;
 }
 
-/* --------------------------------------------------------------------------------------------------------- rerunning
- */
+/* -------------------------------------------------------------------------------------------------------- rerunning */
 
 static bool is_made_again(const lister *l, ons_value_id root) {
     if (!can_rerun(l, root)) return false;

@@ -48,8 +48,7 @@ struct ons_match {
     ons_arena *scratch;
 };
 
-/* ------------------------------------------------------------------------------------------------------------ parsing
- */
+/* ---------------------------------------------------------------------------------------------------------- parsing */
 
 static void skip_blanks(form *f) {
     while (*f->next == ' ') ++f->next;
@@ -119,8 +118,7 @@ static ons_status *parse(const char *text, form *f) {
     return NULL;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- matching
- */
+/* --------------------------------------------------------------------------------------------------------- matching */
 
 static bool scalar_of(const ons_graph *graph, ons_value_id value, double *number) {
     const ons_tensor *tensor = ons_graph_constant(graph, value);
@@ -199,8 +197,7 @@ static bool is_closed(const ons_graph *graph, const form *f, const binding_of_te
     return true;
 }
 
-/* ------------------------------------------------------------------------------------------- for replacement functions
- */
+/* ---------------------------------------------------------------------------------------- for replacement functions */
 
 static int find_word(const ons_match *match, const char *word) {
     if (strcmp(word, "result") == 0) return match->form->root;
@@ -254,8 +251,7 @@ const ons_operands *ons_match_node(const ons_match *match, const char *name) {
     return &m->operands[index];
 }
 
-/* --------------------------------------------------------------------------------------------------------------- pass
- */
+/* ------------------------------------------------------------------------------------------------------------- pass */
 
 typedef struct candidate {
     form form;

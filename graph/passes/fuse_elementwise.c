@@ -33,8 +33,7 @@ typedef struct fuser {
     size_t ordered;
 } fuser;
 
-/* ------------------------------------------------------------------------------------------------------------- tables
- */
+/* ----------------------------------------------------------------------------------------------------------- tables */
 
 static ons_status *count_readers(fuser *f) {
     const ons_graph *graph = f->graph;
@@ -106,8 +105,7 @@ static ons_status *make_tables(fuser *f) {
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- groups
- */
+/* ----------------------------------------------------------------------------------------------------------- groups */
 
 /* The node that made the value before anything was replaced, or one of its group. */
 static ons_node_id maker_of(const fuser *f, ons_value_id value) {
@@ -245,8 +243,7 @@ static void grow(fuser *f, bool forward) {
     }
 }
 
-/* --------------------------------------------------------------------------------------------------------- replacing
- */
+/* -------------------------------------------------------------------------------------------------------- replacing */
 
 /* A group as a node: members in order, what they read and what of theirs is read. */
 typedef struct group {
@@ -332,13 +329,9 @@ static ons_status *replace(fuser *f, ons_node_id name) {
     ons_node_id last = g.members[g.member_count - 1];
     ONS_TRY(ons_graph_add_node(graph, f->fusion->fused, ons_graph_node(graph, last)->name, attributes, g.inputs,
                                g.input_count, g.output_count, &id));
-    ons_node *node = ons_graph_node(graph, id), *was = ons_graph_node(graph, last);
-    const char *fresh = node->name;
-    node->name = was->name;
-    was->name = fresh;
-    node->phase = was->phase;
-    node->per_step = was->per_step;
-    node->origin = was->origin == last || was->phase == ONS_FORWARD ? id : was->origin;
+    ons_graph_take_place(graph, id, last);
+    const ons_node *was = ons_graph_node(graph, last);
+    ons_graph_node(graph, id)->origin = was->origin == last || was->phase == ONS_FORWARD ? id : was->origin;
     for (uint32_t m = 0; m < g.member_count; ++m) ons_graph_node(graph, g.members[m])->outputs[0] = ONS_NONE;
     for (uint32_t i = 0; i < g.output_count; ++i) ons_graph_set_output(graph, id, i, g.outputs[i]);
     f->fused[name] = id;

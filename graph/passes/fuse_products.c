@@ -22,8 +22,7 @@ typedef struct joiner {
     size_t ordered;
 } joiner;
 
-/* ------------------------------------------------------------------------------------------------------------- tables
- */
+/* ----------------------------------------------------------------------------------------------------------- tables */
 
 static ons_status *make_tables(joiner *j) {
     const ons_graph *graph = j->graph;
@@ -48,8 +47,7 @@ static bool is_ordinary(const joiner *j, ons_node_id id, uint32_t trait) {
            node->outputs[0] != ONS_NONE && ons_graph_value(j->graph, node->outputs[0])->pair == ONS_NONE;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ joining
- */
+/* ---------------------------------------------------------------------------------------------------------- joining */
 
 /* A node with the product's inputs and more, which takes its name and place. Outputs are not set. */
 static ons_status *add_joined(joiner *j, const ons_joined_product *what, ons_node_id product, const ons_value_id *more,
@@ -62,12 +60,8 @@ static ons_status *add_joined(joiner *j, const ons_joined_product *what, ons_nod
     for (uint32_t i = 0; i < count; ++i) inputs[i] = from->inputs[i];
     for (uint32_t i = 0; i < more_count; ++i) inputs[count + i] = more[i];
     ONS_TRY(ons_graph_add_node(graph, what->op, from->name, what->attributes, inputs, count + more_count, outputs, id));
+    ons_graph_take_place(graph, *id, product);
     ons_node *node = ons_graph_node(graph, *id), *was = ons_graph_node(graph, product);
-    const char *fresh = node->name;
-    node->name = was->name;
-    was->name = fresh;
-    node->phase = was->phase;
-    node->per_step = was->per_step;
     node->key = was->key;
     node->origin = was->origin == product ? *id : was->origin;
     j->joined[product] = j->stands_in[product] = *id;
@@ -103,8 +97,7 @@ static ons_status *add_view(joiner *j, const ons_operator *op, const char *name,
     return NULL;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- functions
- */
+/* -------------------------------------------------------------------------------------------------------- functions */
 
 /* Views from a product's result to an operand, the operand's own first. */
 typedef struct views {
@@ -221,8 +214,7 @@ static ons_status *try_function(joiner *j, ons_node_id function) {
                : NULL;
 }
 
-/* --------------------------------------------------------------------------------------------------------------- sums
- */
+/* ------------------------------------------------------------------------------------------------------------- sums */
 
 /* Everything that the product reads is there before the sum. */
 static bool is_there_before(const joiner *j, const ons_node *product, ons_node_id sum) {
@@ -284,8 +276,7 @@ static ons_status *try_sum(joiner *j, ons_node_id sum) {
     return NULL;
 }
 
-/* ---------------------------------------------------------------------------------------------------------------- all
- */
+/* -------------------------------------------------------------------------------------------------------------- all */
 
 static ons_status *join_all(joiner *j) {
     for (int forward = 1; forward >= 0; --forward)

@@ -37,8 +37,7 @@ static bool is_computed(const search *s, ons_value_id id) {
            parameter_of(s, id) == ONS_NONE;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- the layer
- */
+/* -------------------------------------------------------------------------------------------------------- the layer */
 
 /* Backwards to the first node that weighs; `weight` is its operand. */
 static ons_status *find_layer(const search *s, ons_value_id output, ons_node_id *layer, uint32_t *weight) {
@@ -64,8 +63,7 @@ static ons_status *find_layer(const search *s, ons_value_id output, ons_node_id 
     return ons_status_new(ONS_UNSUPPORTED, "--new-head: there is no linear layer or convolution before '%s'", name);
 }
 
-/* -------------------------------------------------------------------------------------------------------------- sizes
- */
+/* ------------------------------------------------------------------------------------------------------------ sizes */
 
 static ons_status *add_size(search *s, ons_value_id value, uint32_t axis) {
     s->head->sizes[s->head->count++] = (ons_head_size){value, axis};

@@ -119,8 +119,8 @@ static ons_status *ask_rule(const chooser *c, const ons_operands *o, ons_arena *
 }
 
 /* `place`: the layout of what the node brings up to date; NULL: nothing. */
-static ons_status *ask(const chooser *c, const ons_operands *o, const ons_layout *place, ons_arena *scratch,
-                       ons_layout *inputs, ons_layout *outputs) {
+static ons_status *ask_operands(const chooser *c, const ons_operands *o, const ons_layout *place, ons_arena *scratch,
+                                ons_layout *inputs, ons_layout *outputs) {
     const ons_layout_rule *rule = &o->op->layout;
     const ons_type *leading = leading_output(o);
     for (uint32_t i = 0; i < o->input_count; ++i) inputs[i] = ONS_LAYOUT_ONNX;
@@ -136,6 +136,16 @@ static ons_status *ask(const chooser *c, const ons_operands *o, const ons_layout
     return NULL;
 }
 
+/* The layouts of a node's operands, in `scratch`. */
+static ons_status *ask(const chooser *c, ons_node_id id, const ons_layout *place, ons_arena *scratch,
+                       ons_layout **inputs, ons_layout **outputs) {
+    ons_operands o;
+    ONS_TRY(ons_operands_of(c->graph, id, scratch, &o));
+    ONS_NEW(*inputs, scratch, o.input_count + 1);
+    ONS_NEW(*outputs, scratch, o.output_count + 1);
+    return ask_operands(c, &o, place, scratch, *inputs, *outputs);
+}
+
 /* The layout of the value that persists and in whose place the node's first result lies; NULL: there is none. */
 static const ons_layout *find_place(const chooser *c, ons_node_id id) {
     const ons_node *node = ons_graph_node(c->graph, id);
@@ -145,13 +155,9 @@ static const ons_layout *find_place(const chooser *c, ons_node_id id) {
 }
 
 static ons_status *choose_node(chooser *c, ons_node_id id, ons_arena *scratch) {
-    ons_operands o;
-    ONS_TRY(ons_operands_of(c->graph, id, scratch, &o));
     ons_layout *inputs, *outputs;
-    ONS_NEW(inputs, scratch, o.input_count + 1);
-    ONS_NEW(outputs, scratch, o.output_count + 1);
-    ONS_TRY(ask(c, &o, find_place(c, id), scratch, inputs, outputs));
-    for (uint32_t i = 0; i < o.input_count; ++i) {
+    ONS_TRY(ask(c, id, find_place(c, id), scratch, &inputs, &outputs));
+    for (uint32_t i = 0; i < ons_graph_node(c->graph, id)->input_count; ++i) {
         ons_node node =
             *ons_graph_node(c->graph, id); /* a copy: reorders move the array, not the ids that it points to */
         if (node.inputs[i] != ONS_NONE) ONS_TRY(in_layout(c, node.inputs[i], inputs[i], &node, &node.inputs[i]));
@@ -163,8 +169,7 @@ static ons_status *choose_node(chooser *c, ons_node_id id, ons_arena *scratch) {
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------- what persists
- */
+/* ---------------------------------------------------------------------------------------------------- what persists */
 
 static bool persists(const ons_value *value) {
     return value->producer == ONS_NONE && (value->kind == ONS_PARAMETER || value->kind == ONS_STATE);
@@ -183,12 +188,8 @@ static ons_value_id find_made(const chooser *c, const ons_node *node, const ons_
 /* How the node's result comes, by its rule; what its operands have is not chosen yet. */
 static ons_status *ask_output(const chooser *c, ons_node_id id, ons_value_id output, ons_arena *scratch,
                               ons_layout *layout) {
-    ons_operands o;
-    ONS_TRY(ons_operands_of(c->graph, id, scratch, &o));
     ons_layout *inputs, *outputs;
-    ONS_NEW(inputs, scratch, o.input_count + 1);
-    ONS_NEW(outputs, scratch, o.output_count + 1);
-    ONS_TRY(ask(c, &o, NULL, scratch, inputs, outputs));
+    ONS_TRY(ask(c, id, NULL, scratch, &inputs, &outputs));
     const ons_node *node = ons_graph_node(c->graph, id);
     for (uint32_t i = 0; i < node->output_count; ++i)
         if (node->outputs[i] == output) *layout = outputs[i];
@@ -270,8 +271,7 @@ static ons_status *place_persistent(const chooser *c) {
     return status;
 }
 
-/* ---------------------------------------------------------------------------------------------------------------- all
- */
+/* -------------------------------------------------------------------------------------------------------------- all */
 
 static ons_status *choose_all(chooser *c) {
     size_t nodes = c->graph->nodes.count;

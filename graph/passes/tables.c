@@ -149,8 +149,7 @@ static bool is_geometric(const numbers *n) {
     return even;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- rules
- */
+/* ------------------------------------------------------------------------------------------------------------ rules */
 
 /* Whether it is read, and in none but these ways. */
 static bool is_read_only(uint32_t readings, uint32_t ways) { return readings != 0 && (readings & ~ways) == 0; }

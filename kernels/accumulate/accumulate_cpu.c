@@ -3,9 +3,9 @@
 
 static ons_status *accumulate_prepare(ons_prepare *p) {
     ONS_TRY(ons_require_float32(p->operands));
-    void *state;
-    ONS_TRY(ons_prepare_state(p, sizeof(int64_t), &state));
-    *(int64_t *)state = ons_elements(&p->operands->inputs[0]);
+    int64_t *state;
+    ONS_NEW_STATE(state, p);
+    *state = ons_elements(&p->operands->inputs[0]);
     return NULL;
 }
 

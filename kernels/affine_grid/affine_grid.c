@@ -2,8 +2,6 @@
  * GridSample: a product of the positions, which are constants, with the map. */
 #include "kernels/common/operator/expand.h"
 
-extern const ons_operator ons_op_matmul;
-
 enum { THETA, SIZE };
 
 enum { ALIGN_CORNERS };

@@ -1,9 +1,5 @@
 /* ArgMin on CUDA: what the host works out. */
 #include "kernels/argminmax/argminmax.h"
-#include "kernels/common/elementwise/cuda_elementwise.h"
+#include "kernels/common/cuda/cuda_prepare.h"
 
-extern ons_run_function ons_cuda_run_arg_min;
-
-static ons_status *arg_min_prepare_cuda(ons_prepare *p) { return ons_cuda_prepare_typed(p, ons_argminmax_prepare); }
-
-ONS_KERNELS(cuda, arg_min, ONS_KERNEL(arg_min_prepare_cuda, ons_cuda_run_arg_min))
+ONS_CUDA_TYPED_KERNEL(arg_min, ons_argminmax_prepare)

@@ -2,11 +2,9 @@
 #include "kernels/argminmax/argminmax.h"
 
 ons_status *ons_argminmax_prepare(ons_prepare *p) {
-    if (p->operands->inputs[0].dtype != ONS_FLOAT32)
-        return ons_node_error(p->operands, "no CPU kernel for %s; convert the model to float32",
-                              ons_dtype_name(p->operands->inputs[0].dtype));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_argminmax), &memory));
-    *(ons_argminmax *)memory = ons_argminmax_make_state(p->operands);
+    ONS_TRY(ons_require_float32(p->operands));
+    ons_argminmax *state;
+    ONS_NEW_STATE(state, p);
+    *state = ons_argminmax_make_state(p->operands);
     return NULL;
 }

@@ -8,8 +8,7 @@
 
 #include "kernels/attention/attention_operands.h"
 #include "kernels/attention/patterns.h"
-
-extern const ons_operator ons_op_attention_gradient;
+#include "kernels/operators.h"
 
 static ons_status *attention_infer(ons_operands *o) {
     ons_attention a;
@@ -50,7 +49,6 @@ static void reference_row(const ons_attention *a, const void *const *inputs, voi
 
 static void attention_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                 void *const *outputs) {
-    (void)step;
     ons_attention a;
     ons_resolved(find_attention(o, &a));
     for (int64_t b = 0; b < a.batch; ++b)

@@ -19,9 +19,8 @@ typedef struct attention_state {
 static ons_status *attention_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     ONS_TRY(ons_require_float32(o));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(attention_state), &memory));
-    attention_state *state = memory;
+    attention_state *state;
+    ONS_NEW_STATE(state, p);
     ons_resolved(find_attention(o, &state->attention));
     const ons_attention *a = &state->attention;
     state->threads = ons_team_size(p);

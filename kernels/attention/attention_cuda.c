@@ -4,8 +4,6 @@
 #include "kernels/attention/attention_operands.h"
 #include "kernels/attention/cuda_attention.h"
 
-extern ons_run_function ons_cuda_run_attention;
-
 static ons_status *attention_cuda_prepare(ons_prepare *p) {
     ons_attention a;
     ons_cuda_attention_state *state;
@@ -17,4 +15,4 @@ static ons_status *attention_cuda_prepare(ons_prepare *p) {
     return NULL;
 }
 
-ONS_KERNELS(cuda, attention, ONS_KERNEL(attention_cuda_prepare, ons_cuda_run_attention))
+ONS_CUDA_KERNEL(attention, attention_cuda_prepare)

@@ -72,7 +72,6 @@ static void reference_row(const ons_attention *a, const double *result, const vo
 
 static void attention_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                          void *const *outputs) {
-    (void)step;
     ons_attention a;
     ons_resolved(find_attention(o, &a));
     for (int i = 0; i < 3; ++i)

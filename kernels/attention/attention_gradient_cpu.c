@@ -21,9 +21,8 @@ typedef struct gradient_state {
 static ons_status *attention_gradient_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     ONS_TRY(ons_require_float32(o));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(gradient_state), &memory));
-    gradient_state *state = memory;
+    gradient_state *state;
+    ONS_NEW_STATE(state, p);
     ons_resolved(find_attention(o, &state->attention));
     state->has_result = ons_has_input(o, RESULT);
     const ons_attention *a = &state->attention;

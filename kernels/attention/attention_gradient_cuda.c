@@ -4,8 +4,6 @@
 #include "kernels/attention/attention_operands.h"
 #include "kernels/attention/cuda_attention.h"
 
-extern ons_run_function ons_cuda_run_attention_gradient;
-
 static ons_status *attention_gradient_cuda_prepare(ons_prepare *p) {
     ons_attention a;
     ons_resolved(find_attention(p->operands, &a));
@@ -22,4 +20,4 @@ static ons_status *attention_gradient_cuda_prepare(ons_prepare *p) {
     return NULL;
 }
 
-ONS_KERNELS(cuda, attention_gradient, ONS_KERNEL(attention_gradient_cuda_prepare, ons_cuda_run_attention_gradient))
+ONS_CUDA_KERNEL(attention_gradient, attention_gradient_cuda_prepare)

@@ -204,8 +204,7 @@ ons_status *ons_cudnn_attention_gradient_describe(ons_prepare *p, const ons_atte
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------- using a plan
- */
+/* ----------------------------------------------------------------------------------------------------- using a plan */
 
 static bool is_asked_for(const ons_attention *a, ons_dtype dtype) {
     return (dtype == ONS_FLOAT16 || dtype == ONS_BFLOAT16) && !(a->guard && a->has_mask) && a->batch > 0 &&

@@ -4,9 +4,7 @@
 
 #include "graph/evaluate.h"
 #include "graph/passes/fuse.h"
-
-extern const ons_operator ons_op_add;
-extern const ons_operator ons_op_where;
+#include "kernels/operators.h"
 
 /* Masking by a large negative number instead of -inf hides a key just as well where a row has others. One that is added
  * must be so large that the score is lost in it, so that a row without any key to see looks at all of them alike. */

@@ -10,9 +10,7 @@
 #include "kernels/attention/attention_operands.h"
 #include "kernels/attention/masks.h"
 #include "kernels/common/layout/axes.h"
-
-extern const ons_operator ons_op_attention;
-extern const ons_operator ons_op_dropout_mask;
+#include "kernels/operators.h"
 
 /* Where an operand's batch, heads, positions and size are among the axes of a value. */
 typedef struct operand_view {

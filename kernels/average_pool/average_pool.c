@@ -1,7 +1,6 @@
 /* AveragePool: the mean over a window; padding counts where count_include_pad says so. */
+#include "kernels/operators.h"
 #include "kernels/pooling/pooling.h"
-
-extern const ons_operator ons_op_average_pool_gradient;
 
 static ons_status *average_pool_infer(ons_operands *o) {
     ons_pooling pooling;
@@ -21,7 +20,6 @@ static ons_cost average_pool_cost(const ons_operands *o) {
 
 static void average_pool_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                    void *const *outputs) {
-    (void)step;
     ons_pooling pooling;
     ons_resolved(ons_pooling_resolve(o, &o->inputs[0], &pooling));
     const ons_window *w = &pooling.window;

@@ -2,8 +2,6 @@
 #include "kernels/pooling/cuda_pooling.h"
 #include "kernels/pooling/pooling.h"
 
-extern ons_run_function ons_cuda_run_average_pool;
-
 static ons_status *average_pool_prepare_cuda(ons_prepare *p) {
     ons_pooling pooling;
     ons_cuda_pooling *s;
@@ -13,4 +11,4 @@ static ons_status *average_pool_prepare_cuda(ons_prepare *p) {
     return ons_cuda_pooling_plan(p, &pooling, ONS_CUDNN_POOL, mode, s);
 }
 
-ONS_KERNELS(cuda, average_pool, ONS_KERNEL(average_pool_prepare_cuda, ons_cuda_run_average_pool))
+ONS_CUDA_KERNEL(average_pool, average_pool_prepare_cuda)

@@ -19,7 +19,6 @@ static ons_cost average_pool_gradient_cost(const ons_operands *o) {
 
 static void average_pool_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                             void *const *outputs) {
-    (void)step;
     ons_pooling pooling;
     ons_resolved(ons_pooling_resolve_gradient(o, &o->inputs[0], &pooling));
     const ons_window *w = &pooling.window;

@@ -2,8 +2,6 @@
 #include "kernels/pooling/cuda_pooling.h"
 #include "kernels/pooling/pooling.h"
 
-extern ons_run_function ons_cuda_run_average_pool_gradient;
-
 static ons_status *average_pool_gradient_prepare_cuda(ons_prepare *p) {
     ons_pooling pooling;
     ons_cuda_pooling *s;
@@ -13,5 +11,4 @@ static ons_status *average_pool_gradient_prepare_cuda(ons_prepare *p) {
     return ons_cuda_pooling_plan(p, &pooling, ONS_CUDNN_POOL_GRADIENT, mode, s);
 }
 
-ONS_KERNELS(cuda, average_pool_gradient,
-            ONS_KERNEL(average_pool_gradient_prepare_cuda, ons_cuda_run_average_pool_gradient))
+ONS_CUDA_KERNEL(average_pool_gradient, average_pool_gradient_prepare_cuda)

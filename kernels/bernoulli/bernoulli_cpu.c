@@ -6,14 +6,14 @@
 
 ons_status *ons_bernoulli_make_state(ons_prepare *p) {
     const ons_operands *o = p->operands;
-    void *memory;
     if (o->inputs[0].dtype != ONS_FLOAT32) return ons_refuse_dtype(o, o->inputs[0].dtype);
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_bernoulli), &memory));
-    *(ons_bernoulli *)memory = (ons_bernoulli){.elements = ons_elements(&o->outputs[0]),
-                                               .node_key = p->node_key,
-                                               .seed = o->attributes[ONS_RANDOM_SEED],
-                                               .first_element = ons_random_first_element(o),
-                                               .unit_elements = ons_random_unit_elements(o)};
+    ons_bernoulli *state;
+    ONS_NEW_STATE(state, p);
+    *state = (ons_bernoulli){.elements = ons_elements(&o->outputs[0]),
+                             .node_key = p->node_key,
+                             .seed = o->attributes[ONS_RANDOM_SEED],
+                             .first_element = ons_random_first_element(o),
+                             .unit_elements = ons_random_unit_elements(o)};
     p->implementation = "philox";
     return NULL;
 }

@@ -3,8 +3,6 @@
 
 #include "graph/evaluate.h"
 
-extern ons_run_function ons_cuda_run_bernoulli;
-
 /* The result is of any type. */
 static ons_status *bernoulli_prepare_cuda(ons_prepare *p) {
     ons_dtype dtype = p->operands->outputs[0].dtype;
@@ -17,4 +15,4 @@ static ons_status *bernoulli_prepare_cuda(ons_prepare *p) {
     return NULL;
 }
 
-ONS_KERNELS(cuda, bernoulli, ONS_KERNEL(bernoulli_prepare_cuda, ons_cuda_run_bernoulli))
+ONS_CUDA_KERNEL(bernoulli, bernoulli_prepare_cuda)

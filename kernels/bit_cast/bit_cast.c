@@ -16,7 +16,6 @@ static ons_status *bit_cast_infer(ons_operands *o) {
 
 static void bit_cast_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                void *const *outputs) {
-    (void)step;
     for (int64_t i = 0, n = ons_elements(&o->outputs[0]); i < n; ++i) {
         unsigned char bytes[8];
         ons_narrow(o->inputs[0].dtype, (const uint64_t *)inputs[0] + i, 1, bytes);

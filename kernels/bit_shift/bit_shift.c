@@ -25,10 +25,7 @@ static int64_t shifted_word(const ons_operands *o, uint64_t a, uint64_t b) {
 
 ONS_BINARY_REFERENCE(bit_shift, uint64_t, int64_t, shifted_word(o, a, b))
 
-ONS_DEFINE_OPERATOR(bit_shift, "BitShift", ONS_ONNX(11, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1),
-                    ONS_ATTRIBUTES(ONS_REQUIRED_ATTRIBUTE("direction", ONS_ATTRIBUTE_STRING)),
-                    ONS_INFER(bit_shift_infer), ONS_COST(ons_cost_elementwise),
-                    ONS_NOT_DIFFERENTIABLE("the operands are integers"), ONS_SAVES_NOTHING,
-                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0),
-                    ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
-                    ONS_REFERENCE(bit_shift_reference));
+ONS_DEFINE_BINARY(bit_shift, "BitShift", ONS_ONNX(11, ONS_NEWEST),
+                  ONS_ATTRIBUTES(ONS_REQUIRED_ATTRIBUTE("direction", ONS_ATTRIBUTE_STRING)), ONS_INFER(bit_shift_infer),
+                  ONS_NOT_DIFFERENTIABLE("the operands are integers"), ONS_SAVES_NOTHING, ONS_ELEMENTWISE_OPERATOR,
+                  ONS_ONE_FORM, ONS_REFERENCE(bit_shift_reference));

@@ -3,8 +3,6 @@
 
 #include "kernels/common/elementwise/cuda_elementwise.h"
 
-extern ons_run_function ons_cuda_run_bit_shift;
-
 static ons_status *bit_shift_prepare_cuda(ons_prepare *p) {
     ons_dtype dtype = p->operands->inputs[0].dtype;
     if (dtype != ONS_UINT8 && dtype != ONS_UINT16 && dtype != ONS_UINT32 && dtype != ONS_UINT64)
@@ -14,4 +12,4 @@ static ons_status *bit_shift_prepare_cuda(ons_prepare *p) {
     return NULL;
 }
 
-ONS_KERNELS(cuda, bit_shift, ONS_KERNEL(bit_shift_prepare_cuda, ons_cuda_run_bit_shift))
+ONS_CUDA_KERNEL(bit_shift, bit_shift_prepare_cuda)

@@ -3,9 +3,7 @@
 
 ONS_BITWISE_REFERENCE(bitwise_and, a &b)
 
-ONS_DEFINE_OPERATOR(bitwise_and, "BitwiseAnd", ONS_ONNX(18, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1), ONS_NO_ATTRIBUTES,
-                    ONS_INFER(ons_infer_broadcast_integers), ONS_COST(ons_cost_elementwise),
-                    ONS_NOT_DIFFERENTIABLE("the operands are integers"), ONS_SAVES_NOTHING,
-                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE | ONS_TRAIT_COMMUTATIVE, 0),
-                    ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
-                    ONS_REFERENCE(bitwise_and_reference));
+ONS_DEFINE_BINARY(bitwise_and, "BitwiseAnd", ONS_ONNX(18, ONS_NEWEST), ONS_NO_ATTRIBUTES,
+                  ONS_INFER(ons_infer_broadcast_integers), ONS_NOT_DIFFERENTIABLE("the operands are integers"),
+                  ONS_SAVES_NOTHING, ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE | ONS_TRAIT_COMMUTATIVE, 0),
+                  ONS_ONE_FORM, ONS_REFERENCE(bitwise_and_reference));

@@ -9,8 +9,6 @@ static ons_status *bitwise_not_infer(ons_operands *o) {
     return ons_infer_like_first(o);
 }
 
-ONS_DEFINE_OPERATOR(bitwise_not, "BitwiseNot", ONS_ONNX(18, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES,
-                    ONS_INFER(bitwise_not_infer), ONS_COST(ons_cost_elementwise),
-                    ONS_NOT_DIFFERENTIABLE("the operand is an integer"), ONS_SAVES_NOTHING,
-                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
-                    ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(bitwise_not_reference));
+ONS_DEFINE_UNARY(bitwise_not, "BitwiseNot", ONS_ONNX(18, ONS_NEWEST), ONS_NO_ATTRIBUTES, ONS_INFER(bitwise_not_infer),
+                 ONS_NOT_DIFFERENTIABLE("the operand is an integer"), ONS_SAVES_NOTHING, ONS_ELEMENTWISE_OPERATOR,
+                 ONS_ONE_FORM, ONS_REFERENCE(bitwise_not_reference));

@@ -4,9 +4,9 @@
 ONS_UNARY_SPAN(bitwise_not_bytes, uint8_t, uint8_t, uint8_t, ~x)
 
 static ons_status *bitwise_not_prepare(ons_prepare *p) {
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_unary_state), &memory));
-    ((ons_unary_state *)memory)->elements = ons_type_dense_bytes(&p->operands->outputs[0]);
+    ons_unary_state *state;
+    ONS_NEW_STATE(state, p);
+    state->elements = ons_type_dense_bytes(&p->operands->outputs[0]);
     p->implementation = "elementwise";
     return NULL;
 }

@@ -5,8 +5,7 @@
 #include "graph/passes/replacement.h"
 #include "graph/small_types.h"
 #include "kernels/common/math/integers.h"
-
-extern const ons_operator ons_op_cast;
+#include "kernels/operators.h"
 
 ons_status *ons_cast_infer(ons_operands *o, ons_dtype to) {
     if (ons_dtype_size(to) == 0 || ons_dtype_size(o->inputs[0].dtype) == 0)
@@ -63,7 +62,6 @@ void ons_cast_convert_words(ons_dtype from, ons_dtype to, ons_cast_rounding how,
 }
 
 void ons_cast_reference(const ons_operands *o, const ons_step *step, const void *const *inputs, void *const *outputs) {
-    (void)step;
     ons_cast_convert_words(o->inputs[0].dtype, o->outputs[0].dtype, ons_cast_rounding_of(o), inputs[0], outputs[0],
                            ons_elements(&o->outputs[0]));
 }

@@ -70,11 +70,11 @@ static ons_unary_span *find_direct(ons_dtype from, ons_dtype to) {
 }
 
 ons_status *ons_cast_prepare(ons_prepare *p) {
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(cast_state), &memory));
+    cast_state *state;
+    ONS_NEW_STATE(state, p);
     ons_dtype from = p->operands->inputs[0].dtype, to = p->operands->outputs[0].dtype;
-    *(cast_state *)memory = (cast_state){ons_elements(&p->operands->outputs[0]), from, to,
-                                         ons_cast_rounding_of(p->operands), find_direct(from, to)};
+    *state = (cast_state){ons_elements(&p->operands->outputs[0]), from, to, ons_cast_rounding_of(p->operands),
+                          find_direct(from, to)};
     p->implementation = find_direct(from, to) != NULL ? "elementwise" : "elementwise: by way of 8-byte words";
     return NULL;
 }

@@ -1,8 +1,7 @@
 /* CastLike: to the element type of another value, of which nothing else is read. */
 #include "graph/passes/replacement.h"
 #include "kernels/cast/conversion.h"
-
-extern const ons_operator ons_op_cast;
+#include "kernels/operators.h"
 
 static ons_status *cast_like_infer(ons_operands *o) { return ons_cast_infer(o, o->inputs[1].dtype); }
 

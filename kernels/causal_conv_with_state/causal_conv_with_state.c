@@ -7,12 +7,7 @@
 #include "graph/passes/replacement.h"
 #include "kernels/common/operator/checks.h"
 #include "kernels/common/operator/kernel.h"
-
-extern const ons_operator ons_op_concat;
-extern const ons_operator ons_op_conv;
-extern const ons_operator ons_op_expand;
-extern const ons_operator ons_op_slice;
-extern const ons_operator ons_op_swish;
+#include "kernels/operators.h"
 
 enum { ACTIVATION };
 
@@ -111,7 +106,6 @@ static double value_at(const sizes *s, const double *x, const double *past, int6
 
 static void causal_conv_with_state_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                              void *const *outputs) {
-    (void)step;
     sizes s = {0};
     ons_resolved(find_sizes(o, &s));
     const double *x = inputs[X], *w = inputs[W], *bias = ons_has_input(o, BIAS) ? inputs[BIAS] : NULL;

@@ -3,8 +3,7 @@
 
 #include "kernels/common/elementwise/unary.h"
 #include "kernels/common/operator/rules.h"
-
-extern const ons_operator ons_op_celu_gradient;
+#include "kernels/operators.h"
 
 static ons_status *celu_infer(ons_operands *o) {
     if (!(ons_attribute_float(o, 0) > 0))
@@ -14,14 +13,8 @@ static ons_status *celu_infer(ons_operands *o) {
 
 ONS_UNARY_FLOAT_REFERENCE(celu, x > 0 ? x : ons_attribute_float(o, 0) * expm1(x / ons_attribute_float(o, 0)))
 
-static ons_status *celu_gradient(ons_gradient *g) {
-    g->gradients[0] = ons_make_like(g, &ons_op_celu_gradient, ONS_IN(g->cotangents[0], ons_gradient_output(g, 0)));
-    return NULL;
-}
+ONS_GRADIENT_BY_OUTPUT(celu)
 
-ONS_DEFINE_OPERATOR(celu, "Celu", ONS_ONNX(12, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
-                    ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 1.0)), ONS_INFER(celu_infer),
-                    ONS_COST(ons_cost_elementwise), ONS_GRADIENT_RULE(celu_gradient, ONS_ALL_INPUTS),
-                    ONS_SAVES(0, ONS_INPUT_BIT(0)), ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0),
-                    ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
-                    ONS_REFERENCE(celu_reference));
+ONS_DEFINE_UNARY(celu, "Celu", ONS_ONNX(12, ONS_NEWEST), ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 1.0)),
+                 ONS_INFER(celu_infer), ONS_GRADIENT_RULE(celu_gradient, ONS_ALL_INPUTS),
+                 ONS_SAVES(0, ONS_INPUT_BIT(0)), ONS_ELEMENTWISE_OPERATOR, ONS_ONE_FORM, ONS_REFERENCE(celu_reference));

@@ -4,4 +4,4 @@
 
 ONS_UNARY_FLOAT_KERNEL(celu, x > 0 ? x : parameters[0] * ons_exp_minus_one(x > 0 ? 0 : x / parameters[0]))
 
-ONS_KERNELS(cpu, celu, ONS_KERNEL(ons_unary_prepare_attributes, celu_run))
+ONS_KERNELS(cpu, celu, ONS_KERNEL(ons_unary_prepare, celu_run))

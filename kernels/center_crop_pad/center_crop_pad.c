@@ -2,8 +2,6 @@
 #include "kernels/common/layout/index.h"
 #include "kernels/common/operator/expand.h"
 
-extern const ons_operator ons_op_pad;
-
 enum { X, SHAPE };
 
 enum { AXES };

@@ -23,7 +23,6 @@ static ons_status *channel_sum_choose(const ons_operands *o, ons_layout *inputs,
 
 static void channel_sum_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                   void *const *outputs) {
-    (void)step;
     ons_channels size = ons_channels_of(&o->inputs[0]);
     const double *x = inputs[0];
     double *y = outputs[0];

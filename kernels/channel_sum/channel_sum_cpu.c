@@ -3,8 +3,8 @@
 
 static ons_status *channel_sum_prepare(ons_prepare *p) {
     ONS_TRY(ons_require_float32(p->operands));
-    void *plan;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_batch_plan), &plan));
+    ons_batch_plan *plan;
+    ONS_NEW_STATE(plan, p);
     return ons_batch_plan_make(p, &p->operands->inputs[0], plan);
 }
 

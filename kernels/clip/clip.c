@@ -5,8 +5,7 @@
 #include "graph/upgrade.h"
 #include "kernels/common/operator/checks.h"
 #include "kernels/common/operator/kernel.h"
-
-extern const ons_operator ons_op_clip_gradient;
+#include "kernels/operators.h"
 
 static bool agree(ons_dtype a, ons_dtype b) { return a == b || (ons_dtype_is_float(a) && ons_dtype_is_float(b)); }
 
@@ -23,7 +22,6 @@ static ons_status *clip_infer(ons_operands *o) {
 
 static void clip_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                            void *const *outputs) {
-    (void)step;
     int64_t n = ons_elements(&o->outputs[0]);
     if (ons_dtype_is_float(o->inputs[0].dtype)) {
         double low = ons_has_input(o, 1) ? *(const double *)inputs[1] : -INFINITY;
@@ -64,6 +62,6 @@ static ons_status *clip_upgrade(ons_upgrade *u) {
 ONS_DEFINE_OPERATOR(clip, "Clip", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 3, 1, 1), ONS_NO_ATTRIBUTES,
                     ONS_INFER(clip_infer), ONS_COST(ons_cost_elementwise),
                     ONS_GRADIENT_RULE(clip_gradient, ONS_INPUT_BIT(0)),
-                    ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1) | ONS_INPUT_BIT(2), 0),
-                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
-                    ONS_FOLLOWS_LAYOUT, ONS_FORMS(clip_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(clip_reference));
+                    ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1) | ONS_INPUT_BIT(2), 0), ONS_ELEMENTWISE_OPERATOR,
+                    ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_FOLLOWS_LAYOUT,
+                    ONS_FORMS(clip_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(clip_reference));

@@ -1,8 +1,6 @@
 /* Clip on CUDA: what the host works out. */
 #include "kernels/common/elementwise/cuda_elementwise.h"
 
-extern ons_run_function ons_cuda_run_clip;
-
 static ons_status *clip_cuda_prepare(ons_prepare *p) { return ons_cuda_leading_prepare(p, 1); }
 
-ONS_KERNELS(cuda, clip, ONS_KERNEL(clip_cuda_prepare, ons_cuda_run_clip))
+ONS_CUDA_KERNEL(clip, clip_cuda_prepare)

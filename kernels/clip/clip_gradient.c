@@ -14,7 +14,6 @@ static ons_status *clip_gradient_infer(ons_operands *o) {
 
 static void clip_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                     void *const *outputs) {
-    (void)step;
     const double *dy = inputs[0], *x = inputs[1];
     double low = ons_has_input(o, 2) ? *(const double *)inputs[2] : -INFINITY;
     double high = ons_has_input(o, 3) ? *(const double *)inputs[3] : INFINITY;
@@ -24,7 +23,6 @@ static void clip_gradient_reference(const ons_operands *o, const ons_step *step,
 
 ONS_DEFINE_OPERATOR(clip_gradient, "ClipGradient", ONS_INTERNAL, ONS_ARITY(2, 4, 1, 1), ONS_NO_ATTRIBUTES,
                     ONS_INFER(clip_gradient_infer), ONS_COST(ons_cost_elementwise),
-                    ONS_NOT_DIFFERENTIABLE("it is itself a gradient"), ONS_SAVES_NOTHING,
-                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0),
+                    ONS_NOT_DIFFERENTIABLE("it is itself a gradient"), ONS_SAVES_NOTHING, ONS_ELEMENTWISE_OPERATOR,
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(clip_gradient_reference));

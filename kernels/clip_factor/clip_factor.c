@@ -23,7 +23,6 @@ static ons_cost clip_factor_cost(const ons_operands *o) {
 
 static void clip_factor_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                   void *const *outputs) {
-    (void)step;
     double sum = 0;
     for (uint32_t i = 0; i < o->input_count; ++i) sum += *(const double *)inputs[i];
     if (outputs[0] != NULL) *(double *)outputs[0] = sqrt(sum);

@@ -11,9 +11,8 @@ typedef struct clip_factor_state {
 } clip_factor_state;
 
 static ons_status *clip_factor_prepare(ons_prepare *p) {
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(clip_factor_state), &memory));
-    clip_factor_state *state = memory;
+    clip_factor_state *state;
+    ONS_NEW_STATE(state, p);
     *state = (clip_factor_state){p->operands->input_count, ons_attribute_float(p->operands, 0)};
     return NULL;
 }

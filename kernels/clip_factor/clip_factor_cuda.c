@@ -2,16 +2,13 @@
 #include "kernels/common/elementwise/cuda_elementwise.h"
 #include "kernels/common/operator/kernel.h"
 
-extern ons_run_function ons_cuda_run_clip_factor;
-
 static ons_status *clip_factor_cuda_prepare(ons_prepare *p) {
     ons_cuda_elementwise *state;
-    ONS_NEW(state, p->arena, 1);
+    ONS_NEW_STATE(state, p);
     state->input_count = p->operands->input_count;
     state->parameters[0] = (float)ons_attribute_float(p->operands, 0);
-    p->state = state;
     p->scratch_bytes = 64; /* the sum so far */
     return NULL;
 }
 
-ONS_KERNELS(cuda, clip_factor, ONS_KERNEL(clip_factor_cuda_prepare, ons_cuda_run_clip_factor))
+ONS_CUDA_KERNEL(clip_factor, clip_factor_cuda_prepare)

@@ -2,8 +2,7 @@
 #include <string.h>
 
 #include "kernels/col2im/unfold.h"
-
-extern const ons_operator ons_op_col2im_gradient;
+#include "kernels/operators.h"
 
 static ons_status *col2im_infer(ons_operands *o) {
     ons_unfold u;

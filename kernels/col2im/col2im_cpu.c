@@ -1,16 +1,14 @@
 /* Col2Im on the CPU. */
-#include "kernels/col2im/col2im.h"
+#include "kernels/col2im/unfold.h"
 
 #include <string.h>
 
-#include "kernels/col2im/unfold.h"
-
 ons_status *ons_col2im_prepare(ons_prepare *p) {
-    void *memory;
     ons_type image;
     ONS_TRY(ons_require_float32(p->operands));
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_unfold), &memory));
-    return ons_unfold_of_columns(p->operands, &p->operands->inputs[0], memory, &image);
+    ons_unfold *state;
+    ONS_NEW_STATE(state, p);
+    return ons_unfold_of_columns(p->operands, &p->operands->inputs[0], state, &image);
 }
 
 static void add_plane(const ons_unfold *u, const float *columns, float *image) {

@@ -1,16 +1,14 @@
 /* Col2ImGradient on the CPU. */
-#include "kernels/col2im/col2im_gradient.h"
+#include "kernels/col2im/unfold.h"
 
 #include <string.h>
 
-#include "kernels/col2im/unfold.h"
-
 ons_status *ons_col2im_gradient_prepare(ons_prepare *p) {
-    void *memory;
     ons_type columns;
     ONS_TRY(ons_require_float32(p->operands));
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_unfold), &memory));
-    return ons_unfold_of_image(p->operands, &p->operands->inputs[0], memory, &columns);
+    ons_unfold *state;
+    ONS_NEW_STATE(state, p);
+    return ons_unfold_of_image(p->operands, &p->operands->inputs[0], state, &columns);
 }
 
 /* One element of all blocks of a plane. */

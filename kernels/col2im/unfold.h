@@ -34,4 +34,8 @@ typedef struct ons_unfold_run {
 } ons_unfold_run;
 ons_unfold_run ons_unfold_find_run(const ons_unfold *u, int64_t tap, int64_t row);
 
+/* Prepared for float32, with an ons_unfold as state. */
+ons_status *ons_col2im_prepare(ons_prepare *p);
+ons_status *ons_col2im_gradient_prepare(ons_prepare *p);
+
 #endif

@@ -4,9 +4,7 @@
 
 #include "graph/passes/replacement.h"
 #include "kernels/common/layout/axes.h"
-
-extern const ons_operator ons_op_gather;
-extern const ons_operator ons_op_gather_gradient;
+#include "kernels/operators.h"
 
 enum { DATA, CONDITION };
 

@@ -3,9 +3,7 @@
 
 #include "graph/upgrade.h"
 #include "kernels/concat/pieces.h"
-
-extern const ons_operator ons_op_slice;
-extern const ons_operator ons_op_split;
+#include "kernels/operators.h"
 
 static ons_status *concat_infer(ons_operands *o) {
     uint32_t axis;

@@ -3,9 +3,8 @@
 
 ons_status *ons_pieces_prepare(ons_prepare *p, const ons_type *whole, const ons_type *pieces, uint32_t count,
                                uint32_t axis, bool joins) {
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_pieces), &memory));
-    ons_pieces *state = memory;
+    ons_pieces *state;
+    ONS_NEW_STATE(state, p);
     state->count = count;
     ONS_NEW(state->copies, p->arena, count + 1);
     int64_t strides[ONS_RANK_MAX], start = 0;

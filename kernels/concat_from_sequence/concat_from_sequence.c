@@ -1,7 +1,6 @@
 /* ConcatFromSequence: the elements of a sequence joined along an axis, which may be a new one. */
+#include "kernels/operators.h"
 #include "kernels/sequences/sequences.h"
-
-extern const ons_operator ons_op_concat;
 
 enum { AXIS, NEW_AXIS };
 

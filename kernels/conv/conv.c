@@ -2,9 +2,7 @@
 #include "kernels/conv/conv.h"
 
 #include "kernels/convolution/convolution.h"
-
-extern const ons_operator ons_op_conv_input_gradient;
-extern const ons_operator ons_op_conv_weight_gradient;
+#include "kernels/operators.h"
 
 static ons_status *conv_infer(ons_operands *o) {
     ons_convolution c;
@@ -36,7 +34,6 @@ static ons_status *conv_choose(const ons_operands *o, ons_layout *inputs, ons_la
 
 static void conv_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                            void *const *outputs) {
-    (void)step;
     ons_convolution c;
     ons_resolved(resolve(o, &c));
     const double *bias = c.bias ? inputs[2] : NULL;

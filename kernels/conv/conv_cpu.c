@@ -14,9 +14,8 @@ static ons_status *conv_prepare(ons_prepare *p) {
     ons_convolution c;
     ons_resolved(resolve(o, &c));
     c.y.layout = o->outputs[0].layout;
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(conv_state), &memory));
-    conv_state *state = memory;
+    conv_state *state;
+    ONS_NEW_STATE(state, p);
     state->elements = ons_elements(&c.y);
     state->positions = ons_window_outputs(&c.window);
     state->channels = c.y.shape.dims[1];

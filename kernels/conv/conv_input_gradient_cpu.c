@@ -14,9 +14,8 @@ static ons_status *conv_input_gradient_prepare(ons_prepare *p) {
     ons_convolution c;
     ons_resolved(resolve(p->operands, &c));
     c.x.layout = p->operands->outputs[0].layout;
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(state), &memory));
-    state *s = memory;
+    state *s;
+    ONS_NEW_STATE(s, p);
     s->bytes = (size_t)ons_layout_bytes(&c.x);
     return ons_convolution_prepare(p, &c, &s->primitive);
 }

@@ -52,7 +52,6 @@ static ons_status *conv_weight_gradient_choose(const ons_operands *o, ons_layout
 
 static void conv_weight_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                            void *const *outputs) {
-    (void)step;
     ons_convolution c;
     ons_resolved(ons_conv_weight_gradient_resolve(o, &c));
     memset(outputs[0], 0, (size_t)ons_elements(&c.w) * sizeof(double));

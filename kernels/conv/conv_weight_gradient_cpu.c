@@ -14,9 +14,8 @@ static ons_status *conv_weight_gradient_prepare(ons_prepare *p) {
     ons_convolution c;
     ons_resolved(ons_conv_weight_gradient_resolve(p->operands, &c));
     c.w.layout = p->operands->outputs[0].layout;
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(state), &memory));
-    state *s = memory;
+    state *s;
+    ONS_NEW_STATE(s, p);
     s->bytes = (size_t)ons_layout_bytes(&c.w);
     s->bias_bytes = (size_t)c.w.shape.dims[0] * sizeof(float);
     return ons_convolution_prepare(p, &c, &s->primitive);

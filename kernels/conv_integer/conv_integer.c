@@ -42,7 +42,6 @@ static ons_cost conv_integer_cost(const ons_operands *o) {
 
 static void conv_integer_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                    void *const *outputs) {
-    (void)step;
     ons_convolution c;
     ons_resolved(resolve(o, &c));
     const int64_t *x = inputs[X], *w = inputs[W];

@@ -7,11 +7,7 @@
 
 #include "kernels/common/operator/rules.h"
 #include "kernels/convolution/convolution.h"
-
-extern const ons_operator ons_op_channel_sum;
-extern const ons_operator ons_op_conv;
-extern const ons_operator ons_op_conv_weight_gradient;
-extern const ons_operator ons_op_slice;
+#include "kernels/operators.h"
 
 enum { OUTPUT_PADDING = ONS_CONVOLUTION_GROUP + 1, OUTPUT_SHAPE };
 
@@ -60,7 +56,6 @@ static ons_cost conv_transpose_cost(const ons_operands *o) {
 
 static void conv_transpose_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                      void *const *outputs) {
-    (void)step;
     ons_convolution c;
     ons_resolved(ons_conv_transpose_resolve(o, &c));
     const double *bias = c.bias ? inputs[2] : NULL;

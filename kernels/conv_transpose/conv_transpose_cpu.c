@@ -20,9 +20,8 @@ static ons_status *conv_transpose_prepare(ons_prepare *p) {
     ons_convolution c;
     ons_resolved(ons_conv_transpose_resolve(o, &c));
     c.x.layout = o->outputs[0].layout;
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(conv_transpose_state), &memory));
-    conv_transpose_state *s = memory;
+    conv_transpose_state *s;
+    ONS_NEW_STATE(s, p);
     s->batch = c.x.shape.dims[0];
     s->channels = c.x.shape.dims[1];
     s->positions = ons_window_inputs(&c.window);

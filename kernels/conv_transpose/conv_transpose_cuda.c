@@ -4,8 +4,6 @@
 #include "kernels/convolution/convolution.h"
 #include "kernels/convolution/cuda_convolution.h"
 
-extern ons_run_function ons_cuda_run_conv_transpose;
-
 static ons_status *conv_transpose_prepare_cuda(ons_prepare *p) {
     ons_convolution c;
     ONS_TRY(ons_conv_transpose_resolve(p->operands, &c));
@@ -13,4 +11,4 @@ static ons_status *conv_transpose_prepare_cuda(ons_prepare *p) {
     return ons_cuda_convolution_prepare(p, &c);
 }
 
-ONS_KERNELS(cuda, conv_transpose, ONS_KERNEL(conv_transpose_prepare_cuda, ons_cuda_run_conv_transpose))
+ONS_CUDA_KERNEL(conv_transpose, conv_transpose_prepare_cuda)

@@ -185,9 +185,7 @@ static ons_status *prepare(ons_prepare *p, const ons_convolution *given, ons_one
 }
 
 ons_status *ons_convolution_prepare(ons_prepare *p, const ons_convolution *c, ons_onednn *d) {
-    if (c->x.dtype != ONS_FLOAT32)
-        return ons_node_error(p->operands, "no CPU kernel for %s; convert the model to float32",
-                              ons_dtype_name(c->x.dtype));
+    ONS_TRY(ons_require_float32_of(p->operands, &c->x));
     if (is_empty(c)) return NULL; /* the run sees that there is no primitive */
     int before = ons_onednn_enter(ons_team_size(p));
     ons_status *status = prepare(p, c, d);

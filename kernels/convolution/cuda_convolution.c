@@ -108,7 +108,7 @@ ons_status *ons_cuda_convolution_prepare(ons_prepare *p, const ons_convolution *
     if (ons_layout_is_weight(c->x.layout) || ons_layout_is_weight(c->w.layout) || ons_layout_is_weight(c->y.layout))
         return ons_node_error(o, "an operand has a layout of the CPU's weights");
     ONS_TRY(ons_cuda_require_float(o, c->x.dtype));
-    ONS_NEW(s, p->arena, 1);
+    ONS_NEW_STATE(s, p);
     s->dtype = c->x.dtype;
     s->kind = (int)c->kind;
     s->bias = c->bias;
@@ -121,7 +121,6 @@ ons_status *ons_cuda_convolution_prepare(ons_prepare *p, const ons_convolution *
         s->parts = 1;
         p->scratch_bytes = 0;
     }
-    p->state = s;
     p->implementation = "cuda:implicit product";
     return plan(p, c, s);
 }

@@ -5,7 +5,6 @@
 #include "kernels/trigonometry/sine.h"
 
 static void cos_float32(const void *in, void *out, int64_t count, const float *parameters) {
-    (void)parameters;
     ons_sine_span(in, out, count, 1);
 }
 

@@ -5,8 +5,7 @@
 #include <math.h>
 
 #include "kernels/losses/class_loss.h"
-
-extern const ons_operator ons_op_cross_entropy_gradient;
+#include "kernels/operators.h"
 
 /* Of one target, whose logits lie `inner` apart: the loss and, where it is wanted, its slope by each of them. */
 static double add_target(const ons_class_loss *loss, const void *const *inputs, const double *x, int64_t class,

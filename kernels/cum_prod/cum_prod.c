@@ -1,8 +1,7 @@
 /* CumProd: running products along an axis, with or without the element itself, from either end. */
 #include "kernels/common/math/integers.h"
 #include "kernels/cumulative/cumulative.h"
-
-extern const ons_operator ons_op_cum_prod_gradient;
+#include "kernels/operators.h"
 
 static void cum_prod_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                void *const *outputs) {

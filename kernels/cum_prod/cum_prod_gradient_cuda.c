@@ -1,11 +1,5 @@
 /* CumProdGradient on CUDA: what the host works out. */
-#include "kernels/common/elementwise/cuda_elementwise.h"
+#include "kernels/common/cuda/cuda_prepare.h"
 #include "kernels/cumulative/cumulative.h"
 
-extern ons_run_function ons_cuda_run_cum_prod_gradient;
-
-static ons_status *cum_prod_gradient_prepare_cuda(ons_prepare *p) {
-    return ons_cuda_prepare_typed(p, ons_cumulative_prepare);
-}
-
-ONS_KERNELS(cuda, cum_prod_gradient, ONS_KERNEL(cum_prod_gradient_prepare_cuda, ons_cuda_run_cum_prod_gradient))
+ONS_CUDA_TYPED_KERNEL(cum_prod_gradient, ons_cumulative_prepare)

@@ -1,15 +1,11 @@
 #include "kernels/deform_conv/cuda_deformable.h"
 
 ons_status *ons_cuda_deformable_prepare(ons_prepare *p, const ons_deformable *d, bool bias, int copies) {
-    void *memory;
     ONS_TRY(ons_require_float32(p->operands));
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_cuda_deformable), &memory));
-    ons_cuda_deformable *s = memory;
+    ons_cuda_deformable *s;
+    ONS_NEW_STATE(s, p);
     *s = (ons_cuda_deformable){*d, bias, d->channels * d->taps * d->positions};
     p->scratch_bytes = (copies * s->columns * (int64_t)sizeof(float) + 63) / 64 * 64;
     p->implementation = "cuda:columns";
-    if (p->scratch_bytes > p->scratch_limit)
-        return ons_node_error(p->operands, "needs %lld bytes of scratch, more than the %lld that the plan grants",
-                              (long long)p->scratch_bytes, (long long)p->scratch_limit);
-    return NULL;
+    return ons_require_scratch(p, p->scratch_bytes);
 }

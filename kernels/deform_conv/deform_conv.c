@@ -6,9 +6,7 @@
 
 #include "kernels/common/operator/rules.h"
 #include "kernels/deform_conv/deformable.h"
-
-extern const ons_operator ons_op_channel_sum;
-extern const ons_operator ons_op_deform_conv_gradient;
+#include "kernels/operators.h"
 
 static ons_status *deform_conv_infer(ons_operands *o) {
     ons_deformable d;
@@ -28,7 +26,6 @@ static ons_cost deform_conv_cost(const ons_operands *o) {
 
 static void deform_conv_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                   void *const *outputs) {
-    (void)step;
     ons_deformable d = {0};
     ons_resolved(resolve(o, &d));
     const double *bias = ons_has_input(o, BIAS) ? inputs[BIAS] : NULL, *w = inputs[W];

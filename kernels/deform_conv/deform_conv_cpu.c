@@ -13,19 +13,15 @@ typedef struct deform_conv_state {
 
 static ons_status *deform_conv_prepare(ons_prepare *p) {
     ONS_TRY(ons_require_float32(p->operands));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(deform_conv_state), &memory));
-    deform_conv_state *s = memory;
+    deform_conv_state *s;
+    ONS_NEW_STATE(s, p);
     ons_resolved(resolve(p->operands, &s->d));
     const ons_deformable *d = &s->d;
     s->bias = ons_has_input(p->operands, BIAS);
     s->empty = d->channels * d->pixels * d->outputs * d->positions * d->batch == 0;
     s->columns = ons_deformable_table_bytes(d);
     p->scratch_bytes = s->columns + ons_deformable_columns_bytes(d);
-    if (p->scratch_bytes > p->scratch_limit)
-        return ons_node_error(p->operands, "needs %lld bytes of scratch, more than the %lld that the plan grants",
-                              (long long)p->scratch_bytes, (long long)p->scratch_limit);
-    return NULL;
+    return ons_require_scratch(p, p->scratch_bytes);
 }
 
 static void fill_bias(const deform_conv_state *s, const float *bias, float *y) {

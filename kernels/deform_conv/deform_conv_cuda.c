@@ -6,8 +6,6 @@
 #include "kernels/deform_conv/cuda_deformable.h"
 #include "kernels/deform_conv/deformable.h"
 
-extern ons_run_function ons_cuda_run_deform_conv;
-
 /* Offsets of a third and more keep clear of whole positions, where interpolation has its kinks. */
 static ons_status *deform_conv_prepare_cuda(ons_prepare *p) {
     ons_deformable d = {0};
@@ -15,4 +13,4 @@ static ons_status *deform_conv_prepare_cuda(ons_prepare *p) {
     return ons_cuda_deformable_prepare(p, &d, ons_has_input(p->operands, BIAS), 1);
 }
 
-ONS_KERNELS(cuda, deform_conv, ONS_KERNEL(deform_conv_prepare_cuda, ons_cuda_run_deform_conv))
+ONS_CUDA_KERNEL(deform_conv, deform_conv_prepare_cuda)

@@ -34,7 +34,6 @@ static void *clear(const ons_operands *o, void *const *outputs, uint32_t index) 
 /* One tap of one channel into one output: g is the output's gradient times the weight. */
 static void deform_conv_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                            void *const *outputs) {
-    (void)step;
     ons_deformable d = {0};
     ons_resolved(resolve(o, &d));
     const double *dy = inputs[DY], *x = inputs[X], *w = inputs[W], *offsets = inputs[OFFSET];

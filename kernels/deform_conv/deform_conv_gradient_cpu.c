@@ -16,9 +16,8 @@ typedef struct state {
 static ons_status *deform_conv_gradient_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     ONS_TRY(ons_require_float32(o));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(state), &memory));
-    state *s = memory;
+    state *s;
+    ONS_NEW_STATE(s, p);
     ons_resolved(resolve(o, &s->d));
     const ons_deformable *d = &s->d;
     s->empty = d->channels * d->pixels * d->outputs * d->positions * d->batch == 0;
@@ -26,10 +25,7 @@ static ons_status *deform_conv_gradient_prepare(ons_prepare *p) {
         s->sizes[i] = ons_has_output(o, i) ? ons_elements(&o->outputs[i]) : 0;
     s->columns = ons_deformable_table_bytes(d);
     p->scratch_bytes = s->columns + ons_deformable_columns_bytes(d);
-    if (p->scratch_bytes > p->scratch_limit)
-        return ons_node_error(o, "needs %lld bytes of scratch, more than the %lld that the plan grants",
-                              (long long)p->scratch_bytes, (long long)p->scratch_limit);
-    return NULL;
+    return ons_require_scratch(p, p->scratch_bytes);
 }
 
 /* What one sample reads and writes; results that nobody wants are NULL. */

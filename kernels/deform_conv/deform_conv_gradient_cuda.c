@@ -6,13 +6,10 @@
 #include "kernels/deform_conv/cuda_deformable.h"
 #include "kernels/deform_conv/deformable.h"
 
-extern ons_run_function ons_cuda_run_deform_conv_gradient;
-
 static ons_status *deform_conv_gradient_prepare_cuda(ons_prepare *p) {
     ons_deformable d = {0};
     ONS_TRY(resolve(p->operands, &d));
     return ons_cuda_deformable_prepare(p, &d, false, 2);
 }
 
-ONS_KERNELS(cuda, deform_conv_gradient,
-            ONS_KERNEL(deform_conv_gradient_prepare_cuda, ons_cuda_run_deform_conv_gradient))
+ONS_CUDA_KERNEL(deform_conv_gradient, deform_conv_gradient_prepare_cuda)

@@ -2,8 +2,7 @@
 #include "kernels/depth_to_space/depth_to_space.h"
 
 #include "kernels/depth_to_space/depth_space.h"
-
-extern const ons_operator ons_op_space_to_depth;
+#include "kernels/operators.h"
 
 static ons_status *depth_to_space_infer(ons_operands *o) {
     int64_t block = ons_attribute_int(o, BLOCKSIZE);

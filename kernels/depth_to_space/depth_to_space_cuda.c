@@ -1,6 +1,6 @@
 /* DepthToSpace on CUDA: what the host works out. */
 #include "kernels/depth_to_space/depth_to_space.h"
 
-extern ons_run_function ons_cuda_run_depth_to_space;
+#include "kernels/common/layout/strided.h"
 
-ONS_KERNELS(cuda, depth_to_space, ONS_KERNEL(ons_depth_to_space_prepare, ons_cuda_run_depth_to_space))
+ONS_KERNELS(cuda, depth_to_space, ONS_KERNEL(ons_depth_to_space_prepare, ons_cuda_strided_run))

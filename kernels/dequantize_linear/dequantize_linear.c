@@ -6,14 +6,6 @@
 #include "kernels/common/operator/expand.h"
 #include "kernels/quantization/quantization.h"
 
-extern const ons_operator ons_op_dequantize_linear;
-extern const ons_operator ons_op_dynamic_quantize_linear;
-extern const ons_operator ons_op_fake_quantize;
-extern const ons_operator ons_op_mul;
-extern const ons_operator ons_op_quantize_linear;
-extern const ons_operator ons_op_reduce_sum;
-extern const ons_operator ons_op_reshape;
-
 enum { QUANTIZE_AXIS, QUANTIZE_BLOCK };
 
 static ons_status *dequantize_linear_infer(ons_operands *o) {
@@ -37,7 +29,6 @@ static ons_status *dequantize_linear_infer(ons_operands *o) {
 
 static void dequantize_linear_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                         void *const *outputs) {
-    (void)step;
     ons_scales s;
     ons_resolved(find_scales(o, &s));
     bool is_float = ons_is_small_float(o->inputs[X].dtype);

@@ -7,9 +7,8 @@ ons_status *ons_dequantize_linear_make_state(ons_prepare *p) {
     const ons_operands *o = p->operands;
     if (o->outputs[0].dtype != ONS_FLOAT32) return ons_refuse_dtype(o, o->outputs[0].dtype);
     if (o->inputs[SCALE].dtype != ONS_FLOAT32) return ons_refuse_dtype(o, o->inputs[SCALE].dtype);
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_dequantize_linear), &memory));
-    ons_dequantize_linear *state = memory;
+    ons_dequantize_linear *state;
+    ONS_NEW_STATE(state, p);
     state->dtype = o->inputs[X].dtype;
     state->has_zero = ons_has_input(o, ZERO);
     return find_scales(o, &state->scales);

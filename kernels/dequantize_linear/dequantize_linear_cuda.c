@@ -1,12 +1,10 @@
 /* DequantizeLinear on CUDA: what the host works out. */
 #include "kernels/dequantize_linear/dequantize_linear_node.h"
 
-extern ons_run_function ons_cuda_run_dequantize_linear;
-
 static ons_status *dequantize_linear_prepare_cuda(ons_prepare *p) {
     ons_dtype dtype = p->operands->inputs[X].dtype;
     bool words = dtype == ONS_INT16 || dtype == ONS_UINT16;
     return words ? ons_dequantize_linear_make_state(p) : ons_dequantize_linear_prepare(p);
 }
 
-ONS_KERNELS(cuda, dequantize_linear, ONS_KERNEL(dequantize_linear_prepare_cuda, ons_cuda_run_dequantize_linear))
+ONS_CUDA_KERNEL(dequantize_linear, dequantize_linear_prepare_cuda)

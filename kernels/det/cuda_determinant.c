@@ -2,10 +2,9 @@
 
 ons_status *ons_cuda_determinant_prepare(ons_prepare *p, const ons_type *matrices, int64_t rooms) {
     const ons_shape *shape = &matrices->shape;
-    void *memory;
     ONS_TRY(ons_require_float32(p->operands));
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_cuda_determinant), &memory));
-    ons_cuda_determinant *s = memory;
+    ons_cuda_determinant *s;
+    ONS_NEW_STATE(s, p);
     s->count = ons_shape_span(shape, 0, shape->rank - 2);
     s->size = shape->dims[shape->rank - 1];
     p->scratch_bytes = (rooms * s->count * s->size * s->size * (int64_t)sizeof(double) + 63) / 64 * 64;

@@ -3,8 +3,7 @@
 
 #include "kernels/common/operator/rules.h"
 #include "kernels/det/determinant.h"
-
-extern const ons_operator ons_op_det_gradient;
+#include "kernels/operators.h"
 
 static ons_status *det_infer(ons_operands *o) {
     int64_t count, size;
@@ -17,7 +16,6 @@ static ons_status *det_infer(ons_operands *o) {
 
 static void det_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                           void *const *outputs) {
-    (void)step;
     int64_t count, size;
     ons_resolved(ons_square_matrices(o, &count, &size));
     double *work = outputs[1];

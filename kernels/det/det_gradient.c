@@ -15,7 +15,6 @@ static ons_status *det_gradient_infer(ons_operands *o) {
 
 static void det_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                    void *const *outputs) {
-    (void)step;
     const ons_shape *shape = &o->inputs[1].shape;
     int64_t count = ons_shape_span(shape, 0, shape->rank - 2), size = shape->dims[shape->rank - 1];
     for (int64_t i = 0; i < count; ++i) {

@@ -6,9 +6,6 @@
 #include "kernels/common/operator/expand.h"
 #include "kernels/signal/fourier.h"
 
-extern const ons_operator ons_op_fourier_transform;
-extern const ons_operator ons_op_mul;
-
 enum { X, LENGTH, AXIS };
 
 enum { INVERSE, ONESIDED };
@@ -91,7 +88,6 @@ static ons_status *dft_expand(ons_replacement *m) {
 
 static void dft_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                           void *const *outputs) {
-    (void)step;
     transform t = {0};
     ons_resolved(resolve(o, &t));
     const ons_shape *shape = &o->inputs[X].shape;

@@ -1,10 +1,7 @@
 /* Div: a / b; integers are truncated towards zero. */
 #include "kernels/common/elementwise/binary.h"
 #include "kernels/common/operator/rules.h"
-
-extern const ons_operator ons_op_div;
-extern const ons_operator ons_op_mul;
-extern const ons_operator ons_op_neg;
+#include "kernels/operators.h"
 
 ONS_BINARY_ORDERED_REFERENCE(div, a / b, ons_wrapping_divide(a, b), b == 0 ? 0 : a / b)
 
@@ -18,9 +15,6 @@ static ons_status *div_gradient(ons_gradient *g) {
     return NULL;
 }
 
-ONS_DEFINE_OPERATOR(div, "Div", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1), ONS_NO_ATTRIBUTES,
-                    ONS_INFER(ons_infer_broadcast_numbers), ONS_COST(ons_cost_elementwise),
-                    ONS_GRADIENT_RULE(div_gradient, ONS_ALL_INPUTS), ONS_SAVES(ONS_INPUT_BIT(1), ONS_INPUT_BIT(0)),
-                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0),
-                    ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_BROADCAST_FORMS,
-                    ONS_REFERENCE(div_reference));
+ONS_DEFINE_BINARY(div, "Div", ONS_ONNX(1, ONS_NEWEST), ONS_NO_ATTRIBUTES, ONS_INFER(ons_infer_broadcast_numbers),
+                  ONS_GRADIENT_RULE(div_gradient, ONS_ALL_INPUTS), ONS_SAVES(ONS_INPUT_BIT(1), ONS_INPUT_BIT(0)),
+                  ONS_ELEMENTWISE_OPERATOR, ONS_BROADCAST_FORMS, ONS_REFERENCE(div_reference));

@@ -6,10 +6,8 @@
 #include "graph/passes/replacement.h"
 #include "graph/upgrade.h"
 #include "kernels/common/operator/checks.h"
+#include "kernels/operators.h"
 #include "kernels/random/dropout.h"
-
-extern const ons_operator ons_op_cast;
-extern const ons_operator ons_op_dropout_training;
 
 enum { DATA, RATIO, TRAINING_MODE };
 
@@ -25,7 +23,6 @@ static ons_status *dropout_infer(ons_operands *o) {
 
 static void dropout_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                               void *const *outputs) {
-    (void)step;
     int64_t n = ons_elements(&o->inputs[DATA]);
     memcpy(outputs[0], inputs[DATA], (size_t)n * 8);
     for (int64_t i = 0; ons_has_output(o, 1) && outputs[1] != NULL && i < n; ++i) {

@@ -16,7 +16,6 @@ static ons_status *dropout_gradient_infer(ons_operands *o) {
 
 static void dropout_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                        void *const *outputs) {
-    (void)step;
     double scale = ons_dropout_scale(ons_attribute_float(o, RATIO));
     for (int64_t i = 0, n = ons_elements(&o->outputs[0]); i < n; ++i)
         ((double *)outputs[0])[i] = ((const int64_t *)inputs[1])[i] != 0 ? ((const double *)inputs[0])[i] * scale : 0;
@@ -25,6 +24,5 @@ static void dropout_gradient_reference(const ons_operands *o, const ons_step *st
 ONS_DEFINE_OPERATOR(dropout_gradient, "DropoutGradient", ONS_INTERNAL, ONS_ARITY(2, 2, 1, 1),
                     ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("ratio", 0.5)), ONS_INFER(dropout_gradient_infer),
                     ONS_COST(ons_cost_elementwise), ONS_NOT_DIFFERENTIABLE("it is itself a gradient"),
-                    ONS_SAVES_NOTHING, ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0),
-                    ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
-                    ONS_REFERENCE(dropout_gradient_reference));
+                    ONS_SAVES_NOTHING, ONS_ELEMENTWISE_OPERATOR, ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_FOLLOWS_LAYOUT,
+                    ONS_ONE_FORM, ONS_REFERENCE(dropout_gradient_reference));

@@ -4,8 +4,6 @@
 #include "kernels/common/elementwise/cuda_elementwise.h"
 #include "kernels/random/dropout.h"
 
-extern ons_run_function ons_cuda_run_dropout_gradient;
-
 static ons_status *dropout_gradient_prepare_cuda(ons_prepare *p) {
     ONS_TRY(ons_cuda_float_prepare(p));
     ((ons_cuda_elementwise *)p->state)->parameters[0] =
@@ -13,4 +11,4 @@ static ons_status *dropout_gradient_prepare_cuda(ons_prepare *p) {
     return NULL;
 }
 
-ONS_KERNELS(cuda, dropout_gradient, ONS_KERNEL(dropout_gradient_prepare_cuda, ons_cuda_run_dropout_gradient))
+ONS_CUDA_KERNEL(dropout_gradient, dropout_gradient_prepare_cuda)

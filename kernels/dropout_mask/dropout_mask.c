@@ -20,7 +20,6 @@ static ons_cost dropout_mask_cost(const ons_operands *o) {
 
 static void dropout_mask_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                    void *const *outputs) {
-    (void)inputs;
     double ratio = ons_attribute_float(o, RATIO);
     int64_t first = ons_random_first_element(o);
     ons_random_unit_range unit = {.begin = 0};

@@ -5,14 +5,14 @@
 
 ons_status *ons_dropout_mask_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_dropout_state), &memory));
-    *(ons_dropout_state *)memory = (ons_dropout_state){.elements = ons_elements(&o->outputs[0]),
-                                                       .node_key = p->node_key,
-                                                       .seed = o->attributes[SEED],
-                                                       .ratio = ons_attribute_float(o, RATIO),
-                                                       .first_element = ons_random_first_element(o),
-                                                       .unit_elements = ons_random_unit_elements(o)};
+    ons_dropout_state *state;
+    ONS_NEW_STATE(state, p);
+    *state = (ons_dropout_state){.elements = ons_elements(&o->outputs[0]),
+                                 .node_key = p->node_key,
+                                 .seed = o->attributes[SEED],
+                                 .ratio = ons_attribute_float(o, RATIO),
+                                 .first_element = ons_random_first_element(o),
+                                 .unit_elements = ons_random_unit_elements(o)};
     return NULL;
 }
 

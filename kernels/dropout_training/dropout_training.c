@@ -3,9 +3,8 @@
 #include "kernels/dropout_training/dropout_training.h"
 
 #include "kernels/common/operator/checks.h"
+#include "kernels/operators.h"
 #include "kernels/random/dropout.h"
-
-extern const ons_operator ons_op_dropout_gradient;
 
 static ons_status *dropout_training_infer(ons_operands *o) {
     ONS_TRY(ons_random_check_numbers(o));

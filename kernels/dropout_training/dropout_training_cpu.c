@@ -6,16 +6,16 @@
 
 ons_status *ons_dropout_training_make_state(ons_prepare *p) {
     const ons_operands *o = p->operands;
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_dropout_state), &memory));
-    *(ons_dropout_state *)memory = (ons_dropout_state){.elements = ons_elements(&o->inputs[0]),
-                                                       .node_key = p->node_key,
-                                                       .seed = o->attributes[SEED],
-                                                       .ratio = ons_attribute_float(o, RATIO),
-                                                       .has_mask = ons_has_output(o, 1),
-                                                       .dtype = o->inputs[0].dtype,
-                                                       .first_element = ons_random_first_element(o),
-                                                       .unit_elements = ons_random_unit_elements(o)};
+    ons_dropout_state *state;
+    ONS_NEW_STATE(state, p);
+    *state = (ons_dropout_state){.elements = ons_elements(&o->inputs[0]),
+                                 .node_key = p->node_key,
+                                 .seed = o->attributes[SEED],
+                                 .ratio = ons_attribute_float(o, RATIO),
+                                 .has_mask = ons_has_output(o, 1),
+                                 .dtype = o->inputs[0].dtype,
+                                 .first_element = ons_random_first_element(o),
+                                 .unit_elements = ons_random_unit_elements(o)};
     p->implementation = "philox";
     return NULL;
 }

@@ -3,11 +3,9 @@
 
 #include "kernels/common/elementwise/cuda_elementwise.h"
 
-extern ons_run_function ons_cuda_run_dropout_training;
-
 static ons_status *dropout_training_prepare_cuda(ons_prepare *p) {
     ONS_TRY(ons_cuda_require_float(p->operands, p->operands->inputs[0].dtype));
     return ons_cuda_prepare_like_cpu(p, ons_dropout_training_make_state);
 }
 
-ONS_KERNELS(cuda, dropout_training, ONS_KERNEL(dropout_training_prepare_cuda, ons_cuda_run_dropout_training))
+ONS_CUDA_KERNEL(dropout_training, dropout_training_prepare_cuda)

@@ -14,7 +14,6 @@ static ons_status *dynamic_quantize_linear_infer(ons_operands *o) {
 /* In float, as the specification's own example has it: a tie may fall the other way in double. */
 static void dynamic_quantize_linear_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                               void *const *outputs) {
-    (void)step;
     const double *x = inputs[0];
     int64_t n = ons_elements(&o->inputs[0]);
     float low = 0, high = 0; /* 0 can always be said */

@@ -1,8 +1,6 @@
 /* DynamicQuantizeLinear on CUDA: what the host works out. */
 #include "kernels/common/elementwise/cuda_elementwise.h"
 
-extern ons_run_function ons_cuda_run_dynamic_quantize_linear;
-
 /* Scratch: scale and zero point. */
 static ons_status *dynamic_quantize_linear_prepare_cuda(ons_prepare *p) {
     ONS_TRY(ons_require_float32(p->operands));
@@ -11,5 +9,4 @@ static ons_status *dynamic_quantize_linear_prepare_cuda(ons_prepare *p) {
     return NULL;
 }
 
-ONS_KERNELS(cuda, dynamic_quantize_linear,
-            ONS_KERNEL(dynamic_quantize_linear_prepare_cuda, ons_cuda_run_dynamic_quantize_linear))
+ONS_CUDA_KERNEL(dynamic_quantize_linear, dynamic_quantize_linear_prepare_cuda)

@@ -3,12 +3,7 @@
 #include <string.h>
 
 #include "kernels/common/layout/axes.h"
-
-extern const ons_operator ons_op_matmul;
-extern const ons_operator ons_op_mul;
-extern const ons_operator ons_op_reduce_sum;
-extern const ons_operator ons_op_slice;
-extern const ons_operator ons_op_transpose;
+#include "kernels/operators.h"
 
 typedef struct contraction {
     ons_builder *builder;
@@ -113,8 +108,7 @@ static void take_diagonals(const contraction *c, ons_factor *factor) {
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------ two factors
- */
+/* ------------------------------------------------------------------------------------------------------ two factors */
 
 /* The labels of a pair by what becomes of them. */
 typedef struct roles {

@@ -3,18 +3,12 @@
 
 #include "kernels/common/elementwise/unary.h"
 #include "kernels/common/operator/rules.h"
-
-extern const ons_operator ons_op_elu_gradient;
+#include "kernels/operators.h"
 
 ONS_UNARY_FLOAT_REFERENCE(elu, x < 0 ? ons_attribute_float(o, 0) * expm1(x) : x)
 
-static ons_status *elu_gradient(ons_gradient *g) {
-    g->gradients[0] = ons_make_like(g, &ons_op_elu_gradient, ONS_IN(g->cotangents[0], ons_gradient_input(g, 0)));
-    return NULL;
-}
+ONS_GRADIENT_BY_INPUT(elu)
 
-ONS_DEFINE_OPERATOR(elu, "Elu", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
-                    ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 1.0)), ONS_INFER(ons_infer_float_unary),
-                    ONS_COST(ons_cost_elementwise), ONS_GRADIENT_RULE(elu_gradient, ONS_ALL_INPUTS),
-                    ONS_SAVES(ONS_INPUT_BIT(0), 0), ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0),
-                    ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(elu_reference));
+ONS_DEFINE_UNARY(elu, "Elu", ONS_ONNX(1, ONS_NEWEST), ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 1.0)),
+                 ONS_INFER(ons_infer_float_unary), ONS_GRADIENT_RULE(elu_gradient, ONS_ALL_INPUTS),
+                 ONS_SAVES(ONS_INPUT_BIT(0), 0), ONS_ELEMENTWISE_OPERATOR, ONS_ONE_FORM, ONS_REFERENCE(elu_reference));

@@ -5,9 +5,5 @@
 
 ONS_BINARY_FLOAT_REFERENCE(elu_gradient, b > 0 ? a : a * ons_attribute_float(o, 0) * exp(b))
 
-ONS_DEFINE_OPERATOR(elu_gradient, "EluGradient", ONS_INTERNAL, ONS_ARITY(2, 2, 1, 1),
-                    ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 1.0)), ONS_INFER(ons_infer_broadcast_floats),
-                    ONS_COST(ons_cost_elementwise), ONS_NOT_DIFFERENTIABLE("it is itself a gradient"),
-                    ONS_SAVES_NOTHING, ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0),
-                    ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
-                    ONS_REFERENCE(elu_gradient_reference));
+ONS_DEFINE_BINARY_GRADIENT(elu_gradient, "EluGradient", ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 1.0)),
+                           ONS_REFERENCE(elu_gradient_reference));

@@ -2,9 +2,8 @@
  * kernels/quantization/fake_quantization.h. */
 #include "kernels/fake_quantize/fake_quantize_node.h"
 
+#include "kernels/operators.h"
 #include "kernels/quantization/fake_quantization.h"
-
-extern const ons_operator ons_op_fake_quantize_gradient;
 
 static ons_status *fake_quantize_infer(ons_operands *o) {
     ons_fake fake;
@@ -25,7 +24,6 @@ static double zero_at(const ons_operands *o, const void *const *inputs, uint32_t
 /* The quotient in float, as QuantizeLinear has it: in double a tie may fall the other way. */
 static void fake_quantize_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                     void *const *outputs) {
-    (void)step;
     ons_fake fake;
     ons_resolved(ons_fake_resolve(o, X, &fake));
     const double *from = inputs[FROM_SCALE], *to = inputs[TO_SCALE];

@@ -5,9 +5,8 @@
 
 ons_status *ons_fake_quantize_prepare(ons_prepare *p) {
     ONS_TRY(ons_require_float32(p->operands));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_fake_quantize), &memory));
-    ons_fake_quantize *state = memory;
+    ons_fake_quantize *state;
+    ONS_NEW_STATE(state, p);
     state->has_from = ons_has_input(p->operands, FROM_ZERO);
     state->has_to = ons_has_input(p->operands, TO_ZERO);
     return ons_fake_resolve(p->operands, X, &state->fake);

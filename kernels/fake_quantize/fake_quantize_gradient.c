@@ -24,7 +24,6 @@ static double zero_at(const ons_operands *o, const void *const *inputs, uint32_t
 
 static void fake_quantize_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                              void *const *outputs) {
-    (void)step;
     ons_fake fake;
     ons_resolved(ons_fake_resolve(o, X, &fake));
     double *dx = outputs[0], *from = outputs[1], *to = outputs[2];

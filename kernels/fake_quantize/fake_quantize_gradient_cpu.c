@@ -22,9 +22,8 @@ typedef struct gradient_state {
 static ons_status *fake_quantize_gradient_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     ONS_TRY(ons_require_float32(o));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(gradient_state), &memory));
-    gradient_state *state = memory;
+    gradient_state *state;
+    ONS_NEW_STATE(state, p);
     ons_resolved(ons_fake_resolve(o, X, &state->fake));
     state->has_from = ons_has_input(o, FROM_ZERO);
     state->has_to = ons_has_input(o, TO_ZERO);

@@ -1,16 +1,13 @@
 /* FakeQuantizeGradient on CUDA: what the host works out. */
 #include "kernels/fake_quantize/fake_quantize_gradient_node.h"
 
-#include "kernels/common/elementwise/cuda_elementwise.h"
+#include "kernels/common/cuda/cuda_prepare.h"
 #include "kernels/quantization/fake_quantization.h"
-
-extern ons_run_function ons_cuda_run_fake_quantize_gradient;
 
 static ons_status *make_cuda_state(ons_prepare *p) {
     const ons_operands *o = p->operands;
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_fake_quantize_gradient), &memory));
-    ons_fake_quantize_gradient *s = memory;
+    ons_fake_quantize_gradient *s;
+    ONS_NEW_STATE(s, p);
     ONS_TRY(ons_fake_resolve(o, X, &s->fake));
     const ons_scales *scales = &s->fake.scales;
     s->has_from = ons_has_input(o, FROM_ZERO);
@@ -23,9 +20,4 @@ static ons_status *make_cuda_state(ons_prepare *p) {
     return NULL;
 }
 
-static ons_status *fake_quantize_gradient_prepare_cuda(ons_prepare *p) {
-    return ons_cuda_prepare_typed(p, make_cuda_state);
-}
-
-ONS_KERNELS(cuda, fake_quantize_gradient,
-            ONS_KERNEL(fake_quantize_gradient_prepare_cuda, ons_cuda_run_fake_quantize_gradient))
+ONS_CUDA_TYPED_KERNEL(fake_quantize_gradient, make_cuda_state)

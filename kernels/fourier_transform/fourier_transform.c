@@ -10,9 +10,8 @@
 #include <math.h>
 
 #include "kernels/common/operator/checks.h"
+#include "kernels/operators.h"
 #include "kernels/signal/fourier.h"
-
-extern const ons_operator ons_op_fourier_transform;
 
 enum { AXIS, LENGTH, BACKWARDS, SCALED, OUTPUTS, PARTS };
 
@@ -59,7 +58,6 @@ static ons_cost fourier_transform_cost(const ons_operands *o) {
 
 static void fourier_transform_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                         void *const *outputs) {
-    (void)step;
     ons_fourier_sizes s;
     uint32_t axis;
     ons_resolved(ons_fourier_transform_resolve(o, &s, &axis));

@@ -15,9 +15,8 @@ typedef struct transform_state {
 static ons_status *fourier_transform_prepare(ons_prepare *p) {
     uint32_t axis;
     ONS_TRY(ons_require_float32(p->operands));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(transform_state), &memory));
-    transform_state *state = memory;
+    transform_state *state;
+    ONS_NEW_STATE(state, p);
     ons_resolved(ons_fourier_transform_resolve(p->operands, &state->sizes, &axis));
     ONS_TRY(ons_fourier_prepare(state->sizes.length, p->arena, &state->plan));
     state->threads = p->threads;

@@ -15,8 +15,7 @@ const ons_formula *ons_formula_of(const ons_operator *op) {
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ writing
- */
+/* ---------------------------------------------------------------------------------------------------------- writing */
 
 static bool is_word(const char *text) {
     if (text == NULL || *text == '\0') return false;
@@ -107,8 +106,7 @@ bool ons_fused_write_step(const ons_operands *o, const uint32_t *inputs, char *t
     return t.used < size;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ reading
- */
+/* ---------------------------------------------------------------------------------------------------------- reading */
 
 typedef struct reader {
     const ons_operands *node;
@@ -149,9 +147,8 @@ static const ons_formula *find_formula(const char *name) {
 }
 
 static ons_status *read_attribute(reader *r, const ons_operator *op, ons_attribute *attributes) {
-    uint32_t index, declared = 0;
+    uint32_t index, declared = ons_operator_attributes(op);
     char word[32], *end;
-    while (op->attributes[declared].name != NULL) ++declared;
     if (!read_number(r, &index) || index >= declared) return malformed(r);
     char kind = *r->next;
     if (kind == '\0') return malformed(r);

@@ -5,8 +5,7 @@
 #include "graph/passes/fuse_elementwise.h"
 #include "kernels/fused_elementwise/fused.h"
 #include "kernels/kernels.h"
-
-extern const ons_operator ons_op_fused_elementwise;
+#include "kernels/operators.h"
 
 static ons_status *fused_infer(ons_operands *o) {
     ons_arena *arena = ons_arena_new();
@@ -102,6 +101,6 @@ ONS_DEFINE_OPERATOR(
     ONS_ATTRIBUTES({"steps", ONS_ATTRIBUTE_STRING, true, {.kind = ONS_ATTRIBUTE_ABSENT}},
                    {"outputs", ONS_ATTRIBUTE_INTS, true, {.kind = ONS_ATTRIBUTE_ABSENT}}),
     ONS_INFER(fused_infer), ONS_COST(fused_cost), ONS_NOT_DIFFERENTIABLE("it is made after differentiation"),
-    ONS_SAVES_NOTHING, ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0),
+    ONS_SAVES_NOTHING, ONS_ELEMENTWISE_OPERATOR,
     ONS_ALIASES(FROM_ANY(0), FROM_ANY(1), FROM_ANY(2), FROM_ANY(3), FROM_ANY(4), FROM_ANY(5), FROM_ANY(6), FROM_ANY(7)),
     ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(fused_reference));

@@ -32,8 +32,7 @@ typedef struct fused_state {
     lone_step steps[ONS_FUSED_STEPS];
 } fused_state;
 
-/* --------------------------------------------------------------------------------------------------------- preparing
- */
+/* -------------------------------------------------------------------------------------------------------- preparing */
 
 /* Each step's own kernel: its state has the formula's parameters, in whatever way the operator makes them. */
 static ons_status *prepare_steps(const ons_prepare *p, ons_fused *f, fused_state *s) {
@@ -145,8 +144,7 @@ ons_status *ons_fused_prepare(ons_prepare *p) {
     return p->implementation == NULL ? ons_status_out_of_memory() : NULL;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- running
- */
+/* ---------------------------------------------------------------------------------------------------------- running */
 
 /* 0 bytes: nobody asks. */
 static bool is_aligned(const void *address, size_t bytes) { return bytes == 0 || (uintptr_t)address % bytes == 0; }

@@ -3,9 +3,7 @@
 
 #include "graph/upgrade.h"
 #include "kernels/common/gemm/gemm.h"
-
-extern const ons_operator ons_op_matmul_transposed;
-extern const ons_operator ons_op_mul;
+#include "kernels/operators.h"
 
 static ons_status *gemm_infer(ons_operands *o) {
     ons_gemm_form form = form_of(o);
@@ -32,7 +30,6 @@ static ons_cost gemm_cost(const ons_operands *o) {
 
 static void gemm_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                            void *const *outputs) {
-    (void)step;
     ons_gemm_form form = form_of(o);
     const ons_shape *a = &o->inputs[0].shape, *b = &o->inputs[1].shape;
     int64_t rows = o->outputs[0].shape.dims[0], columns = o->outputs[0].shape.dims[1];

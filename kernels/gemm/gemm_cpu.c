@@ -13,12 +13,9 @@ typedef struct gemm_state {
 
 static ons_status *gemm_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
-    if (o->outputs[0].dtype != ONS_FLOAT32)
-        return ons_node_error(o, "no CPU kernel for %s; convert the model to float32",
-                              ons_dtype_name(o->outputs[0].dtype));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(gemm_state), &memory));
-    gemm_state *state = memory;
+    ONS_TRY(ons_require_float32_of(o, &o->outputs[0]));
+    gemm_state *state;
+    ONS_NEW_STATE(state, p);
     ons_gemm_form form = form_of(o);
     state->beta = (float)ons_attribute_float(o, BETA);
     if (ons_has_input(o, 2) && state->beta != 0) {

@@ -4,14 +4,11 @@
 #include "kernels/common/gemm/cuda_gemm.h"
 #include "kernels/common/gemm/gemm.h"
 
-extern ons_run_function ons_cuda_run_gemm;
-
 /* The same on CUDA, where C goes into the result by a kernel of its own (gemm.cu) unless it is a row vector. */
 static ons_status *gemm_cuda_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     ons_cuda_gemm_node *state;
-    ONS_NEW(state, p->arena, 1);
-    p->state = state;
+    ONS_NEW_STATE(state, p);
     ons_gemm_form form = form_of(o);
     bool bias = false;
     state->beta = (float)ons_attribute_float(o, BETA);
@@ -29,4 +26,4 @@ static ons_status *gemm_cuda_prepare(ons_prepare *p) {
     return ons_cuda_gemm_plan(p, &form, bias ? ONS_CUDA_BIAS : ONS_CUDA_PLAIN, state->added, &state->product);
 }
 
-ONS_KERNELS(cuda, gemm, ONS_KERNEL(gemm_cuda_prepare, ons_cuda_run_gemm))
+ONS_CUDA_KERNEL(gemm, gemm_cuda_prepare)

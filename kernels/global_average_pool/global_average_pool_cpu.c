@@ -1,20 +1,7 @@
 /* GlobalAveragePool on the CPU. */
-#include "kernels/global_average_pool/global_average_pool.h"
-
-#include "kernels/common/layout/channels.h"
+#include "kernels/pooling/global_pool.h"
 
 enum { BLOCK = 16, RUN = 64 };
-
-ons_status *ons_global_average_pool_prepare(ons_prepare *p) {
-    const ons_type *x = &p->operands->inputs[0];
-    if (x->dtype != ONS_FLOAT32)
-        return ons_node_error(p->operands, "no CPU kernel for %s; convert the model to float32",
-                              ons_dtype_name(x->dtype));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_channels), &memory));
-    *(ons_channels *)memory = ons_channels_of(x);
-    return NULL;
-}
 
 /* Σ of `count` floats, in lanes, with a run at a time so that long sums stay accurate. */
 static float sum_of(const float *x, int64_t count) {
@@ -69,4 +56,4 @@ static void global_average_pool_run(const ons_launch *launch) {
     }
 }
 
-ONS_KERNELS(cpu, global_average_pool, ONS_KERNEL(ons_global_average_pool_prepare, global_average_pool_run))
+ONS_KERNELS(cpu, global_average_pool, ONS_KERNEL(ons_global_pool_prepare, global_average_pool_run))

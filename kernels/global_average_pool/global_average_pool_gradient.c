@@ -28,7 +28,6 @@ static ons_status *global_average_pool_gradient_choose(const ons_operands *o, on
 
 static void global_average_pool_gradient_reference(const ons_operands *o, const ons_step *step,
                                                    const void *const *inputs, void *const *outputs) {
-    (void)step;
     ons_channels c = ons_channels_of(&o->outputs[0]);
     const double *dy = inputs[0];
     double *dx = outputs[0];

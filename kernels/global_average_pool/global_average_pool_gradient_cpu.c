@@ -1,18 +1,5 @@
 /* GlobalAveragePoolGradient on the CPU. */
-#include "kernels/global_average_pool/global_average_pool_gradient.h"
-
-#include "kernels/common/layout/channels.h"
-
-ons_status *ons_global_average_pool_gradient_prepare(ons_prepare *p) {
-    const ons_type *dx = &p->operands->outputs[0];
-    if (dx->dtype != ONS_FLOAT32)
-        return ons_node_error(p->operands, "no CPU kernel for %s; convert the model to float32",
-                              ons_dtype_name(dx->dtype));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_channels), &memory));
-    *(ons_channels *)memory = ons_channels_of(dx);
-    return NULL;
-}
+#include "kernels/pooling/global_pool.h"
 
 static void global_average_pool_gradient_run(const ons_launch *launch) {
     const ons_channels *c = launch->state;
@@ -36,4 +23,4 @@ static void global_average_pool_gradient_run(const ons_launch *launch) {
 }
 
 ONS_KERNELS(cpu, global_average_pool_gradient,
-            ONS_KERNEL(ons_global_average_pool_gradient_prepare, global_average_pool_gradient_run))
+            ONS_KERNEL(ons_global_pool_prepare_result, global_average_pool_gradient_run))

@@ -1,13 +1,9 @@
 /* GlobalAveragePoolGradient on CUDA: what the host works out. */
-#include "kernels/global_average_pool/global_average_pool_gradient.h"
-
-#include "kernels/common/elementwise/cuda_elementwise.h"
-
-extern ons_run_function ons_cuda_run_global_average_pool_gradient;
+#include "kernels/common/cuda/cuda_prepare.h"
+#include "kernels/pooling/global_pool.h"
 
 static ons_status *global_average_pool_gradient_prepare_cuda(ons_prepare *p) {
-    return ons_cuda_prepare_typed_as_it_lies(p, ons_global_average_pool_gradient_prepare);
+    return ons_cuda_prepare_typed_as_it_lies(p, ons_global_pool_prepare_result);
 }
 
-ONS_KERNELS(cuda, global_average_pool_gradient,
-            ONS_KERNEL(global_average_pool_gradient_prepare_cuda, ons_cuda_run_global_average_pool_gradient))
+ONS_CUDA_KERNEL(global_average_pool_gradient, global_average_pool_gradient_prepare_cuda)

@@ -1,21 +1,14 @@
 /* GlobalLpPool: the p-norm of all positions of a channel. */
 #include "kernels/global_lp_pool/global_lp_pool_node.h"
 
-#include "kernels/common/layout/channels.h"
+#include "kernels/operators.h"
+#include "kernels/pooling/global_pool.h"
 #include "kernels/pooling/lp.h"
 
-extern const ons_operator ons_op_global_lp_pool_gradient;
-
 static ons_status *global_lp_pool_infer(ons_operands *o) {
-    ons_shape shape = o->inputs[0].shape;
     int p;
-    if (shape.rank < 2) return ons_node_error(o, "the input needs batch and channels");
-    if (!ons_dtype_is_float(o->inputs[0].dtype))
-        return ons_node_error(o, "pooling of %s is not supported", ons_dtype_name(o->inputs[0].dtype));
-    ONS_TRY(ons_lp_order(o, P, ONS_LP_MAX, &p));
-    for (uint32_t i = 2; i < shape.rank; ++i) shape.dims[i] = 1;
-    o->outputs[0] = ons_type_make(o->inputs[0].dtype, shape);
-    return NULL;
+    ONS_TRY(ons_global_pool_infer(o));
+    return ons_lp_order(o, P, ONS_LP_MAX, &p);
 }
 
 static ons_cost global_lp_pool_cost(const ons_operands *o) {
@@ -24,7 +17,6 @@ static ons_cost global_lp_pool_cost(const ons_operands *o) {
 
 static void global_lp_pool_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                      void *const *outputs) {
-    (void)step;
     ons_channels c = ons_channels_of(&o->inputs[0]);
     const double *x = inputs[0];
     double *y = outputs[0], p = (double)ons_attribute_int(o, P);

@@ -6,9 +6,8 @@
 
 ons_status *ons_global_lp_pool_prepare(ons_prepare *p) {
     ONS_TRY(ons_require_float32(p->operands));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_global_lp_pool), &memory));
-    ons_global_lp_pool *s = memory;
+    ons_global_lp_pool *s;
+    ONS_NEW_STATE(s, p);
     s->size = ons_channels_of(&p->operands->inputs[0]);
     return ons_lp_order(p->operands, P, ONS_LP_MAX, &s->p);
 }

@@ -7,9 +7,8 @@
 
 ons_status *ons_global_lp_pool_gradient_prepare(ons_prepare *p) {
     ONS_TRY(ons_require_float32(p->operands));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_global_lp_pool), &memory));
-    ons_global_lp_pool *s = memory;
+    ons_global_lp_pool *s;
+    ONS_NEW_STATE(s, p);
     s->size = ons_channels_of(&p->operands->inputs[1]);
     return ons_lp_order(p->operands, P, ONS_LP_MAX, &s->p);
 }

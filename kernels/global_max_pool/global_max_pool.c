@@ -1,19 +1,8 @@
 /* GlobalMaxPool: the maximum over all positions of a channel. */
 #include <math.h>
 
-#include "kernels/common/layout/channels.h"
-
-extern const ons_operator ons_op_global_max_pool_gradient;
-
-static ons_status *global_max_pool_infer(ons_operands *o) {
-    ons_shape shape = o->inputs[0].shape;
-    if (shape.rank < 2) return ons_node_error(o, "the input needs batch and channels");
-    if (!ons_dtype_is_float(o->inputs[0].dtype))
-        return ons_node_error(o, "pooling of %s is not supported", ons_dtype_name(o->inputs[0].dtype));
-    for (uint32_t i = 2; i < shape.rank; ++i) shape.dims[i] = 1;
-    o->outputs[0] = ons_type_make(o->inputs[0].dtype, shape);
-    return NULL;
-}
+#include "kernels/operators.h"
+#include "kernels/pooling/global_pool.h"
 
 static ons_cost global_max_pool_cost(const ons_operands *o) {
     return (ons_cost){(double)ons_elements(&o->inputs[0]), ons_operand_bytes(o)};
@@ -21,7 +10,6 @@ static ons_cost global_max_pool_cost(const ons_operands *o) {
 
 static void global_max_pool_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                       void *const *outputs) {
-    (void)step;
     ons_channels c = ons_channels_of(&o->inputs[0]);
     const double *x = inputs[0];
     double *y = outputs[0];
@@ -42,7 +30,7 @@ static ons_status *global_max_pool_gradient(ons_gradient *g) {
 }
 
 ONS_DEFINE_OPERATOR(global_max_pool, "GlobalMaxPool", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES,
-                    ONS_INFER(global_max_pool_infer), ONS_COST(global_max_pool_cost),
+                    ONS_INFER(ons_global_pool_infer), ONS_COST(global_max_pool_cost),
                     ONS_GRADIENT_RULE(global_max_pool_gradient, ONS_ALL_INPUTS),
                     ONS_SAVES(ONS_INPUT_BIT(0), ONS_INPUT_BIT(0)), ONS_ANY_PRECISION_OPERATOR, ONS_NO_ALIASES,
                     ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(global_max_pool_reference));

@@ -1,20 +1,7 @@
 /* GlobalMaxPool on the CPU. */
-#include "kernels/global_max_pool/global_max_pool.h"
+#include "kernels/pooling/global_pool.h"
 
 #include <math.h>
-
-#include "kernels/common/layout/channels.h"
-
-ons_status *ons_global_max_pool_prepare(ons_prepare *p) {
-    const ons_type *x = &p->operands->inputs[0];
-    if (x->dtype != ONS_FLOAT32)
-        return ons_node_error(p->operands, "no CPU kernel for %s; convert the model to float32",
-                              ons_dtype_name(x->dtype));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_channels), &memory));
-    *(ons_channels *)memory = ons_channels_of(x);
-    return NULL;
-}
 
 static void global_max_pool_run(const ons_launch *launch) {
     const ons_channels *c = launch->state;
@@ -34,4 +21,4 @@ static void global_max_pool_run(const ons_launch *launch) {
     }
 }
 
-ONS_KERNELS(cpu, global_max_pool, ONS_KERNEL(ons_global_max_pool_prepare, global_max_pool_run))
+ONS_KERNELS(cpu, global_max_pool, ONS_KERNEL(ons_global_pool_prepare, global_max_pool_run))

@@ -13,7 +13,6 @@ static ons_status *global_max_pool_gradient_infer(ons_operands *o) {
 
 static void global_max_pool_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                                void *const *outputs) {
-    (void)step;
     ons_channels c = ons_channels_of(&o->inputs[1]);
     const double *dy = inputs[0], *x = inputs[1], *y = inputs[2];
     double *dx = outputs[0];

@@ -1,13 +1,5 @@
 /* GlobalMaxPoolGradient on CUDA: what the host works out. */
-#include "kernels/global_max_pool/global_max_pool_gradient.h"
+#include "kernels/common/cuda/cuda_prepare.h"
+#include "kernels/pooling/global_pool.h"
 
-#include "kernels/common/elementwise/cuda_elementwise.h"
-
-extern ons_run_function ons_cuda_run_global_max_pool_gradient;
-
-static ons_status *global_max_pool_gradient_prepare_cuda(ons_prepare *p) {
-    return ons_cuda_prepare_typed(p, ons_global_max_pool_gradient_prepare);
-}
-
-ONS_KERNELS(cuda, global_max_pool_gradient,
-            ONS_KERNEL(global_max_pool_gradient_prepare_cuda, ons_cuda_run_global_max_pool_gradient))
+ONS_CUDA_TYPED_KERNEL(global_max_pool_gradient, ons_global_pool_prepare_second)

@@ -19,14 +19,11 @@ void ons_grid_look_at_block(const ons_grid *g, const float *places, int64_t coun
 
 ons_status *ons_grid_prepare(ons_prepare *p, const ons_grid *grid) {
     const ons_operands *o = p->operands;
-    void *memory;
-    for (uint32_t i = 0; i < o->input_count; ++i)
-        if (o->inputs[i].dtype != ONS_FLOAT32)
-            return ons_node_error(o, "no CPU kernel for %s; convert the model to float32",
-                                  ons_dtype_name(o->inputs[i].dtype));
+    for (uint32_t i = 0; i < o->input_count; ++i) ONS_TRY(ons_require_float32_of(o, &o->inputs[i]));
     if (grid->inputs > INT32_MAX) return ons_node_error(o, "%lld positions in a plane", (long long)grid->inputs);
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_grid_state), &memory));
-    *(ons_grid_state *)memory = (ons_grid_state){*grid, p->threads};
+    ons_grid_state *state;
+    ONS_NEW_STATE(state, p);
+    *state = (ons_grid_state){*grid, p->threads};
     p->scratch_bytes = p->threads * (int64_t)((sizeof(ons_grid_block) + 63) / 64 * 64);
     return NULL;
 }

@@ -3,8 +3,7 @@
 
 #include "kernels/common/layout/index.h"
 #include "kernels/grid_sample/grid.h"
-
-extern const ons_operator ons_op_grid_sample_gradient;
+#include "kernels/operators.h"
 
 static ons_status *grid_sample_infer(ons_operands *o) {
     ons_grid grid;

@@ -4,18 +4,15 @@
 #include "kernels/common/operator/checks.h"
 #include "kernels/grid_sample/grid.h"
 
-extern ons_run_function ons_cuda_run_grid_sample;
-
 static ons_status *grid_sample_prepare_cuda(ons_prepare *p) {
     const ons_operands *o = p->operands;
-    void *memory;
     if (o->inputs[GRID].dtype != ONS_FLOAT32) return ons_refuse_dtype(o, o->inputs[GRID].dtype);
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_cuda_grid), &memory));
-    ons_cuda_grid *s = memory;
+    ons_cuda_grid *s;
+    ONS_NEW_STATE(s, p);
     s->size = ons_dtype_size(o->inputs[X].dtype);
     ONS_TRY(ons_grid_of(o, &o->inputs[X], &o->inputs[GRID], &s->grid));
     bool moves = s->grid.mode == ONS_GRID_NEAREST || o->inputs[X].dtype == ONS_FLOAT32;
     return moves ? NULL : ons_refuse_dtype(o, o->inputs[X].dtype);
 }
 
-ONS_KERNELS(cuda, grid_sample, ONS_KERNEL(grid_sample_prepare_cuda, ons_cuda_run_grid_sample))
+ONS_CUDA_KERNEL(grid_sample, grid_sample_prepare_cuda)

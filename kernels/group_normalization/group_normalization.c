@@ -24,7 +24,6 @@ static ons_status *group_normalization_choose(const ons_operands *o, ons_layout 
 
 static void group_normalization_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                           void *const *outputs) {
-    (void)step;
     ons_group_norm norm;
     ons_resolved(find_norm(o, &norm));
     ons_group_norm_reference(o, &norm, ons_attribute_float(o, EPSILON), inputs, outputs);

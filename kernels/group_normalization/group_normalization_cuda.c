@@ -4,12 +4,10 @@
 #include "kernels/normalization/cuda_batch.h"
 #include "kernels/normalization/group_norm.h"
 
-extern ons_run_function ons_cuda_run_group_normalization;
-
 static ons_status *group_normalization_prepare_cuda(ons_prepare *p) {
     ons_group_norm norm;
     ONS_TRY(find_norm(p->operands, &norm));
     return ons_cuda_group_prepare(p, &p->operands->inputs[0], &norm, ons_attribute_float(p->operands, EPSILON));
 }
 
-ONS_KERNELS(cuda, group_normalization, ONS_KERNEL(group_normalization_prepare_cuda, ons_cuda_run_group_normalization))
+ONS_CUDA_KERNEL(group_normalization, group_normalization_prepare_cuda)

@@ -29,7 +29,6 @@ static ons_status *group_normalization_gradient_choose(const ons_operands *o, on
 
 static void group_normalization_gradient_reference(const ons_operands *o, const ons_step *step,
                                                    const void *const *inputs, void *const *outputs) {
-    (void)step;
     ons_group_norm norm;
     ons_resolved(find_norm(o, &norm));
     const double *scales = inputs[2], *means = inputs[3], *inverses = inputs[4];

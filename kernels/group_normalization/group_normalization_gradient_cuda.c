@@ -4,13 +4,10 @@
 #include "kernels/normalization/cuda_batch.h"
 #include "kernels/normalization/group_norm.h"
 
-extern ons_run_function ons_cuda_run_group_normalization_gradient;
-
 static ons_status *group_normalization_gradient_prepare_cuda(ons_prepare *p) {
     ons_group_norm norm;
     ONS_TRY(find_norm(p->operands, &norm));
     return ons_cuda_group_prepare(p, &p->operands->inputs[1], &norm, 0);
 }
 
-ONS_KERNELS(cuda, group_normalization_gradient,
-            ONS_KERNEL(group_normalization_gradient_prepare_cuda, ons_cuda_run_group_normalization_gradient))
+ONS_CUDA_KERNEL(group_normalization_gradient, group_normalization_gradient_prepare_cuda)

@@ -7,8 +7,7 @@
 #include "graph/evaluate.h"
 #include "graph/passes/fuse.h"
 #include "kernels/common/operator/kernel.h"
-
-extern const ons_operator ons_op_group_normalization;
+#include "kernels/operators.h"
 
 /* A number for each channel of x, broadcast from axis 1 on. */
 static bool is_by_channel(const ons_shape *x, const ons_type *type) {

@@ -2,8 +2,6 @@
 #include "kernels/recurrent/cuda_recurrent.h"
 #include "kernels/recurrent/recurrent.h"
 
-extern ons_run_function ons_cuda_run_gru;
-
 static ons_status *gru_prepare_cuda(ons_prepare *p) { return ons_cuda_recurrent_prepare(p, ONS_CELL_GRU); }
 
-ONS_KERNELS(cuda, gru, ONS_KERNEL(gru_prepare_cuda, ons_cuda_run_gru))
+ONS_KERNELS(cuda, gru, ONS_KERNEL(gru_prepare_cuda, ons_cuda_recurrent_run))

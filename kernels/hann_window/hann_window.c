@@ -1,14 +1,4 @@
 /* HannWindow: a window of one cosine, from 0 to 1. */
 #include "kernels/signal/signal_window.h"
 
-static void hann_window_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
-                                  void *const *outputs) {
-    (void)step;
-    (void)inputs;
-    ons_signal_window_reference(o, outputs, 0.5, 0.5, 0);
-}
-
-ONS_DEFINE_OPERATOR(hann_window, "HannWindow", ONS_ONNX(17, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
-                    ONS_SIGNAL_WINDOW_ATTRIBUTES, ONS_INFER(ons_signal_window_infer), ONS_COST(ons_cost_elementwise),
-                    ONS_NOT_DIFFERENTIABLE("it depends on an integer alone"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
-                    ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(hann_window_reference));
+ONS_DEFINE_SIGNAL_WINDOW(hann_window, "HannWindow", 0.5, 0.5, 0);

@@ -4,17 +4,11 @@
 #include "graph/passes/fuse.h"
 #include "kernels/common/elementwise/unary.h"
 #include "kernels/common/operator/rules.h"
-
-extern const ons_operator ons_op_hard_sigmoid;
-extern const ons_operator ons_op_hard_sigmoid_gradient;
+#include "kernels/operators.h"
 
 ONS_UNARY_FLOAT_REFERENCE(hard_sigmoid, fmax(0, fmin(1, ons_attribute_float(o, 0) * x + ons_attribute_float(o, 1))))
 
-static ons_status *hard_sigmoid_gradient(ons_gradient *g) {
-    g->gradients[0] =
-        ons_make_like(g, &ons_op_hard_sigmoid_gradient, ONS_IN(g->cotangents[0], ons_gradient_output(g, 0)));
-    return NULL;
-}
+ONS_GRADIENT_BY_OUTPUT(hard_sigmoid)
 
 static ons_value_id replace(ons_match *match) {
     ons_type x = ons_match_type(match, "x"), result = ons_match_type(match, "result");
@@ -29,10 +23,8 @@ static const ons_pattern hard_sigmoid_patterns[] = {
     {.form = NULL},
 };
 
-ONS_DEFINE_OPERATOR(hard_sigmoid, "HardSigmoid", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
-                    ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 0.2), ONS_FLOAT_ATTRIBUTE("beta", 0.5)),
-                    ONS_INFER(ons_infer_float_unary), ONS_COST(ons_cost_elementwise),
-                    ONS_GRADIENT_RULE(hard_sigmoid_gradient, ONS_ALL_INPUTS), ONS_SAVES(0, ONS_INPUT_BIT(0)),
-                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
-                    ONS_FOLLOWS_LAYOUT, ONS_FORMS(NULL, hard_sigmoid_patterns, NULL),
-                    ONS_REFERENCE(hard_sigmoid_reference));
+ONS_DEFINE_UNARY(hard_sigmoid, "HardSigmoid", ONS_ONNX(1, ONS_NEWEST),
+                 ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 0.2), ONS_FLOAT_ATTRIBUTE("beta", 0.5)),
+                 ONS_INFER(ons_infer_float_unary), ONS_GRADIENT_RULE(hard_sigmoid_gradient, ONS_ALL_INPUTS),
+                 ONS_SAVES(0, ONS_INPUT_BIT(0)), ONS_ELEMENTWISE_OPERATOR, ONS_FORMS(NULL, hard_sigmoid_patterns, NULL),
+                 ONS_REFERENCE(hard_sigmoid_reference));

@@ -3,10 +3,6 @@
 
 ONS_BINARY_FLOAT_REFERENCE(hard_sigmoid_gradient, b > 0 && b < 1 ? a * ons_attribute_float(o, 0) : 0)
 
-ONS_DEFINE_OPERATOR(hard_sigmoid_gradient, "HardSigmoidGradient", ONS_INTERNAL, ONS_ARITY(2, 2, 1, 1),
-                    ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 0.2), ONS_FLOAT_ATTRIBUTE("beta", 0.5)),
-                    ONS_INFER(ons_infer_broadcast_floats), ONS_COST(ons_cost_elementwise),
-                    ONS_NOT_DIFFERENTIABLE("it is itself a gradient"), ONS_SAVES_NOTHING,
-                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0),
-                    ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
-                    ONS_REFERENCE(hard_sigmoid_gradient_reference));
+ONS_DEFINE_BINARY_GRADIENT(hard_sigmoid_gradient, "HardSigmoidGradient",
+                           ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 0.2), ONS_FLOAT_ATTRIBUTE("beta", 0.5)),
+                           ONS_REFERENCE(hard_sigmoid_gradient_reference));

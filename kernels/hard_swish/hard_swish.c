@@ -4,16 +4,11 @@
 #include "graph/passes/fuse.h"
 #include "kernels/common/elementwise/unary.h"
 #include "kernels/common/operator/rules.h"
-
-extern const ons_operator ons_op_hard_swish;
-extern const ons_operator ons_op_hard_swish_gradient;
+#include "kernels/operators.h"
 
 ONS_UNARY_FLOAT_REFERENCE(hard_swish, x *fmax(0, fmin(1, x / 6 + 0.5)))
 
-static ons_status *hard_swish_gradient(ons_gradient *g) {
-    g->gradients[0] = ons_make_like(g, &ons_op_hard_swish_gradient, ONS_IN(g->cotangents[0], ons_gradient_input(g, 0)));
-    return NULL;
-}
+ONS_GRADIENT_BY_INPUT(hard_swish)
 
 static ons_value_id replace(ons_match *match) {
     ons_type x = ons_match_type(match, "x"), result = ons_match_type(match, "result");
@@ -40,9 +35,7 @@ static const ons_pattern hard_swish_patterns[] = {
     {.form = NULL},
 };
 
-ONS_DEFINE_OPERATOR(hard_swish, "HardSwish", ONS_ONNX(14, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES,
-                    ONS_INFER(ons_infer_float_unary), ONS_COST(ons_cost_elementwise),
-                    ONS_GRADIENT_RULE(hard_swish_gradient, ONS_ALL_INPUTS), ONS_SAVES(ONS_INPUT_BIT(0), 0),
-                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
-                    ONS_FOLLOWS_LAYOUT, ONS_FORMS(NULL, hard_swish_patterns, NULL),
-                    ONS_REFERENCE(hard_swish_reference));
+ONS_DEFINE_UNARY(hard_swish, "HardSwish", ONS_ONNX(14, ONS_NEWEST), ONS_NO_ATTRIBUTES, ONS_INFER(ons_infer_float_unary),
+                 ONS_GRADIENT_RULE(hard_swish_gradient, ONS_ALL_INPUTS), ONS_SAVES(ONS_INPUT_BIT(0), 0),
+                 ONS_ELEMENTWISE_OPERATOR, ONS_FORMS(NULL, hard_swish_patterns, NULL),
+                 ONS_REFERENCE(hard_swish_reference));

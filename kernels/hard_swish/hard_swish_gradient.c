@@ -3,9 +3,5 @@
 
 ONS_BINARY_FLOAT_REFERENCE(hard_swish_gradient, a *(b <= -3 ? 0 : b < 3 ? b / 3 + 0.5 : 1))
 
-ONS_DEFINE_OPERATOR(hard_swish_gradient, "HardSwishGradient", ONS_INTERNAL, ONS_ARITY(2, 2, 1, 1), ONS_NO_ATTRIBUTES,
-                    ONS_INFER(ons_infer_broadcast_floats), ONS_COST(ons_cost_elementwise),
-                    ONS_NOT_DIFFERENTIABLE("it is itself a gradient"), ONS_SAVES_NOTHING,
-                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0),
-                    ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
-                    ONS_REFERENCE(hard_swish_gradient_reference));
+ONS_DEFINE_BINARY_GRADIENT(hard_swish_gradient, "HardSwishGradient", ONS_NO_ATTRIBUTES,
+                           ONS_REFERENCE(hard_swish_gradient_reference));

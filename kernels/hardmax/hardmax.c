@@ -5,7 +5,6 @@
 
 static void hardmax_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                               void *const *outputs) {
-    (void)step;
     ons_axis_view view = ons_softmax_view(o);
     const double *x = inputs[0];
     double *y = outputs[0];

@@ -5,7 +5,6 @@
 
 static void identity_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                void *const *outputs) {
-    (void)step;
     memcpy(outputs[0], inputs[0], (size_t)ons_elements(&o->outputs[0]) * 8);
 }
 

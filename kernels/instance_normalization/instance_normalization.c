@@ -22,7 +22,6 @@ static ons_status *instance_normalization_choose(const ons_operands *o, ons_layo
 
 static void instance_normalization_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                              void *const *outputs) {
-    (void)step;
     ons_group_norm norm;
     ons_resolved(find_norm(o, &norm));
     ons_group_norm_reference(o, &norm, ons_attribute_float(o, EPSILON), inputs, outputs);

@@ -5,8 +5,6 @@
 
 #include "kernels/common/elementwise/cuda_elementwise.h"
 
-extern ons_run_function ons_cuda_run_is_inf;
-
 static ons_status *is_inf_prepare_cuda(ons_prepare *p) {
     ONS_TRY(ons_cuda_float_prepare(p));
     ons_cuda_elementwise *state = p->state;
@@ -15,4 +13,4 @@ static ons_status *is_inf_prepare_cuda(ons_prepare *p) {
     return NULL;
 }
 
-ONS_KERNELS(cuda, is_inf, ONS_KERNEL(is_inf_prepare_cuda, ons_cuda_run_is_inf))
+ONS_CUDA_KERNEL(is_inf, is_inf_prepare_cuda)

@@ -5,8 +5,7 @@ static int64_t aligned(int64_t bytes) { return (bytes + 255) / 256 * 256; }
 ons_status *ons_cuda_linear_gelu_prepare(ons_prepare *p, const ons_gemm_form *form, bool keeps) {
     const ons_operands *o = p->operands;
     ons_cuda_linear_gelu_node *s;
-    ONS_NEW(s, p->arena, 1);
-    p->state = s;
+    ONS_NEW_STATE(s, p);
     s->elements = ons_elements(&o->outputs[0]);
     ons_cuda_epilogue epilogue = keeps ? ONS_CUDA_BIAS_GELU_KEEP : ONS_CUDA_BIAS_GELU;
     ONS_TRY(ons_cuda_gemm_plan_or(p, form, epilogue, ONS_CUDA_BIAS, &s->product));
@@ -18,8 +17,7 @@ ons_status *ons_cuda_linear_gelu_prepare(ons_prepare *p, const ons_gemm_form *fo
 
 ons_status *ons_cuda_linear_gelu_gradient_prepare(ons_prepare *p, const ons_gemm_form *form) {
     ons_cuda_linear_gelu_node *s;
-    ONS_NEW(s, p->arena, 1);
-    p->state = s;
+    ONS_NEW_STATE(s, p);
     s->elements = ons_elements(&p->operands->outputs[0]);
     return ons_cuda_gemm_plan_or(p, form, ONS_CUDA_GELU_SLOPE, ONS_CUDA_PLAIN, &s->product);
 }
@@ -42,8 +40,7 @@ static ons_status *plan_sums(const ons_prepare *p, uint32_t summed, const ons_cu
 /* Sums come behind the product, so both have the scratch in turn. */
 ons_status *ons_cuda_linear_weight_gradient_prepare(ons_prepare *p, const ons_gemm_form *form, uint32_t summed) {
     ons_cuda_linear_weight_node *s;
-    ONS_NEW(s, p->arena, 1);
-    p->state = s;
+    ONS_NEW_STATE(s, p);
     s->summed = summed;
     int64_t bytes;
     ONS_TRY(plan_sums(p, summed, &s->sums, &bytes));

@@ -1,6 +1,6 @@
 #include "kernels/linear/fully_connected.h"
 
-extern const ons_operator ons_op_matmul_transposed;
+#include "kernels/operators.h"
 
 ons_gemm_form ons_linear_form(const ons_operands *o) {
     return (ons_gemm_form){.transpose_b = ons_attribute_int(o, 0) != 0, .alpha = 1};

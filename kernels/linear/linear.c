@@ -2,12 +2,10 @@
  * inputs with more than two dims. `transpose`: the weight lies as (outputs, inputs). */
 #include "graph/passes/fuse.h"
 #include "kernels/linear/fully_connected.h"
-
-extern const ons_operator ons_op_linear;
+#include "kernels/operators.h"
 
 static void linear_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                              void *const *outputs) {
-    (void)step;
     ons_linear_reference(o, inputs, outputs[0]);
 }
 

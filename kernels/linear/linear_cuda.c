@@ -2,11 +2,9 @@
 #include "kernels/common/gemm/cuda_gemm.h"
 #include "kernels/linear/fully_connected.h"
 
-extern ons_run_function ons_cuda_run_linear;
-
 static ons_status *linear_cuda_prepare(ons_prepare *p) {
     ons_gemm_form form = ons_linear_form(p->operands);
     return ons_cuda_gemm_prepare(p, &form, true);
 }
 
-ONS_KERNELS(cuda, linear, ONS_KERNEL(linear_cuda_prepare, ons_cuda_run_linear))
+ONS_CUDA_KERNEL(linear, linear_cuda_prepare)

@@ -29,7 +29,6 @@ static ons_cost linear_weight_gradient_cost(const ons_operands *o) {
 
 static void linear_weight_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                              void *const *outputs) {
-    (void)step;
     ons_gemm_reference(o, &o->inputs[0].shape, &o->inputs[1].shape, &form, inputs[0], inputs[1], outputs[0]);
     int64_t summed = ons_attribute_int(o, SUMMED), columns = o->outputs[1].shape.dims[0];
     const double *x = inputs[summed];

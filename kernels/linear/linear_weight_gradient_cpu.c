@@ -10,9 +10,8 @@ typedef struct linear_weight_gradient_state {
 static ons_status *linear_weight_gradient_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     ONS_TRY(ons_require_float32(o));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(linear_weight_gradient_state), &memory));
-    linear_weight_gradient_state *state = memory;
+    linear_weight_gradient_state *state;
+    ONS_NEW_STATE(state, p);
     state->summed = (uint32_t)ons_attribute_int(o, SUMMED);
     const ons_shape *x = &o->inputs[state->summed].shape;
     state->columns = x->dims[x->rank - 1];

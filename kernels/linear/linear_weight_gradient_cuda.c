@@ -3,11 +3,8 @@
 
 #include "kernels/linear/cuda_epilogue.h"
 
-extern ons_run_function ons_cuda_run_linear_weight_gradient;
-
 static ons_status *linear_weight_gradient_cuda_prepare(ons_prepare *p) {
     return ons_cuda_linear_weight_gradient_prepare(p, &form, (uint32_t)ons_attribute_int(p->operands, SUMMED));
 }
 
-ONS_KERNELS(cuda, linear_weight_gradient,
-            ONS_KERNEL(linear_weight_gradient_cuda_prepare, ons_cuda_run_linear_weight_gradient))
+ONS_CUDA_KERNEL(linear_weight_gradient, linear_weight_gradient_cuda_prepare)

@@ -3,16 +3,8 @@
 #include "kernels/common/operator/kernel.h"
 #include "kernels/gelu/gelu_formulas.h"
 #include "kernels/kernels.h"
+#include "kernels/operators.h"
 #include "kernels/reduction/reduction.h"
-
-extern const ons_operator ons_op_gelu;
-extern const ons_operator ons_op_gelu_gradient;
-extern const ons_operator ons_op_gemm;
-extern const ons_operator ons_op_linear;
-extern const ons_operator ons_op_linear_gelu;
-extern const ons_operator ons_op_linear_gelu_gradient;
-extern const ons_operator ons_op_linear_weight_gradient;
-extern const ons_operator ons_op_matmul_transposed;
 
 /* Rows of what goes into Gelu are as long as a multiple of this, or cuBLASLt does not take it. */
 enum { ROW_MULTIPLE = 8 };

@@ -5,9 +5,7 @@
  * result alone: the same way, so the same bits. */
 #include "kernels/gelu/gelu_formulas.h"
 #include "kernels/linear/fully_connected.h"
-
-extern const ons_operator ons_op_add;
-extern const ons_operator ons_op_gelu_gradient;
+#include "kernels/operators.h"
 
 static ons_cost linear_gelu_cost(const ons_operands *o) {
     ons_cost cost = ons_linear_cost(o);
@@ -16,7 +14,6 @@ static ons_cost linear_gelu_cost(const ons_operands *o) {
 
 static void linear_gelu_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                   void *const *outputs) {
-    (void)step;
     double *y = outputs[0], *kept = o->output_count > 1 ? outputs[1] : NULL;
     ons_linear_reference(o, inputs, y);
     for (int64_t i = 0, count = ons_elements(&o->outputs[0]); i < count; ++i) {

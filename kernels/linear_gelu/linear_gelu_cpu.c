@@ -11,9 +11,8 @@ static ons_status *linear_gelu_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     ONS_TRY(ons_require_float32(o));
     ons_gemm_form form = ons_linear_form(o);
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(linear_gelu_state), &memory));
-    linear_gelu_state *state = memory;
+    linear_gelu_state *state;
+    ONS_NEW_STATE(state, p);
     state->elements = ons_elements(&o->outputs[0]);
     return ons_gemm_prepare(p, &o->inputs[0].shape, &o->inputs[1].shape, &form, true, false, &state->product);
 }

@@ -2,8 +2,6 @@
 #include "kernels/linear/cuda_epilogue.h"
 #include "kernels/linear/fully_connected.h"
 
-extern ons_run_function ons_cuda_run_linear_gelu;
-
 enum { TRANSPOSE, KEEPS };
 
 static ons_status *linear_gelu_cuda_prepare(ons_prepare *p) {
@@ -12,4 +10,4 @@ static ons_status *linear_gelu_cuda_prepare(ons_prepare *p) {
     return ons_cuda_linear_gelu_prepare(p, &form, keeps);
 }
 
-ONS_KERNELS(cuda, linear_gelu, ONS_KERNEL(linear_gelu_cuda_prepare, ons_cuda_run_linear_gelu))
+ONS_CUDA_KERNEL(linear_gelu, linear_gelu_cuda_prepare)

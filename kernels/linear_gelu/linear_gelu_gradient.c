@@ -19,7 +19,6 @@ static ons_status *linear_gelu_gradient_infer(ons_operands *o) {
 
 static void linear_gelu_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                            void *const *outputs) {
-    (void)step;
     ons_gemm_form form = ons_linear_form(o);
     const double *x = inputs[2];
     double *dx = outputs[0];

@@ -2,12 +2,9 @@
 #include "kernels/linear/cuda_epilogue.h"
 #include "kernels/linear/fully_connected.h"
 
-extern ons_run_function ons_cuda_run_linear_gelu_gradient;
-
 static ons_status *linear_gelu_gradient_cuda_prepare(ons_prepare *p) {
     ons_gemm_form form = ons_linear_form(p->operands);
     return ons_cuda_linear_gelu_gradient_prepare(p, &form);
 }
 
-ONS_KERNELS(cuda, linear_gelu_gradient,
-            ONS_KERNEL(linear_gelu_gradient_cuda_prepare, ons_cuda_run_linear_gelu_gradient))
+ONS_CUDA_KERNEL(linear_gelu_gradient, linear_gelu_gradient_cuda_prepare)

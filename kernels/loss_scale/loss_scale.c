@@ -26,7 +26,6 @@ static ons_cost loss_scale_cost(const ons_operands *o) {
 
 static void loss_scale_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                  void *const *outputs) {
-    (void)step;
     const double *counts = inputs[COUNTS_IN];
     double scale = *(const double *)inputs[SCALE_IN], sum = 0, skipped = counts[1];
     for (uint32_t i = SQUARES_IN; i < o->input_count; ++i) sum += *(const double *)inputs[i];

@@ -9,9 +9,8 @@ typedef struct loss_scale_state {
 } loss_scale_state;
 
 static ons_status *loss_scale_prepare(ons_prepare *p) {
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(loss_scale_state), &memory));
-    loss_scale_state *state = memory;
+    loss_scale_state *state;
+    ONS_NEW_STATE(state, p);
     *state = (loss_scale_state){
         p->operands->input_count,
         {ons_attribute_float(p->operands, MAX_NORM), ons_attribute_float(p->operands, INTERVAL)},

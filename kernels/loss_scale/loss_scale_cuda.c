@@ -4,17 +4,14 @@
 #include "kernels/common/elementwise/cuda_elementwise.h"
 #include "kernels/common/operator/kernel.h"
 
-extern ons_run_function ons_cuda_run_loss_scale;
-
 static ons_status *loss_scale_cuda_prepare(ons_prepare *p) {
     ons_cuda_elementwise *state;
-    ONS_NEW(state, p->arena, 1);
+    ONS_NEW_STATE(state, p);
     state->input_count = p->operands->input_count;
     state->parameters[0] = (float)ons_attribute_float(p->operands, MAX_NORM);
     state->parameters[1] = (float)ons_attribute_float(p->operands, INTERVAL);
-    p->state = state;
     p->scratch_bytes = 64; /* the sum so far */
     return NULL;
 }
 
-ONS_KERNELS(cuda, loss_scale, ONS_KERNEL(loss_scale_cuda_prepare, ons_cuda_run_loss_scale))
+ONS_CUDA_KERNEL(loss_scale, loss_scale_cuda_prepare)

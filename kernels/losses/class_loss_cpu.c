@@ -6,9 +6,8 @@
 
 ons_status *ons_class_loss_prepare(ons_prepare *p) {
     ONS_TRY(ons_require_float32(p->operands));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_class_loss), &memory));
-    ons_class_loss *loss = memory;
+    ons_class_loss *loss;
+    ONS_NEW_STATE(loss, p);
     *loss = ons_class_loss_of(p->operands);
     p->scratch_bytes = ONS_PARTS_MAX * (int64_t)sizeof(double);
     return NULL;

@@ -18,9 +18,8 @@ ons_status *ons_cuda_cross_entropy_prepare(ons_prepare *p) {
     ONS_TRY(ons_cuda_require_plain(o));
     ONS_TRY(ons_cuda_require_float(o, o->inputs[0].dtype));
     ons_cuda_class_loss *state;
-    ONS_NEW(state, p->arena, 1);
+    ONS_NEW_STATE(state, p);
     *state = (ons_cuda_class_loss){ons_class_loss_of(o), o->inputs[0].dtype};
-    p->state = state;
     p->implementation = "cuda:rows";
     p->scratch_bytes = (state->loss.view.outer * state->loss.view.inner * (int64_t)sizeof(double) + 63) / 64 * 64;
     return NULL;

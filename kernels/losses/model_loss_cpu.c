@@ -3,9 +3,9 @@
 
 ons_status *ons_model_loss_prepare(ons_prepare *p) {
     ONS_TRY(ons_require_float32(p->operands));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_model_loss), &memory));
-    *(ons_model_loss *)memory = ons_model_loss_of(p->operands);
+    ons_model_loss *state;
+    ONS_NEW_STATE(state, p);
+    *state = ons_model_loss_of(p->operands);
     p->scratch_bytes = 2 * ONS_PARTS_MAX * (int64_t)sizeof(double);
     return NULL;
 }

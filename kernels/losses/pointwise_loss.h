@@ -9,6 +9,7 @@
 #include "kernels/common/elementwise/cases.h"
 #include "kernels/common/math/vector_math.h"
 #include "kernels/common/rows/rows.h"
+#include "kernels/operators.h"
 
 typedef struct ons_pointwise_loss {
     int64_t elements;
@@ -61,7 +62,6 @@ void ons_pointwise_loss_gradient_run(const ons_launch *launch, ons_pointwise_par
  * one element, an expression of `double x, t, parameter`. The gradient is an operator of its own, SYMBOL_gradient.
  * ONS_POINTWISE_LOSS_KERNEL makes SYMBOL_run from the same expression of floats. */
 #define ONS_POINTWISE_LOSS_RULES(SYMBOL, OPERATIONS, REFERENCE)                                                        \
-    extern const ons_operator ons_op_##SYMBOL##_gradient;                                                              \
     ONS_POINTWISE_LOSS_COST(SYMBOL, OPERATIONS)                                                                        \
     static ons_status *SYMBOL##_gradient(ons_gradient *g) {                                                            \
         return ons_pointwise_loss_build_gradient(g, &ons_op_##SYMBOL##_gradient);                                      \

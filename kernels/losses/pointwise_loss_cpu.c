@@ -6,9 +6,8 @@
 ons_status *ons_pointwise_loss_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     ONS_TRY(ons_require_float32(o));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_pointwise_loss), &memory));
-    ons_pointwise_loss *loss = memory;
+    ons_pointwise_loss *loss;
+    ONS_NEW_STATE(loss, p);
     loss->elements = ons_elements(&o->inputs[0]);
     loss->parts = ons_parts(loss->elements, 1);
     loss->parameter = (float)ons_pointwise_loss_parameter(o);

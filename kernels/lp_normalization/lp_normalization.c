@@ -4,9 +4,8 @@
 #include <math.h>
 
 #include "kernels/common/rows/rows.h"
+#include "kernels/operators.h"
 #include "kernels/pooling/lp.h"
-
-extern const ons_operator ons_op_lp_normalization_gradient;
 
 static ons_status *lp_normalization_infer(ons_operands *o) {
     ons_axis_view view;
@@ -26,7 +25,6 @@ static ons_cost lp_normalization_cost(const ons_operands *o) {
 
 static void lp_normalization_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                        void *const *outputs) {
-    (void)step;
     ons_axis_view view = {0};
     ons_resolved(ons_axis_view_of(o, &o->inputs[0].shape, ons_attribute_int(o, AXIS), false, &view));
     bool squares = ons_attribute_int(o, P) == 2;

@@ -7,9 +7,8 @@
 ons_status *ons_lp_normalization_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     ONS_TRY(ons_require_float32(o));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_lp_normalization), &memory));
-    ons_lp_normalization *s = memory;
+    ons_lp_normalization *s;
+    ONS_NEW_STATE(s, p);
     ONS_TRY(ons_lp_order(o, P, 2, &s->p));
     return ons_axis_view_of(o, &o->inputs[0].shape, ons_attribute_int(o, AXIS), false, &s->view);
 }

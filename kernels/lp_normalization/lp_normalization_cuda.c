@@ -1,12 +1,6 @@
 /* LpNormalization on CUDA: what the host works out. */
 #include "kernels/lp_normalization/lp_normalization_node.h"
 
-#include "kernels/common/elementwise/cuda_elementwise.h"
+#include "kernels/common/cuda/cuda_prepare.h"
 
-extern ons_run_function ons_cuda_run_lp_normalization;
-
-static ons_status *lp_normalization_prepare_cuda(ons_prepare *p) {
-    return ons_cuda_prepare_typed(p, ons_lp_normalization_prepare);
-}
-
-ONS_KERNELS(cuda, lp_normalization, ONS_KERNEL(lp_normalization_prepare_cuda, ons_cuda_run_lp_normalization))
+ONS_CUDA_TYPED_KERNEL(lp_normalization, ons_lp_normalization_prepare)

@@ -25,7 +25,6 @@ static ons_cost lp_normalization_gradient_cost(const ons_operands *o) {
 
 static void lp_normalization_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                                 void *const *outputs) {
-    (void)step;
     ons_axis_view view = {0};
     ons_resolved(ons_axis_view_of(o, &o->inputs[1].shape, ons_attribute_int(o, AXIS), false, &view));
     int p = (int)ons_attribute_int(o, P);

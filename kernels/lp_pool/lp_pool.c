@@ -1,10 +1,9 @@
 /* LpPool: the p-norm of a window, (Σ |x|^p)^(1/p); padding adds nothing. */
 #include "kernels/lp_pool/lp_pool.h"
 
+#include "kernels/operators.h"
 #include "kernels/pooling/lp.h"
 #include "kernels/pooling/pooling.h"
-
-extern const ons_operator ons_op_lp_pool_gradient;
 
 static ons_status *lp_pool_infer(ons_operands *o) {
     ons_pooling pooling;
@@ -24,7 +23,6 @@ static ons_cost lp_pool_cost(const ons_operands *o) {
 
 static void lp_pool_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                               void *const *outputs) {
-    (void)step;
     ons_pooling pooling;
     int p = 2;
     ons_resolved(resolve(o, &pooling, &p));

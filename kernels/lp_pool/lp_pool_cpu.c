@@ -14,9 +14,8 @@ static ons_status *lp_pool_prepare(ons_prepare *p) {
     ons_pooling pooling;
     int order;
     ons_resolved(resolve(o, &pooling, &order));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(lp_pool_state), &memory));
-    lp_pool_state *state = memory;
+    lp_pool_state *state;
+    ONS_NEW_STATE(state, p);
     state->p = order;
     return ons_pooling_plan_make(p, &pooling, o->inputs[0].layout, false, &state->plan);
 }

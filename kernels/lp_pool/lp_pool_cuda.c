@@ -4,8 +4,6 @@
 #include "kernels/pooling/cuda_pooling.h"
 #include "kernels/pooling/pooling.h"
 
-extern ons_run_function ons_cuda_run_lp_pool;
-
 static ons_status *lp_pool_prepare_cuda(ons_prepare *p) {
     ons_pooling pooling;
     ons_cuda_pooling *s;
@@ -16,4 +14,4 @@ static ons_status *lp_pool_prepare_cuda(ons_prepare *p) {
     return NULL;
 }
 
-ONS_KERNELS(cuda, lp_pool, ONS_KERNEL(lp_pool_prepare_cuda, ons_cuda_run_lp_pool))
+ONS_CUDA_KERNEL(lp_pool, lp_pool_prepare_cuda)

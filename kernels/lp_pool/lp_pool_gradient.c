@@ -25,7 +25,6 @@ static ons_cost lp_pool_gradient_cost(const ons_operands *o) {
 
 static void lp_pool_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                        void *const *outputs) {
-    (void)step;
     ons_pooling pooling;
     int p = 2;
     ons_resolved(resolve(o, &pooling, &p));

@@ -13,9 +13,8 @@ static ons_status *lp_pool_gradient_prepare(ons_prepare *p) {
     ons_pooling pooling;
     int order;
     ons_resolved(resolve(o, &pooling, &order));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(state), &memory));
-    state *s = memory;
+    state *s;
+    ONS_NEW_STATE(s, p);
     s->p = order;
     p->scratch_bytes = (ons_elements(&pooling.y) * (int64_t)sizeof(float) + 63) / 64 * 64;
     return ons_pooling_plan_make(p, &pooling, o->inputs[1].layout, false, &s->plan);

@@ -49,4 +49,8 @@ static inline ons_lanes ons_local_power(ons_lanes s, float beta) {
 /* In double, of element `at` of x. */
 double ons_local_sum_exact(const ons_operands *o, const ons_type *x, const double *words, int64_t at);
 
+/* Prepared for float32, with an ons_local_response as state. */
+ons_status *ons_lrn_prepare(ons_prepare *p);
+ons_status *ons_lrn_gradient_prepare(ons_prepare *p);
+
 #endif

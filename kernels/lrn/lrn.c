@@ -2,8 +2,7 @@
 #include <math.h>
 
 #include "kernels/lrn/local_response.h"
-
-extern const ons_operator ons_op_lrn_gradient;
+#include "kernels/operators.h"
 
 static ons_status *lrn_infer(ons_operands *o) {
     ons_local_response l;
@@ -20,7 +19,6 @@ static ons_cost lrn_cost(const ons_operands *o) {
 
 static void lrn_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                           void *const *outputs) {
-    (void)step;
     const double *x = inputs[0];
     for (int64_t i = 0, count = ons_elements(&o->inputs[0]); i < count; ++i)
         ((double *)outputs[0])[i] =

@@ -1,13 +1,11 @@
 /* LRN on the CPU. */
-#include "kernels/lrn/lrn.h"
-
 #include "kernels/lrn/local_response.h"
 
 ons_status *ons_lrn_prepare(ons_prepare *p) {
     ONS_TRY(ons_require_float32(p->operands));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_local_response), &memory));
-    return ons_local_response_of(p->operands, &p->operands->inputs[0], memory);
+    ons_local_response *state;
+    ONS_NEW_STATE(state, p);
+    return ons_local_response_of(p->operands, &p->operands->inputs[0], state);
 }
 
 static inline __attribute__((always_inline)) void normalize(const ons_local_response *l, const float *x, float *y,

@@ -20,7 +20,6 @@ static ons_cost lrn_gradient_cost(const ons_operands *o) {
 
 static void lrn_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                    void *const *outputs) {
-    (void)step;
     ons_local_response l;
     ons_resolved(ons_local_response_of(o, &o->inputs[1], &l));
     const double *dy = inputs[0], *x = inputs[1];

@@ -1,22 +1,17 @@
 /* LRNGradient on the CPU. */
-#include "kernels/lrn/lrn_gradient.h"
+#include "kernels/lrn/local_response.h"
 
 #include "kernels/common/rows/rows.h"
-#include "kernels/lrn/local_response.h"
 
 ons_status *ons_lrn_gradient_prepare(ons_prepare *p) {
     ONS_TRY(ons_require_float32(p->operands));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_local_response), &memory));
-    ons_local_response *l = memory;
+    ons_local_response *l;
+    ONS_NEW_STATE(l, p);
     ons_resolved(ons_local_response_of(p->operands, &p->operands->inputs[1], l));
     int64_t elements = ons_elements(&p->operands->inputs[1]);
     l->parts = elements > ONS_PARALLEL_GRAIN ? p->threads : elements > 0;
     p->scratch_bytes = l->parts * l->size.channels * (int64_t)sizeof(ons_lanes);
-    if (p->scratch_bytes > p->scratch_limit)
-        return ons_node_error(p->operands, "needs %lld bytes of scratch, more than the %lld that the plan grants",
-                              (long long)p->scratch_bytes, (long long)p->scratch_limit);
-    return NULL;
+    return ons_require_scratch(p, p->scratch_bytes);
 }
 
 /* `count` neighbouring positions of a sample: first dy s^-beta goes to dx and dy x s^(-beta - 1) to scratch. */

@@ -2,8 +2,7 @@
 #include "kernels/matmul/matmul.h"
 
 #include "kernels/common/gemm/gemm.h"
-
-extern const ons_operator ons_op_matmul_transposed;
+#include "kernels/operators.h"
 
 static ons_status *matmul_infer(ons_operands *o) {
     char left[ONS_TYPE_TEXT], right[ONS_TYPE_TEXT];
@@ -26,7 +25,6 @@ static ons_cost matmul_cost(const ons_operands *o) {
 
 static void matmul_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                              void *const *outputs) {
-    (void)step;
     const ons_shape *a = &o->inputs[0].shape, *b = &o->inputs[1].shape;
     if (ons_dtype_is_float(o->inputs[0].dtype))
         ons_gemm_reference(o, a, b, &plain, inputs[0], inputs[1], outputs[0]);

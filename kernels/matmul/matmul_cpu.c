@@ -5,11 +5,9 @@
 
 static ons_status *matmul_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
-    if (o->outputs[0].dtype != ONS_FLOAT32)
-        return ons_node_error(o, "no CPU kernel for %s; convert the model to float32",
-                              ons_dtype_name(o->outputs[0].dtype));
-    void *state;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_gemm), &state));
+    ONS_TRY(ons_require_float32_of(o, &o->outputs[0]));
+    ons_gemm *state;
+    ONS_NEW_STATE(state, p);
     return ons_gemm_prepare(p, &o->inputs[0].shape, &o->inputs[1].shape, &plain, false, false, state);
 }
 

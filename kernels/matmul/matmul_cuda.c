@@ -3,8 +3,6 @@
 
 #include "kernels/common/gemm/cuda_gemm.h"
 
-extern ons_run_function ons_cuda_run_matmul;
-
 static ons_status *matmul_cuda_prepare(ons_prepare *p) { return ons_cuda_gemm_prepare(p, &plain, false); }
 
-ONS_KERNELS(cuda, matmul, ONS_KERNEL(matmul_cuda_prepare, ons_cuda_run_matmul))
+ONS_CUDA_KERNEL(matmul, matmul_cuda_prepare)

@@ -8,8 +8,7 @@
 
 #include "graph/passes/fuse.h"
 #include "kernels/common/gemm/gemm.h"
-
-extern const ons_operator ons_op_matmul_transposed;
+#include "kernels/operators.h"
 
 static ons_status *matmul_transposed_infer(ons_operands *o) {
     ons_gemm_form form = form_of(o);
@@ -32,7 +31,6 @@ static ons_cost matmul_transposed_cost(const ons_operands *o) {
 
 static void matmul_transposed_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                         void *const *outputs) {
-    (void)step;
     ons_gemm_form form = form_of(o);
     ons_gemm_reference(o, &o->inputs[0].shape, &o->inputs[1].shape, &form, inputs[0], inputs[1], outputs[0]);
 }

@@ -4,11 +4,9 @@
 #include "kernels/common/gemm/cuda_gemm.h"
 #include "kernels/common/gemm/gemm.h"
 
-extern ons_run_function ons_cuda_run_matmul_transposed;
-
 static ons_status *matmul_transposed_cuda_prepare(ons_prepare *p) {
     ons_gemm_form form = form_of(p->operands);
     return ons_cuda_gemm_prepare(p, &form, false);
 }
 
-ONS_KERNELS(cuda, matmul_transposed, ONS_KERNEL(matmul_transposed_cuda_prepare, ons_cuda_run_matmul_transposed))
+ONS_CUDA_KERNEL(matmul_transposed, matmul_transposed_cuda_prepare)

@@ -6,9 +6,8 @@
 #include <string.h>
 
 #include "kernels/common/layout/channels.h"
+#include "kernels/operators.h"
 #include "kernels/pooling/pooling.h"
-
-extern const ons_operator ons_op_max_pool_gradient;
 
 static ons_status *max_pool_infer(ons_operands *o) {
     ons_pooling pooling;
@@ -46,7 +45,6 @@ static bool is_better(ons_dtype dtype, const void *x, int64_t at, int64_t best) 
 
 static void max_pool_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                void *const *outputs) {
-    (void)step;
     ons_pooling pooling;
     ons_resolved(ons_pooling_resolve(o, &o->inputs[0], &pooling));
     const ons_window *w = &pooling.window;

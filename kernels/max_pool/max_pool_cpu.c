@@ -15,9 +15,8 @@ static ons_status *max_pool_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     ons_pooling pooling;
     ons_resolved(ons_pooling_resolve(o, &o->inputs[0], &pooling));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(max_pool_state), &memory));
-    max_pool_state *state = memory;
+    max_pool_state *state;
+    ONS_NEW_STATE(state, p);
     state->column_major = ons_attribute_int(o, ONS_POOLING_STORAGE_ORDER) != 0;
     return ons_pooling_plan_make(p, &pooling, o->inputs[0].layout, false, &state->plan);
 }

@@ -4,8 +4,6 @@
 #include "kernels/pooling/cuda_pooling.h"
 #include "kernels/pooling/pooling.h"
 
-extern ons_run_function ons_cuda_run_max_pool;
-
 static ons_status *max_pool_prepare_cuda(ons_prepare *p) {
     ons_pooling pooling;
     ons_cuda_pooling *s;
@@ -16,4 +14,4 @@ static ons_status *max_pool_prepare_cuda(ons_prepare *p) {
     return ons_cuda_pooling_plan(p, &pooling, ONS_CUDNN_POOL, ONS_CUDNN_POOL_MAXIMUM, s);
 }
 
-ONS_KERNELS(cuda, max_pool, ONS_KERNEL(max_pool_prepare_cuda, ons_cuda_run_max_pool))
+ONS_CUDA_KERNEL(max_pool, max_pool_prepare_cuda)

@@ -8,8 +8,8 @@ static ons_status *max_pool_gradient_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     ons_pooling pooling;
     ons_resolved(ons_pooling_resolve_gradient(o, &o->inputs[0], &pooling));
-    void *plan;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_pooling_plan), &plan));
+    ons_pooling_plan *plan;
+    ONS_NEW_STATE(plan, p);
     return ons_pooling_plan_make(p, &pooling, o->inputs[0].layout, false, plan);
 }
 

@@ -2,8 +2,6 @@
 #include "kernels/pooling/cuda_pooling.h"
 #include "kernels/pooling/pooling.h"
 
-extern ons_run_function ons_cuda_run_max_pool_gradient;
-
 static ons_status *max_pool_gradient_prepare_cuda(ons_prepare *p) {
     ons_pooling pooling;
     ons_cuda_pooling *s;
@@ -11,4 +9,4 @@ static ons_status *max_pool_gradient_prepare_cuda(ons_prepare *p) {
     return ons_cuda_pooling_prepare(p, &pooling, &s);
 }
 
-ONS_KERNELS(cuda, max_pool_gradient, ONS_KERNEL(max_pool_gradient_prepare_cuda, ons_cuda_run_max_pool_gradient))
+ONS_CUDA_KERNEL(max_pool_gradient, max_pool_gradient_prepare_cuda)

@@ -3,8 +3,7 @@
 #include "kernels/max_roi_pool/max_roi_pool.h"
 
 #include "kernels/max_roi_pool/roi_window.h"
-
-extern const ons_operator ons_op_max_roi_pool_gradient;
+#include "kernels/operators.h"
 
 enum { POOLED_SHAPE, SPATIAL_SCALE };
 

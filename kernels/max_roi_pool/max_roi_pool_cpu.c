@@ -7,9 +7,9 @@
 
 ons_status *ons_max_roi_pool_prepare(ons_prepare *p) {
     ONS_TRY(ons_require_float32(p->operands));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_roi_sizes), &memory));
-    return ons_max_roi_pool_find_sizes(p->operands, memory);
+    ons_roi_sizes *state;
+    ONS_NEW_STATE(state, p);
+    return ons_max_roi_pool_find_sizes(p->operands, state);
 }
 
 /* All bins of one region in one plane; `to` is the number of the first. */

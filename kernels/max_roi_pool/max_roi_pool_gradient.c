@@ -36,7 +36,6 @@ static ons_cost max_roi_pool_gradient_cost(const ons_operands *o) {
 
 static void max_roi_pool_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                             void *const *outputs) {
-    (void)step;
     ons_max_roi_pool_gradient s = {0};
     ons_resolved(ons_max_roi_pool_gradient_find_sizes(o, &s));
     const double *dy = inputs[0], *regions = inputs[1];

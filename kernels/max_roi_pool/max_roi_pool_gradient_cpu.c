@@ -5,9 +5,9 @@
 
 ons_status *ons_max_roi_pool_gradient_prepare(ons_prepare *p) {
     ONS_TRY(ons_require_float32(p->operands));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_max_roi_pool_gradient), &memory));
-    return ons_max_roi_pool_gradient_find_sizes(p->operands, memory);
+    ons_max_roi_pool_gradient *state;
+    ONS_NEW_STATE(state, p);
+    return ons_max_roi_pool_gradient_find_sizes(p->operands, state);
 }
 
 static void max_roi_pool_gradient_run(const ons_launch *launch) {

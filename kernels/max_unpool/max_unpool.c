@@ -1,11 +1,9 @@
 /* MaxUnpool: puts each value where MaxPool found it, zeros elsewhere. The indices count through the tensor that the
  * window's sizes make; a larger output_shape adds zeros at the ends of its dims. */
 #include "kernels/max_unpool/max_unpool_node.h"
+#include "kernels/operators.h"
 
 #include <string.h>
-
-extern const ons_operator ons_op_gather;
-extern const ons_operator ons_op_slice;
 
 enum { KERNEL_SHAPE, PADS, STRIDES };
 

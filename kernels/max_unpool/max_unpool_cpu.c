@@ -6,9 +6,8 @@
 ons_status *ons_max_unpool_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     ONS_TRY(ons_require_float32(o));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_max_unpool), &memory));
-    ons_max_unpool *s = memory;
+    ons_max_unpool *s;
+    ONS_NEW_STATE(s, p);
     ons_resolved(ons_max_unpool_find_shapes(o, &s->made, &s->whole));
     s->values = ons_elements(&o->inputs[0]);
     s->room = ons_shape_elements(&s->made);

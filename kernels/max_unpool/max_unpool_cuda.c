@@ -3,8 +3,6 @@
 
 #include "kernels/common/elementwise/cuda_elementwise.h"
 
-extern ons_run_function ons_cuda_run_max_unpool;
-
 /* Scratch: which value each element of the result takes, as its number from 1. */
 static ons_status *max_unpool_prepare_cuda(ons_prepare *p) {
     ONS_TRY(ons_cuda_prepare_like_cpu(p, ons_max_unpool_prepare));
@@ -12,4 +10,4 @@ static ons_status *max_unpool_prepare_cuda(ons_prepare *p) {
     return NULL;
 }
 
-ONS_KERNELS(cuda, max_unpool, ONS_KERNEL(max_unpool_prepare_cuda, ons_cuda_run_max_unpool))
+ONS_CUDA_KERNEL(max_unpool, max_unpool_prepare_cuda)

@@ -1,8 +1,7 @@
 /* Mean: of all operands. */
 #include "kernels/common/elementwise/variadic.h"
 #include "kernels/common/operator/rules.h"
-
-extern const ons_operator ons_op_div;
+#include "kernels/operators.h"
 
 ONS_VARIADIC_WORDS(mean_floats, double, a + b, a / (double)count)
 ONS_VARIADIC_REFERENCES(mean, mean_floats, mean_floats)

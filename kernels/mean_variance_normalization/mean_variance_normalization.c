@@ -4,13 +4,7 @@
 #include "graph/passes/replacement.h"
 #include "kernels/common/layout/axes.h"
 #include "kernels/common/operator/checks.h"
-
-extern const ons_operator ons_op_add;
-extern const ons_operator ons_op_div;
-extern const ons_operator ons_op_mul;
-extern const ons_operator ons_op_reduce_mean;
-extern const ons_operator ons_op_sqrt;
-extern const ons_operator ons_op_sub;
+#include "kernels/operators.h"
 
 enum { AXES };
 
@@ -63,7 +57,6 @@ static bool are_together(const ons_shape *shape, const bool *chosen, const int64
 
 static void mean_variance_normalization_reference(const ons_operands *o, const ons_step *step,
                                                   const void *const *inputs, void *const *outputs) {
-    (void)step;
     const int64_t *axes;
     uint32_t count;
     bool chosen[ONS_RANK_MAX] = {false};

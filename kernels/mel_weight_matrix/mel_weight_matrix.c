@@ -47,7 +47,6 @@ static double height(double left, double middle, double right, double at) {
 
 static void mel_weight_matrix_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                         void *const *outputs) {
-    (void)step;
     int64_t rows = o->outputs[0].shape.dims[0], bins = o->outputs[0].shape.dims[1];
     mel m = {.low = 2595 * log10(1 + number_at(o, inputs, LOWER) / 700),
              .length = number_at(o, inputs, LENGTH),

@@ -1,19 +1,8 @@
 #include "kernels/microsoft/activation.h"
 
-#include <math.h>
+#include "kernels/operators.h"
 
-extern const ons_operator ons_op_clip;
-extern const ons_operator ons_op_elu;
-extern const ons_operator ons_op_hard_sigmoid;
-extern const ons_operator ons_op_hard_swish;
-extern const ons_operator ons_op_leaky_relu;
-extern const ons_operator ons_op_relu;
-extern const ons_operator ons_op_selu;
-extern const ons_operator ons_op_sigmoid;
-extern const ons_operator ons_op_softplus;
-extern const ons_operator ons_op_softsign;
-extern const ons_operator ons_op_tanh;
-extern const ons_operator ons_op_thresholded_relu;
+#include <math.h>
 
 typedef enum kind {
     NONE,

@@ -3,15 +3,7 @@
 #include <math.h>
 
 #include "kernels/attention/attention_operands.h"
-
-extern const ons_operator ons_op_and;
-extern const ons_operator ons_op_attention;
-extern const ons_operator ons_op_less;
-extern const ons_operator ons_op_matmul;
-extern const ons_operator ons_op_matmul_transposed;
-extern const ons_operator ons_op_not;
-extern const ons_operator ons_op_softmax;
-extern const ons_operator ons_op_where;
+#include "kernels/operators.h"
 
 ons_status *ons_heads_check(const ons_operands *o, ons_heads *h, uint32_t mask, uint32_t bias) {
     h->mask = ONS_NO_KEY_MASK;
@@ -42,8 +34,7 @@ ons_status *ons_heads_check(const ons_operands *o, ons_heads *h, uint32_t mask, 
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ nodes
- */
+/* ------------------------------------------------------------------------------------------------------------ nodes */
 
 /* A boolean, true where the key is seen, that broadcasts to the scores. */
 static ons_value_id seen(ons_replacement *m, const ons_heads *h, ons_value_id mask) {
@@ -114,8 +105,7 @@ ons_value_id ons_heads_expand(ons_replacement *m, const ons_heads *h, const ons_
     return ons_expand_reshape(m, ons_expand_transpose(m, y, 4, swap), 3, flat);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ words
- */
+/* ------------------------------------------------------------------------------------------------------------ words */
 
 static bool is_seen(const ons_heads *h, const int64_t *mask, int64_t b, int64_t i, int64_t j) {
     switch (h->mask) {

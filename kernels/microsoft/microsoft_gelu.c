@@ -3,8 +3,7 @@
 #include <math.h>
 
 #include "kernels/gelu/gelu_formulas.h"
-
-extern const ons_operator ons_op_gelu;
+#include "kernels/operators.h"
 
 double ons_gelu_exact(double x) { return 0.5 * x * erfc(-x * M_SQRT1_2); }
 

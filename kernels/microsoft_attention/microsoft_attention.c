@@ -4,8 +4,7 @@
 
 #include "kernels/microsoft/expanded_attention.h"
 #include "kernels/microsoft/expanded_norm.h"
-
-extern const ons_operator ons_op_matmul;
+#include "kernels/operators.h"
 
 enum { X, WEIGHT, BIAS, MASK, PAST, SCORE_BIAS, PAST_LENGTH };
 
@@ -108,7 +107,6 @@ static double *project(const ons_operands *o, const attention *a, const void *co
 
 static void microsoft_attention_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                           void *const *outputs) {
-    (void)step;
     attention a;
     ons_resolved(resolve(o, &a));
     double *parts[3];

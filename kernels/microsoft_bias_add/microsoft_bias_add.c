@@ -27,7 +27,6 @@ static double element(const ons_type *type, const double *x, const ons_shape *wh
 
 static void microsoft_bias_add_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                          void *const *outputs) {
-    (void)step;
     for (int64_t i = 0, n = ons_elements(&o->outputs[0]); i < n; ++i) {
         double sum = 0;
         for (uint32_t k = 0; k < 3; ++k) sum += element(&o->inputs[k], inputs[k], &o->outputs[0].shape, i);

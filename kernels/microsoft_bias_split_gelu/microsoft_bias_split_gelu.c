@@ -1,8 +1,6 @@
 /* com.microsoft.BiasSplitGelu: the last axis of x + bias in two halves, a · gelu(b). */
 #include "kernels/microsoft/microsoft_gelu.h"
-
-extern const ons_operator ons_op_gelu;
-extern const ons_operator ons_op_mul;
+#include "kernels/operators.h"
 
 static ons_status *microsoft_bias_split_gelu_infer(ons_operands *o) {
     ONS_TRY(ons_microsoft_gelu_infer(o));
@@ -22,7 +20,6 @@ static ons_status *microsoft_bias_split_gelu_expand(ons_replacement *m) {
 
 static void microsoft_bias_split_gelu_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                                 void *const *outputs) {
-    (void)step;
     const double *x = inputs[0], *bias = inputs[1];
     const ons_shape *half = &o->outputs[0].shape;
     int64_t size = half->dims[half->rank - 1];

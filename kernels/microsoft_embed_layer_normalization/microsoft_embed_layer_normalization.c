@@ -2,10 +2,7 @@
  * Output 1 counts the tokens that the mask leaves (0 without a mask); output 2 is the sum of the embeddings. */
 #include "kernels/common/indexing/indexing.h"
 #include "kernels/microsoft/expanded_norm.h"
-
-extern const ons_operator ons_op_gather;
-extern const ons_operator ons_op_layer_normalization;
-extern const ons_operator ons_op_reduce_sum;
+#include "kernels/operators.h"
 
 enum { WORDS_AT, SEGMENTS_AT, WORDS, POSITIONS, SEGMENTS, SCALE, SHIFT, MASK, POSITIONS_AT };
 

@@ -5,7 +5,6 @@ static ons_status *microsoft_fast_gelu_expand(ons_replacement *m) { return ons_m
 
 static void microsoft_fast_gelu_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                           void *const *outputs) {
-    (void)step;
     ons_microsoft_gelu_reference(o, inputs, outputs, ons_gelu_tanh);
 }
 

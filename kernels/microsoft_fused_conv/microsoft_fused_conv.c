@@ -1,8 +1,7 @@
 /* com.microsoft.FusedConv: activation(Conv(x, w, bias) + z). */
 #include "kernels/common/layout/window.h"
 #include "kernels/microsoft/activation.h"
-
-extern const ons_operator ons_op_conv;
+#include "kernels/operators.h"
 
 enum { X, W, BIAS, Z };
 

@@ -1,7 +1,6 @@
 /* com.microsoft.FusedGemm: activation(Gemm(a, b, c)). */
 #include "kernels/microsoft/activation.h"
-
-extern const ons_operator ons_op_gemm;
+#include "kernels/operators.h"
 
 enum { A, B, C };
 

@@ -6,9 +6,6 @@
 #include "kernels/common/gemm/gemm.h"
 #include "kernels/common/operator/expand.h"
 
-extern const ons_operator ons_op_matmul;
-extern const ons_operator ons_op_matmul_transposed;
-
 enum { ALPHA, TRANSPOSE_A, TRANSPOSE_B, ROTATE_A, ROTATE_B };
 
 static const ons_gemm_form plain = {.alpha = 1};
@@ -108,7 +105,6 @@ static double *arranged(const ons_operands *o, uint32_t input, const double *x, 
 
 static void microsoft_fused_matmul_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                              void *const *outputs) {
-    (void)step;
     ons_shape a_shape, b_shape;
     double *a = arranged(o, 0, inputs[0], &a_shape), *b = arranged(o, 1, inputs[1], &b_shape), *y = outputs[0];
     if (a != NULL && b != NULL) ons_gemm_reference(o, &a_shape, &b_shape, &plain, a, b, y);

@@ -9,9 +9,6 @@
 #include "kernels/common/indexing/indexing.h"
 #include "kernels/common/operator/expand.h"
 
-extern const ons_operator ons_op_microsoft_rotary_embedding;
-extern const ons_operator ons_op_onnx_attention;
-
 enum { QUERY, KEY, VALUE, PAST_KEY, PAST_VALUE, LENGTHS, TOTAL, COSINES, SINES, PLACES, SCORE_BIAS, SINKS };
 
 enum { ROTATES, KEY_HEADS, WINDOW, HEADS, INTERLEAVED, SCALE, SMOOTH, SOFTCAP };

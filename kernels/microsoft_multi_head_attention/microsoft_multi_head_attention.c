@@ -151,7 +151,6 @@ static double *gather_part(const ons_operands *o, const attention *a, const void
 
 static void microsoft_multi_head_attention_reference(const ons_operands *o, const ons_step *step,
                                                      const void *const *inputs, void *const *outputs) {
-    (void)step;
     attention a;
     ons_resolved(resolve(o, &a));
     double *parts[3];

@@ -4,9 +4,6 @@
 #include "kernels/common/elementwise/unary.h"
 #include "kernels/common/operator/expand.h"
 
-extern const ons_operator ons_op_mul;
-extern const ons_operator ons_op_sigmoid;
-
 static ons_status *microsoft_quick_gelu_expand(ons_replacement *m) {
     ons_value_id scaled = ons_expand_scale(m, m->inputs[0], ons_attribute_float(m->operands, 0));
     return ons_expand_finish(m, ons_expand2(m, &ons_op_mul, m->inputs[0], ons_expand1(m, &ons_op_sigmoid, scaled)));
@@ -14,7 +11,6 @@ static ons_status *microsoft_quick_gelu_expand(ons_replacement *m) {
 
 static void microsoft_quick_gelu_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                            void *const *outputs) {
-    (void)step;
     const double *x = inputs[0];
     double alpha = ons_attribute_float(o, 0);
     for (int64_t i = 0, n = ons_elements(&o->inputs[0]); i < n; ++i)

@@ -3,10 +3,6 @@
 #include "kernels/common/indexing/indexing.h"
 #include "kernels/common/operator/expand.h"
 
-extern const ons_operator ons_op_gather;
-extern const ons_operator ons_op_mul;
-extern const ons_operator ons_op_sub;
-
 enum { X, PLACES, COSINES, SINES };
 
 enum { INTERLEAVED, HEADS, SIZE, SCALE, PACKED };

@@ -3,8 +3,7 @@
 #include <stdlib.h>
 
 #include "kernels/microsoft/expanded_norm.h"
-
-extern const ons_operator ons_op_layer_normalization;
+#include "kernels/operators.h"
 
 enum { X, SKIP, SCALE, SHIFT, BIAS };
 
@@ -21,7 +20,6 @@ static ons_status *microsoft_skip_layer_normalization_expand(ons_replacement *m)
 
 static void microsoft_skip_layer_normalization_reference(const ons_operands *o, const ons_step *step,
                                                          const void *const *inputs, void *const *outputs) {
-    (void)step;
     int64_t n = ons_elements(&o->inputs[X]), columns = o->inputs[SCALE].shape.dims[0];
     double *sum = malloc(((size_t)n + 1) * sizeof *sum);
     for (int64_t i = 0; sum != NULL && i < n; ++i) sum[i] = ons_skip_element(o, inputs, BIAS, i);

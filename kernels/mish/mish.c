@@ -4,16 +4,11 @@
 #include "graph/passes/fuse.h"
 #include "kernels/common/elementwise/unary.h"
 #include "kernels/common/operator/rules.h"
-
-extern const ons_operator ons_op_mish;
-extern const ons_operator ons_op_mish_gradient;
+#include "kernels/operators.h"
 
 ONS_UNARY_FLOAT_REFERENCE(mish, x *tanh(fmax(x, 0) + log1p(exp(-fabs(x)))))
 
-static ons_status *mish_gradient(ons_gradient *g) {
-    g->gradients[0] = ons_make_like(g, &ons_op_mish_gradient, ONS_IN(g->cotangents[0], ons_gradient_input(g, 0)));
-    return NULL;
-}
+ONS_GRADIENT_BY_INPUT(mish)
 
 static ons_value_id replace(ons_match *match) {
     ons_type x = ons_match_type(match, "x"), result = ons_match_type(match, "result");
@@ -27,8 +22,6 @@ static const ons_pattern mish_patterns[] = {
     {.form = NULL},
 };
 
-ONS_DEFINE_OPERATOR(mish, "Mish", ONS_ONNX(18, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES,
-                    ONS_INFER(ons_infer_float_unary), ONS_COST(ons_cost_elementwise),
-                    ONS_GRADIENT_RULE(mish_gradient, ONS_ALL_INPUTS), ONS_SAVES(ONS_INPUT_BIT(0), 0),
-                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
-                    ONS_FOLLOWS_LAYOUT, ONS_FORMS(NULL, mish_patterns, NULL), ONS_REFERENCE(mish_reference));
+ONS_DEFINE_UNARY(mish, "Mish", ONS_ONNX(18, ONS_NEWEST), ONS_NO_ATTRIBUTES, ONS_INFER(ons_infer_float_unary),
+                 ONS_GRADIENT_RULE(mish_gradient, ONS_ALL_INPUTS), ONS_SAVES(ONS_INPUT_BIT(0), 0),
+                 ONS_ELEMENTWISE_OPERATOR, ONS_FORMS(NULL, mish_patterns, NULL), ONS_REFERENCE(mish_reference));

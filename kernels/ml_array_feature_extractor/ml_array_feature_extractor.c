@@ -2,8 +2,6 @@
 #include "kernels/common/indexing/indexing.h"
 #include "kernels/common/operator/expand.h"
 
-extern const ons_operator ons_op_gather;
-
 enum { X, COLUMNS };
 
 static ons_status *ml_array_feature_extractor_infer(ons_operands *o) {

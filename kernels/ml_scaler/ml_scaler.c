@@ -1,9 +1,6 @@
 /* ai.onnx.ml.Scaler: (x - offset) × scale, numbers of their own for each column or one for all. */
 #include "kernels/common/operator/expand.h"
 
-extern const ons_operator ons_op_mul;
-extern const ons_operator ons_op_sub;
-
 enum { OFFSET, SCALE };
 
 static ons_status *check_list(const ons_operands *o, uint32_t attribute, int64_t columns) {
@@ -41,7 +38,6 @@ static double number_at(const ons_attribute *list, int64_t column, double otherw
 
 static void ml_scaler_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                 void *const *outputs) {
-    (void)step;
     const ons_shape *shape = &o->inputs[0].shape;
     bool is_float = ons_dtype_is_float(o->inputs[0].dtype);
     for (int64_t i = 0, n = ons_elements(&o->inputs[0]); i < n; ++i) {

@@ -3,11 +3,7 @@
 
 #include "kernels/common/elementwise/binary.h"
 #include "kernels/common/operator/rules.h"
-
-extern const ons_operator ons_op_div;
-extern const ons_operator ons_op_mul;
-extern const ons_operator ons_op_neg;
-extern const ons_operator ons_op_sub;
+#include "kernels/operators.h"
 
 ONS_BINARY_WORDS(mod_floats, double, double, float_rest(a, b, ons_attribute_int(o, FMOD) != 0))
 
@@ -28,10 +24,8 @@ static ons_status *mod_gradient(ons_gradient *g) {
     return NULL;
 }
 
-ONS_DEFINE_OPERATOR(mod, "Mod", ONS_ONNX(10, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1),
-                    ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("fmod", 0)), ONS_INFER(ons_infer_broadcast_numbers),
-                    ONS_COST(ons_cost_elementwise), ONS_GRADIENT_RULE(mod_gradient, ONS_ALL_INPUTS),
-                    ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), ONS_INPUT_BIT(0)),
-                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE | ONS_TRAIT_FULL_PRECISION, 0),
-                    ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
-                    ONS_REFERENCE(mod_reference));
+ONS_DEFINE_BINARY(mod, "Mod", ONS_ONNX(10, ONS_NEWEST), ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("fmod", 0)),
+                  ONS_INFER(ons_infer_broadcast_numbers), ONS_GRADIENT_RULE(mod_gradient, ONS_ALL_INPUTS),
+                  ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), ONS_INPUT_BIT(0)),
+                  ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE | ONS_TRAIT_FULL_PRECISION, 0), ONS_ONE_FORM,
+                  ONS_REFERENCE(mod_reference));

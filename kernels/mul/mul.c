@@ -1,8 +1,7 @@
 /* Mul: a · b. */
 #include "kernels/common/elementwise/binary.h"
 #include "kernels/common/operator/rules.h"
-
-extern const ons_operator ons_op_mul;
+#include "kernels/operators.h"
 
 ONS_BINARY_NUMBER_REFERENCE(mul, a *b, ons_wrapping_multiply(a, b))
 
@@ -12,9 +11,7 @@ static ons_status *mul_gradient(ons_gradient *g) {
     return NULL;
 }
 
-ONS_DEFINE_OPERATOR(mul, "Mul", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1), ONS_NO_ATTRIBUTES,
-                    ONS_INFER(ons_infer_broadcast_numbers), ONS_COST(ons_cost_elementwise),
-                    ONS_GRADIENT_RULE(mul_gradient, ONS_ALL_INPUTS), ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), 0),
-                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE | ONS_TRAIT_COMMUTATIVE, 0),
-                    ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_BROADCAST_FORMS,
-                    ONS_REFERENCE(mul_reference));
+ONS_DEFINE_BINARY(mul, "Mul", ONS_ONNX(1, ONS_NEWEST), ONS_NO_ATTRIBUTES, ONS_INFER(ons_infer_broadcast_numbers),
+                  ONS_GRADIENT_RULE(mul_gradient, ONS_ALL_INPUTS), ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), 0),
+                  ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE | ONS_TRAIT_COMMUTATIVE, 0), ONS_BROADCAST_FORMS,
+                  ONS_REFERENCE(mul_reference));

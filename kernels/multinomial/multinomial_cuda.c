@@ -1,17 +1,15 @@
 /* Multinomial on CUDA: what the host works out. */
 #include "kernels/multinomial/multinomial_node.h"
 
-extern ons_run_function ons_cuda_run_multinomial;
-
 static ons_status *multinomial_prepare_cuda(ons_prepare *p) {
     const ons_operands *o = p->operands;
-    void *memory;
     ONS_TRY(ons_require_float32(o));
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_multinomial), &memory));
-    *(ons_multinomial *)memory = (ons_multinomial){o->inputs[0].shape.dims[0],  o->inputs[0].shape.dims[1],
-                                                   o->outputs[0].shape.dims[1], p->node_key,
-                                                   o->attributes[SEED],         o->outputs[0].dtype == ONS_INT64};
+    ons_multinomial *state;
+    ONS_NEW_STATE(state, p);
+    *state = (ons_multinomial){o->inputs[0].shape.dims[0],  o->inputs[0].shape.dims[1],
+                               o->outputs[0].shape.dims[1], p->node_key,
+                               o->attributes[SEED],         o->outputs[0].dtype == ONS_INT64};
     return NULL;
 }
 
-ONS_KERNELS(cuda, multinomial, ONS_KERNEL(multinomial_prepare_cuda, ons_cuda_run_multinomial))
+ONS_CUDA_KERNEL(multinomial, multinomial_prepare_cuda)

@@ -1,8 +1,7 @@
 /* Neg: -x. */
 #include "kernels/common/elementwise/unary.h"
 #include "kernels/common/operator/rules.h"
-
-extern const ons_operator ons_op_neg;
+#include "kernels/operators.h"
 
 ONS_UNARY_NUMBER_REFERENCE(neg, -x, ons_wrapping_subtract(0, x), 0 - x)
 
@@ -11,8 +10,6 @@ static ons_status *neg_gradient(ons_gradient *g) {
     return NULL;
 }
 
-ONS_DEFINE_OPERATOR(neg, "Neg", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES,
-                    ONS_INFER(ons_infer_number_unary), ONS_COST(ons_cost_elementwise),
-                    ONS_GRADIENT_RULE(neg_gradient, ONS_ALL_INPUTS), ONS_SAVES_NOTHING,
-                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
-                    ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(neg_reference));
+ONS_DEFINE_UNARY(neg, "Neg", ONS_ONNX(1, ONS_NEWEST), ONS_NO_ATTRIBUTES, ONS_INFER(ons_infer_number_unary),
+                 ONS_GRADIENT_RULE(neg_gradient, ONS_ALL_INPUTS), ONS_SAVES_NOTHING, ONS_ELEMENTWISE_OPERATOR,
+                 ONS_ONE_FORM, ONS_REFERENCE(neg_reference));

@@ -1,7 +1,6 @@
 /* Negative log likelihood of log probabilities: -Σ w[target] x[target] ÷ counted targets. */
 #include "kernels/losses/class_loss.h"
-
-extern const ons_operator ons_op_negative_log_likelihood_gradient;
+#include "kernels/operators.h"
 
 static void negative_log_likelihood_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                               void *const *outputs) {

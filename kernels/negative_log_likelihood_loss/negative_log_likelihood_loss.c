@@ -1,8 +1,7 @@
 /* NegativeLogLikelihoodLoss: minus the score, a log probability, at the label, weighted and reduced. */
 #include "kernels/common/operator/rules.h"
 #include "kernels/losses/model_loss.h"
-
-extern const ons_operator ons_op_negative_log_likelihood_loss_gradient;
+#include "kernels/operators.h"
 
 static double loss_of(const ons_axis_view *view, const double *scores, int64_t class) {
     return -scores[class * view->inner];

@@ -8,15 +8,10 @@ static ons_status *negative_log_likelihood_loss_gradient_infer(ons_operands *o) 
     return ons_model_loss_gradient_infer(o, COTANGENT);
 }
 
-static double slope_of(double score, double saved, bool is_label) {
-    (void)score;
-    (void)saved;
-    return is_label ? -1 : 0;
-}
+static double slope_of(double score, double saved, bool is_label) { return is_label ? -1 : 0; }
 
 static void negative_log_likelihood_loss_gradient_reference(const ons_operands *o, const ons_step *step,
                                                             const void *const *inputs, void *const *outputs) {
-    (void)step;
     ons_model_loss_gradient_reference(o, inputs, COTANGENT, NULL, outputs[0], slope_of);
 }
 

@@ -22,10 +22,7 @@ ons_status *ons_batch_plan_make(ons_prepare *p, const ons_type *type, ons_batch_
     plan->rows = plan->width > 0 ? elements / plan->width : 0;
     plan->extra = elements - plan->rows * plan->width;
     p->scratch_bytes += plan_bytes(channels, plan->parts, plan->width);
-    if (p->scratch_bytes > p->scratch_limit)
-        return ons_node_error(p->operands, "needs %lld bytes of scratch, more than the %lld that the plan grants",
-                              (long long)p->scratch_bytes, (long long)p->scratch_limit);
-    return NULL;
+    return ons_require_scratch(p, p->scratch_bytes);
 }
 
 ons_batch_scratch ons_batch_scratch_of(const ons_batch_plan *plan, void *scratch) {
@@ -49,8 +46,7 @@ void ons_batch_repeat(const ons_batch_plan *plan, float *vector) {
         memcpy(vector + i * plan->size.channels, vector, (size_t)plan->size.channels * sizeof *vector);
 }
 
-/* -------------------------------------------------------------------------------------------------------------- sums
- */
+/* ------------------------------------------------------------------------------------------------------------- sums */
 
 /* Σ a and Σ a (x − shift), where a is dy, or x − shift itself where there is no dy: `sets` times 16 columns over `rows`
  * rows, `stride` apart; `count` < 16 columns of a single set. Inlined with constants, the sums stay in registers. */
@@ -155,8 +151,7 @@ static inline __attribute__((always_inline)) void sum_channel(const ons_batch_pl
 SUMS(ons_batch_sum_squares, NULL, const float *x)
 SUMS(ons_batch_sum_products, dy, const float *dy, const float *x)
 
-/* --------------------------------------------------------------------------------------------------------------- maps
- */
+/* ------------------------------------------------------------------------------------------------------------- maps */
 
 /* Splits a tensor into rows in which the channel is either fixed or runs with the column, and calls MAP for each with
  * ROW (first element), LENGTH, and CHANNEL (of the row; 0 where it runs with the column). */

@@ -6,13 +6,9 @@
 ons_status *ons_batch_training_prepare(ons_prepare *p, double epsilon, double momentum, bool unbiased,
                                        int64_t replicas) {
     const ons_operands *o = p->operands;
-    for (uint32_t i = 0; i < 5; ++i)
-        if (o->inputs[i].dtype != ONS_FLOAT32)
-            return ons_node_error(o, "no CPU kernel for %s; convert the model to float32",
-                                  ons_dtype_name(o->inputs[i].dtype));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_batch_training), &memory));
-    ons_batch_training *state = memory;
+    for (uint32_t i = 0; i < 5; ++i) ONS_TRY(ons_require_float32_of(o, &o->inputs[i]));
+    ons_batch_training *state;
+    ONS_NEW_STATE(state, p);
     ONS_TRY(ons_batch_plan_make(p, &o->inputs[0], &state->plan));
     state->epsilon = epsilon;
     state->momentum = momentum;

@@ -92,9 +92,8 @@ ons_status *ons_cuda_group_prepare(ons_prepare *p, const ons_type *x, const ons_
     ONS_TRY(ons_cuda_require_plain(p->operands));
     ONS_TRY(require_one_type(p->operands, x, 3));
     ons_cuda_group *s;
-    ONS_NEW(s, p->arena, 1);
+    ONS_NEW_STATE(s, p);
     *s = (ons_cuda_group){x->dtype, *norm, (float)epsilon};
-    p->state = s;
     p->implementation = "cuda:groups";
     return NULL;
 }

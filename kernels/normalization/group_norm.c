@@ -1,8 +1,8 @@
 #include "kernels/normalization/group_norm.h"
 
-#include <math.h>
+#include "kernels/operators.h"
 
-extern const ons_operator ons_op_group_normalization_gradient;
+#include <math.h>
 
 ons_status *ons_group_norm_of(const ons_operands *o, const ons_type *x, const ons_type *scale, int64_t groups,
                               bool scale_per_group, ons_group_norm *norm) {

@@ -18,9 +18,8 @@ typedef struct group_norm_state {
 
 static ons_status *prepare(ons_prepare *p, const ons_type *x, const ons_group_norm *norm, group_norm_state **result) {
     ONS_TRY(ons_require_float32(p->operands));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(group_norm_state), &memory));
-    group_norm_state *s = memory;
+    group_norm_state *s;
+    ONS_NEW_STATE(s, p);
     ons_type sample = *x;
     sample.shape.dims[0] = 1;
     s->norm = *norm;
@@ -40,25 +39,18 @@ static ons_status *prepare(ons_prepare *p, const ons_type *x, const ons_group_no
     return NULL;
 }
 
-static ons_status *check_scratch(const ons_prepare *p) {
-    if (p->scratch_bytes > p->scratch_limit)
-        return ons_node_error(p->operands, "needs %lld bytes of scratch, more than the %lld that the plan grants",
-                              (long long)p->scratch_bytes, (long long)p->scratch_limit);
-    return NULL;
-}
-
 ons_status *ons_group_norm_prepare(ons_prepare *p, const ons_group_norm *norm, double epsilon) {
     group_norm_state *s;
     ONS_TRY(prepare(p, &p->operands->inputs[0], norm, &s));
     s->epsilon = epsilon;
-    return check_scratch(p);
+    return ons_require_scratch(p, p->scratch_bytes);
 }
 
 ons_status *ons_group_norm_prepare_gradient(ons_prepare *p, const ons_group_norm *norm) {
     group_norm_state *s;
     ONS_TRY(prepare(p, &p->operands->inputs[1], norm, &s));
     p->scratch_bytes += 2 * norm->size.batch * norm->size.channels * (int64_t)sizeof(double);
-    return check_scratch(p);
+    return ons_require_scratch(p, p->scratch_bytes);
 }
 
 static int64_t scale_at(const ons_group_norm *norm, int64_t channel) {

@@ -5,8 +5,7 @@
 #include "kernels/common/math/simd.h"
 #include "kernels/common/rows/rows.h"
 
-/* ------------------------------------------------------------------------------------------------------------ forward
- */
+/* ---------------------------------------------------------------------------------------------------------- forward */
 
 /* Four sums side by side, as one would wait for the adder. */
 static float sum_row(const float *x, int64_t n) {
@@ -65,8 +64,7 @@ void ons_normalize_rows(const ons_layer_norm *norm, float epsilon, bool centered
     }
 }
 
-/* ----------------------------------------------------------------------------------------------------------- gradient
- */
+/* --------------------------------------------------------------------------------------------------------- gradient */
 
 /* Rows are cut into parts; each adds up dscale and dbias in scratch of its own, and the parts are then added in order.
  */
@@ -80,9 +78,8 @@ typedef struct gradient_state {
 
 ons_status *ons_norm_gradient_prepare(ons_prepare *p, const ons_layer_norm *norm) {
     ONS_TRY(ons_require_float32(p->operands));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(gradient_state), &memory));
-    gradient_state *state = memory;
+    gradient_state *state;
+    ONS_NEW_STATE(state, p);
     state->norm = *norm;
     int most = p->threads > PARTS_MAX ? p->threads : PARTS_MAX;
     int parts = ons_parts(state->norm.rows, state->norm.columns);

@@ -1,8 +1,8 @@
 #include "kernels/normalization/rms_norm.h"
 
-#include <math.h>
+#include "kernels/operators.h"
 
-extern const ons_operator ons_op_rms_normalization_gradient;
+#include <math.h>
 
 ons_status *ons_rms_norm_find_norm(const ons_operands *o, ons_layer_norm *norm) {
     static const ons_type none = {0};
@@ -26,7 +26,6 @@ ons_cost ons_rms_norm_cost(const ons_operands *o) {
 
 void ons_rms_norm_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                             void *const *outputs) {
-    (void)step;
     ons_layer_norm norm;
     ons_resolved(ons_rms_norm_find_norm(o, &norm));
     const double *scale = inputs[1];

@@ -9,9 +9,8 @@ typedef struct rms_norm_state {
 ons_status *ons_rms_norm_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     ONS_TRY(ons_require_float32(o));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(rms_norm_state), &memory));
-    rms_norm_state *state = memory;
+    rms_norm_state *state;
+    ONS_NEW_STATE(state, p);
     state->epsilon = (float)ons_attribute_float(o, ONS_RMS_EPSILON);
     return ons_rms_norm_find_norm(o, &state->norm);
 }

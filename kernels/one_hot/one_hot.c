@@ -5,13 +5,7 @@
 #include "graph/evaluate.h"
 #include "kernels/common/layout/index.h"
 #include "kernels/common/operator/rules.h"
-
-extern const ons_operator ons_op_one_hot;
-extern const ons_operator ons_op_concat;
-extern const ons_operator ons_op_mul;
-extern const ons_operator ons_op_reduce_sum;
-extern const ons_operator ons_op_sub;
-extern const ons_operator ons_op_unsqueeze;
+#include "kernels/operators.h"
 
 static ons_status *one_hot_infer(ons_operands *o) {
     const ons_shape *indices = &o->inputs[INDICES].shape;

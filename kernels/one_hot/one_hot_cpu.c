@@ -5,9 +5,9 @@ ons_status *ons_one_hot_prepare(ons_prepare *p) {
     ons_dtype dtype = p->operands->inputs[INDICES].dtype;
     if (dtype != ONS_INT64 && dtype != ONS_INT32 && dtype != ONS_FLOAT32)
         return ons_node_error(p->operands, "no CPU kernel for indices of %s", ons_dtype_name(dtype));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_one_hot), &memory));
-    *(ons_one_hot *)memory = make_state(p->operands);
+    ons_one_hot *state;
+    ONS_NEW_STATE(state, p);
+    *state = make_state(p->operands);
     return NULL;
 }
 

@@ -4,17 +4,7 @@
 
 #include "kernels/attention/attention_operands.h"
 #include "kernels/onnx_attention/sizes.h"
-
-extern const ons_operator ons_op_attention;
-extern const ons_operator ons_op_expand;
-extern const ons_operator ons_op_greater_or_equal;
-extern const ons_operator ons_op_less;
-extern const ons_operator ons_op_less_or_equal;
-extern const ons_operator ons_op_matmul;
-extern const ons_operator ons_op_reduce_max;
-extern const ons_operator ons_op_softmax;
-extern const ons_operator ons_op_tanh;
-extern const ons_operator ons_op_where;
+#include "kernels/operators.h"
 
 typedef struct expansion {
     ons_replacement *m;
@@ -75,11 +65,7 @@ static double position_bias(const ons_onnx_attention *a, int64_t i, int64_t j) {
     return hidden ? -INFINITY : 0;
 }
 
-static double key_number(const ons_onnx_attention *a, int64_t i, int64_t j) {
-    (void)a;
-    (void)i;
-    return (double)j;
-}
+static double key_number(const ons_onnx_attention *a, int64_t i, int64_t j) { return (double)j; }
 
 static ons_value_id shown_where(expansion *e, ons_value_id condition) {
     ons_builder *b = e->m->builder;

@@ -121,7 +121,6 @@ static void reference_present(const ons_operands *o, const ons_onnx_attention *a
 
 static void onnx_attention_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                      void *const *outputs) {
-    (void)step;
     ons_onnx_attention a;
     ons_resolved(ons_onnx_attention_of(o, &a));
     reference_present(o, &a, inputs, outputs);

@@ -6,9 +6,8 @@
 ons_status *ons_optimizer_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     ONS_TRY(ons_require_float32(o));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_optimizer), &memory));
-    ons_optimizer *optimizer = memory;
+    ons_optimizer *optimizer;
+    ONS_NEW_STATE(optimizer, p);
     optimizer->elements = ons_elements(&o->inputs[ONS_PARAMETER_IN]);
     optimizer->has_factor = ons_has_input(o, ONS_FACTOR_IN);
     optimizer->counts_skipped = optimizer->has_factor && ons_elements(&o->inputs[ONS_FACTOR_IN]) == 2;

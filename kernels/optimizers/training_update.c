@@ -1,7 +1,6 @@
 #include "kernels/optimizers/training_update.h"
 
-extern const ons_operator ons_op_greater;
-extern const ons_operator ons_op_where;
+#include "kernels/operators.h"
 
 enum { RATE, COUNT, FIRST };
 

@@ -6,12 +6,8 @@
 #include "kernels/common/layout/axes.h"
 #include "kernels/common/layout/channels.h"
 #include "kernels/common/operator/rules.h"
+#include "kernels/operators.h"
 #include "kernels/pad/padding.h"
-
-extern const ons_operator ons_op_pad;
-extern const ons_operator ons_op_pad_gradient;
-extern const ons_operator ons_op_reduce_sum;
-extern const ons_operator ons_op_sub;
 
 static ons_status *pad_infer(ons_operands *o) {
     const ons_type *data = &o->inputs[ONS_PADDING_DATA], *value = &o->inputs[ONS_PADDING_VALUE];

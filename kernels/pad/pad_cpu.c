@@ -61,11 +61,10 @@ static ons_status *prepare_lists(ons_prepare *p, const ons_padding *padding, sta
 static ons_status *pad_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     ons_padding padding;
-    void *memory;
     ons_resolved(ons_padding_of(o, &o->inputs[ONS_PADDING_DATA].shape, &padding));
     padding = ons_padding_in_memory(&padding, o->inputs[ONS_PADDING_DATA].layout);
-    ONS_TRY(ons_prepare_state(p, sizeof(state), &memory));
-    state *s = memory;
+    state *s;
+    ONS_NEW_STATE(s, p);
     s->size = ons_dtype_size(o->inputs[ONS_PADDING_DATA].dtype);
     if (padding.mode != ONS_PAD_CONSTANT && padding.output.rank > 0) return prepare_lists(p, &padding, s);
     prepare_box(o, &padding, s);

@@ -5,14 +5,11 @@
 #include "kernels/common/elementwise/cuda_elementwise.h"
 #include "kernels/pad/padding.h"
 
-extern ons_run_function ons_cuda_run_pad;
-
 static ons_status *pad_prepare_cuda(ons_prepare *p) {
     const ons_operands *o = p->operands;
-    void *memory;
     ONS_TRY(ons_cuda_require_plain(o));
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_pad), &memory));
-    ons_pad *s = memory;
+    ons_pad *s;
+    ONS_NEW_STATE(s, p);
     uint64_t word = own_value(o);
     ons_narrow(o->outputs[0].dtype, &word, 1, &s->value);
     s->elements = ons_elements(&o->outputs[0]);
@@ -21,4 +18,4 @@ static ons_status *pad_prepare_cuda(ons_prepare *p) {
     return ons_padding_of(o, &o->inputs[ONS_PADDING_DATA].shape, &s->padding);
 }
 
-ONS_KERNELS(cuda, pad, ONS_KERNEL(pad_prepare_cuda, ons_cuda_run_pad))
+ONS_CUDA_KERNEL(pad, pad_prepare_cuda)

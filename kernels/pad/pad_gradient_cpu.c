@@ -7,14 +7,14 @@
 static ons_status *pad_gradient_prepare(ons_prepare *p) {
     ons_padding padding;
     ons_axis_map maps[ONS_RANK_MAX], transposed[ONS_RANK_MAX];
-    void *plan;
     ONS_TRY(ons_require_float32(p->operands));
     ons_resolved(padding_of(p->operands, &padding));
     padding = ons_padding_in_memory(&padding, p->operands->inputs[0].layout);
     ONS_TRY(ons_padding_maps(&padding, p->arena, maps));
     for (uint32_t i = 0; i < padding.input.rank; ++i)
         ONS_TRY(ons_axis_map_transpose(p->arena, &maps[i], &transposed[i]));
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_separable), &plan));
+    ons_separable *plan;
+    ONS_NEW_STATE(plan, p);
     return ons_separable_plan(p, padding.input.rank, transposed, 0, plan);
 }
 

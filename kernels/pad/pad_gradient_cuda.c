@@ -4,8 +4,6 @@
 #include "kernels/pad/padding.h"
 #include "kernels/resampling/cuda_separable.h"
 
-extern ons_run_function ons_cuda_run_pad_gradient;
-
 static ons_status *pad_gradient_prepare_cuda(ons_prepare *p) {
     ons_padding padding;
     ons_axis_map maps[ONS_RANK_MAX], transposed[ONS_RANK_MAX];
@@ -16,4 +14,4 @@ static ons_status *pad_gradient_prepare_cuda(ons_prepare *p) {
     return ons_cuda_separable_prepare(p, padding.input.rank, transposed, 0);
 }
 
-ONS_KERNELS(cuda, pad_gradient, ONS_KERNEL(pad_gradient_prepare_cuda, ons_cuda_run_pad_gradient))
+ONS_KERNELS(cuda, pad_gradient, ONS_KERNEL(pad_gradient_prepare_cuda, ons_cuda_separable_run))

@@ -10,9 +10,7 @@ static ons_pooling_cover cover_of(const ons_window *w, int dim, int64_t input) {
 ons_status *ons_pooling_plan_make(ons_prepare *p, const ons_pooling *pooling, ons_layout layout, bool average,
                                   ons_pooling_plan *plan) {
     const ons_window *w = &pooling->window;
-    if (pooling->x.dtype != ONS_FLOAT32)
-        return ons_node_error(p->operands, "no CPU kernel for %s; convert the model to float32",
-                              ons_dtype_name(pooling->x.dtype));
+    ONS_TRY(ons_require_float32_of(p->operands, &pooling->x));
     int64_t batch = pooling->x.shape.dims[0], channels = pooling->x.shape.dims[1];
     bool last = layout == ONS_LAYOUT_CHANNELS_LAST;
     *plan = (ons_pooling_plan){.window = *w,

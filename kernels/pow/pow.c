@@ -5,16 +5,7 @@
 
 #include "kernels/common/elementwise/binary.h"
 #include "kernels/common/operator/rules.h"
-
-extern const ons_operator ons_op_pow;
-extern const ons_operator ons_op_and;
-extern const ons_operator ons_op_cast;
-extern const ons_operator ons_op_equal;
-extern const ons_operator ons_op_greater_or_equal;
-extern const ons_operator ons_op_log;
-extern const ons_operator ons_op_mul;
-extern const ons_operator ons_op_sub;
-extern const ons_operator ons_op_where;
+#include "kernels/operators.h"
 
 static ons_status *pow_infer(ons_operands *o) {
     ONS_TRY(ons_need_number(o, 0));
@@ -40,7 +31,6 @@ static int64_t integer_power(const ons_operands *o, const void *const *inputs, i
 
 static void pow_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                           void *const *outputs) {
-    (void)step;
     const ons_shape *shape = &o->outputs[0].shape;
     for (int64_t i = 0, n = ons_shape_elements(shape); i < n; ++i) {
         int64_t a = ons_broadcast_index(shape, &o->inputs[0].shape, i);

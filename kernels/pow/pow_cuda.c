@@ -3,8 +3,6 @@
 
 #include "kernels/common/elementwise/cuda_elementwise.h"
 
-extern ons_run_function ons_cuda_run_pow;
-
 /* Pairs of types that pow.cu has. */
 static bool has_cuda_kernel(ons_dtype base, ons_dtype exponent) {
     if (base == ONS_INT64 || base == ONS_INT32) return exponent == ONS_FLOAT32;
@@ -20,4 +18,4 @@ static ons_status *pow_cuda_prepare(ons_prepare *p) {
     return ons_cuda_number_prepare(p);
 }
 
-ONS_KERNELS(cuda, pow, ONS_KERNEL(pow_cuda_prepare, ons_cuda_run_pow))
+ONS_CUDA_KERNEL(pow, pow_cuda_prepare)

@@ -1,9 +1,7 @@
 /* PRelu: x, or slope·x where x is negative; the slope broadcasts to x and is learned. */
 #include "kernels/common/elementwise/binary.h"
 #include "kernels/common/operator/rules.h"
-
-extern const ons_operator ons_op_prelu_gradient;
-extern const ons_operator ons_op_prelu_slope_gradient;
+#include "kernels/operators.h"
 
 ONS_BINARY_ORDERED_REFERENCE(prelu, a < 0 ? b * a : a, a < 0 ? ons_wrapping_multiply(b, a) : a, ((void)b, a))
 

@@ -14,7 +14,6 @@ static ons_status *prelu_gradient_infer(ons_operands *o) {
 
 static void prelu_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                      void *const *outputs) {
-    (void)step;
     const double *dy = inputs[0], *x = inputs[1], *slope = inputs[2];
     const ons_shape *shape = &o->outputs[0].shape;
     for (int64_t i = 0, n = ons_shape_elements(shape); i < n; ++i)

@@ -34,7 +34,6 @@ static ons_cost qlinear_conv_cost(const ons_operands *o) {
 
 static void qlinear_conv_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                    void *const *outputs) {
-    (void)step;
     ons_convolution c;
     ons_resolved(resolve(o, &c));
     int64_t n = ons_elements(&o->outputs[0]), positions = ons_window_outputs(&c.window), channels = c.y.shape.dims[1];

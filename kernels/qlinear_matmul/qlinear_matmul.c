@@ -29,7 +29,6 @@ static ons_cost qlinear_matmul_cost(const ons_operands *o) {
 
 static void qlinear_matmul_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                      void *const *outputs) {
-    (void)step;
     const ons_shape *a_shape = &o->inputs[ONS_Q_A].shape, *b_shape = &o->inputs[ONS_Q_B].shape;
     int64_t rows = rows_of(a_shape), columns = columns_of(b_shape), n = ons_elements(&o->outputs[0]);
     double *a = ons_qlinear_lift(o, ONS_Q_A, inputs, a_shape->rank == 0 ? 1 : a_shape->dims[a_shape->rank - 1], rows);

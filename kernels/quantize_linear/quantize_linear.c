@@ -28,7 +28,6 @@ static ons_status *quantize_linear_infer(ons_operands *o) {
 
 static void quantize_linear_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                       void *const *outputs) {
-    (void)step;
     ons_scales s;
     double low, high;
     ons_resolved(find_scales(o, &s));

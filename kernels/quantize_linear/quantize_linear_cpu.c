@@ -10,9 +10,8 @@ ons_status *ons_quantize_linear_prepare(ons_prepare *p) {
     if (o->inputs[X].dtype != ONS_FLOAT32) return ons_refuse_dtype(o, o->inputs[X].dtype);
     if (o->inputs[SCALE].dtype != ONS_FLOAT32) return ons_refuse_dtype(o, o->inputs[SCALE].dtype);
     if (dtype != ONS_INT8 && dtype != ONS_UINT8) return ons_refuse_dtype(o, dtype);
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_quantize_linear), &memory));
-    ons_quantize_linear *state = memory;
+    ons_quantize_linear *state;
+    ONS_NEW_STATE(state, p);
     ons_quantized_range(dtype, &low, &high);
     *state = (ons_quantize_linear){
         .has_zero = ons_has_input(o, ZERO), .is_signed = dtype == ONS_INT8, .low = (float)low, .high = (float)high};

@@ -60,7 +60,6 @@ ons_cost ons_random_cost(const ons_operands *o) {
 
 void ons_random_uniform_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                   void *const *outputs) {
-    (void)inputs;
     double low = ons_attribute_float(o, ONS_RANDOM_FIRST), high = ons_attribute_float(o, ONS_RANDOM_SECOND);
     int64_t first = ons_random_first_element(o);
     ons_random_unit_range unit = {.begin = 0};
@@ -80,7 +79,6 @@ static double normal_at(const ons_random_key *key, int64_t element) {
 
 void ons_random_normal_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                  void *const *outputs) {
-    (void)inputs;
     double mean = ons_attribute_float(o, ONS_RANDOM_FIRST), scale = ons_attribute_float(o, ONS_RANDOM_SECOND);
     ons_random_unit_range unit = {.begin = 0};
     while (ons_random_next_unit(step, ons_elements(&o->outputs[0]), ons_random_unit_elements(o), &unit)) {

@@ -52,15 +52,15 @@ void ons_random_words(const ons_random_key *key, int64_t begin, uint32_t words[O
 ons_status *ons_random_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     if (o->outputs[0].dtype != ONS_FLOAT32) return ons_refuse_dtype(o, o->outputs[0].dtype);
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_random_state), &memory));
-    *(ons_random_state *)memory = (ons_random_state){ons_elements(&o->outputs[0]),
-                                                     p->node_key,
-                                                     o->attributes[ONS_RANDOM_SEED],
-                                                     (float)ons_attribute_float(o, ONS_RANDOM_FIRST),
-                                                     (float)ons_attribute_float(o, ONS_RANDOM_SECOND),
-                                                     ons_random_first_element(o),
-                                                     ons_random_unit_elements(o)};
+    ons_random_state *state;
+    ONS_NEW_STATE(state, p);
+    *state = (ons_random_state){ons_elements(&o->outputs[0]),
+                                p->node_key,
+                                o->attributes[ONS_RANDOM_SEED],
+                                (float)ons_attribute_float(o, ONS_RANDOM_FIRST),
+                                (float)ons_attribute_float(o, ONS_RANDOM_SECOND),
+                                ons_random_first_element(o),
+                                ons_random_unit_elements(o)};
     p->implementation = "philox";
     return NULL;
 }

@@ -32,6 +32,7 @@ typedef struct ons_cuda_recurrent {
 } ons_cuda_recurrent;
 
 ons_status *ons_cuda_recurrent_prepare(ons_prepare *p, ons_cell cell);
+void ons_cuda_recurrent_run(const ons_launch *launch);
 ons_status *ons_cuda_recurrent_gradient_prepare(ons_prepare *p, ons_cell cell);
 
 #endif

@@ -6,11 +6,9 @@
 
 #include "graph/upgrade.h"
 #include "kernels/common/operator/checks.h"
+#include "kernels/operators.h"
 
-extern const ons_operator ons_op_recurrent_gradient;
-
-/* --------------------------------------------------------------------------------------------------------- attributes
- */
+/* ------------------------------------------------------------------------------------------------------- attributes */
 
 /* Activations that each cell has: LSTM f g h, GRU f g, RNN f. */
 static uint32_t activation_count(ons_cell cell) { return cell == ONS_CELL_LSTM ? 3 : cell == ONS_CELL_GRU ? 2 : 1; }
@@ -69,8 +67,7 @@ static ons_status *find_attributes(const ons_operands *o, ons_recurrent *r) {
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- shapes
- */
+/* ----------------------------------------------------------------------------------------------------------- shapes */
 
 static ons_status *check_shape(const ons_operands *o, uint32_t input, const char *name, ons_shape wanted) {
     if (!ons_has_input(o, input)) return NULL;
@@ -163,8 +160,7 @@ ons_cost ons_recurrent_cost(const ons_operands *o, ons_cell cell, double passes)
     return (ons_cost){2 * passes * products, ons_operand_bytes(o)};
 }
 
-/* --------------------------------------------------------------------------------------------------- gradient, upgrade
- */
+/* ------------------------------------------------------------------------------------------------ gradient, upgrade */
 
 ons_status *ons_recurrent_gradient(ons_gradient *g, ons_cell cell) {
     uint32_t record = ons_recurrent_record(cell);

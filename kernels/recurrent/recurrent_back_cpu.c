@@ -35,8 +35,7 @@ static const void *input_of(const recurrent_back_state *state, const ons_launch 
     return (state->present >> index & 1) != 0 ? launch->inputs[index] : NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ prepare
- */
+/* ---------------------------------------------------------------------------------------------------------- prepare */
 
 static void recurrent_back_destroy(void *memory) {
     recurrent_back_state *state = memory;
@@ -91,9 +90,8 @@ static int64_t book_scratch(recurrent_back_state *state) {
 ons_status *ons_recurrent_gradient_prepare(ons_prepare *p, ons_cell cell) {
     const ons_operands *o = p->operands;
     ONS_TRY(ons_require_float32(o));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(recurrent_back_state), &memory));
-    recurrent_back_state *state = memory;
+    recurrent_back_state *state;
+    ONS_NEW_STATE(state, p);
     ONS_TRY(ons_recurrent_of(o, cell, &state->r));
     ons_recurrent_divide(&state->r, p->threads, &state->blocks);
     for (uint32_t i = 0; i < o->input_count; ++i) state->present |= ons_has_input(o, i) ? 1u << i : 0;
@@ -105,9 +103,7 @@ ons_status *ons_recurrent_gradient_prepare(ons_prepare *p, ons_cell cell) {
     int64_t bytes = book_scratch(state), largest = 0;
     ons_status *status = prepare_products(p, state, &largest);
     int64_t needed = bytes + largest;
-    if (status == NULL && needed > p->scratch_limit)
-        status = ons_node_error(o, "needs %lld bytes of scratch, more than the %lld that the plan grants",
-                                (long long)needed, (long long)p->scratch_limit);
+    if (status == NULL) status = ons_require_scratch(p, needed);
     if (status != NULL) {
         recurrent_back_destroy(state);
         p->destroy = NULL;
@@ -119,8 +115,7 @@ ons_status *ons_recurrent_gradient_prepare(ons_prepare *p, ons_cell cell) {
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ one row
- */
+/* ---------------------------------------------------------------------------------------------------------- one row */
 
 static ons_recurrent_back_row row_at(const backward *f, const ons_recurrent_block *b, int64_t t, int64_t n) {
     const ons_recurrent *r = &f->state->r;
@@ -151,8 +146,7 @@ static ons_recurrent_back_row row_at(const backward *f, const ons_recurrent_bloc
     return w;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- one step
- */
+/* --------------------------------------------------------------------------------------------------------- one step */
 
 static void add_cotangent(const backward *f, const ons_recurrent_block *b, int64_t t, int64_t n, float *restrict dh) {
     const ons_recurrent *r = &f->state->r;

@@ -6,8 +6,7 @@
 #include "kernels/common/math/simd.h"
 #include "kernels/recurrent/recurrent_cell.h"
 
-/* ------------------------------------------------------------------------------------------------------------ any cell
- */
+/* --------------------------------------------------------------------------------------------------------- any cell */
 
 /* Derivatives of a gate's activation: the record's, or made from its results into `own`. */
 static const float *slopes_of(const ons_activation *activation, const ons_recurrent_back_row *w, int gate, float *own) {
@@ -114,8 +113,7 @@ void ons_recurrent_gru_reset_row(const ons_recurrent *r, const ons_activation *a
     }
 }
 
-/* -------------------------------------------------------------------------------------------------------- usual cells
- */
+/* ------------------------------------------------------------------------------------------------------ usual cells */
 
 /* y (1 - y), the slope of a sigmoid, and 1 - y², that of tanh, from their results. */
 static inline ons_lanes sigmoid_slope(ons_lanes y) { return y * (1.0f - y); }

@@ -13,8 +13,7 @@ bool ons_recurrent_is_usual(const ons_recurrent *r, int64_t d, bool has_peephole
            given[0].kind == ONS_ACTIVATION_SIGMOID && given[1].kind == ONS_ACTIVATION_TANH;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ any cell
- */
+/* --------------------------------------------------------------------------------------------------------- any cell */
 
 static void activate(const ons_recurrent *r, const ons_activation *activation, const ons_recurrent_row *w, int gate) {
     int64_t at = gate * w->hidden;
@@ -97,8 +96,7 @@ static void gru_row(const ons_recurrent *r, const ons_activation *activations, c
     ons_recurrent_gru_finish_row(r, activations, w);
 }
 
-/* -------------------------------------------------------------------------------------------------------- usual cells
- */
+/* ------------------------------------------------------------------------------------------------------ usual cells */
 
 /* The units from `j` on, as many as there are lanes or, at the end of a row, fewer. */
 static inline __attribute__((always_inline)) void usual_lstm_units(const ons_recurrent_row *w, int64_t j,

@@ -31,7 +31,6 @@ static ons_cost recurrent_gradient_cost(const ons_operands *o) { return ons_recu
 
 static void recurrent_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                          void *const *outputs) {
-    (void)step;
     ons_recurrent_gradient_reference(o, cell_of(o), inputs, outputs);
 }
 

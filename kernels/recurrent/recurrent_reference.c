@@ -39,8 +39,7 @@ static const ons_activation *activation_of(const ons_recurrent *r, int64_t d, in
     return &r->activations[d][r->cell != ONS_CELL_RNN && gate == r->gates - 1 ? 1 : 0];
 }
 
-/* ------------------------------------------------------------------------------------------------------------ forward
- */
+/* ---------------------------------------------------------------------------------------------------------- forward */
 
 /* W x + Wb of one row of the weights. */
 static double from_input(const sequence *s, int64_t t, int64_t row) {
@@ -191,8 +190,7 @@ void ons_recurrent_reference(const ons_operands *o, const ons_step *step, ons_ce
     free(own);
 }
 
-/* ----------------------------------------------------------------------------------------------------------- backward
- */
+/* --------------------------------------------------------------------------------------------------------- backward */
 
 typedef struct backward {
     sequence s;

@@ -30,8 +30,7 @@ typedef struct forward {
     const int32_t *lengths;
 } forward;
 
-/* ------------------------------------------------------------------------------------------------------------ prepare
- */
+/* ---------------------------------------------------------------------------------------------------------- prepare */
 
 static void recurrent_destroy(void *memory) {
     recurrent_state *state = memory;
@@ -50,9 +49,8 @@ static ons_status *prepare_projections(ons_prepare *p, recurrent_state *state, i
 ons_status *ons_recurrent_prepare(ons_prepare *p, ons_cell cell) {
     const ons_operands *o = p->operands;
     ONS_TRY(ons_require_float32(o));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(recurrent_state), &memory));
-    recurrent_state *state = memory;
+    recurrent_state *state;
+    ONS_NEW_STATE(state, p);
     ONS_TRY(ons_recurrent_of(o, cell, &state->r));
     const ons_recurrent *r = &state->r;
     ons_recurrent_divide(r, p->threads, &state->blocks);
@@ -69,9 +67,7 @@ ons_status *ons_recurrent_prepare(ons_prepare *p, ons_cell cell) {
     state->product_at = bytes;
     ons_status *status = prepare_projections(p, state, &largest);
     int64_t needed = bytes + largest;
-    if (status == NULL && needed > p->scratch_limit)
-        status = ons_node_error(o, "needs %lld bytes of scratch, more than the %lld that the plan grants",
-                                (long long)needed, (long long)p->scratch_limit);
+    if (status == NULL) status = ons_require_scratch(p, needed);
     if (status != NULL) {
         recurrent_destroy(state);
         p->destroy = NULL;
@@ -87,8 +83,7 @@ static const void *input_of(const recurrent_state *state, const ons_launch *laun
     return (state->present >> index & 1) != 0 ? launch->inputs[index] : NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ one row
- */
+/* ---------------------------------------------------------------------------------------------------------- one row */
 
 static ons_recurrent_row row_at(const forward *f, const ons_recurrent_block *b, int64_t t, int64_t n) {
     const ons_recurrent *r = &f->state->r;
@@ -115,8 +110,7 @@ static ons_recurrent_row row_at(const forward *f, const ons_recurrent_block *b, 
     };
 }
 
-/* ----------------------------------------------------------------------------------------------------------- one step
- */
+/* --------------------------------------------------------------------------------------------------------- one step */
 
 static float *panels_of(const forward *f, int64_t index) {
     return f->packed + index * f->state->blocks.width * f->state->r.rows;
@@ -171,8 +165,7 @@ static void second_half(const void *run, const ons_recurrent_block *b, int64_t t
     each_row(f, b, t, ons_recurrent_gru_finish_row);
 }
 
-/* ----------------------------------------------------------------------------------------------------------- all steps
- */
+/* -------------------------------------------------------------------------------------------------------- all steps */
 
 /* Initial states (`in`) or last ones, of a thread's units and samples, between an operand and the record's slot. */
 static void copy_state(const forward *f, const ons_recurrent_block *b, const float *in, float *out, float *state) {

@@ -2,10 +2,8 @@
 #include <math.h>
 
 #include "kernels/common/operator/rules.h"
+#include "kernels/operators.h"
 #include "kernels/reduction/reduction.h"
-
-extern const ons_operator ons_op_mul;
-extern const ons_operator ons_op_sign;
 
 ONS_REDUCTION_REFERENCE(reduce_l1, 0, a + fabs(x), a, 0, ons_wrapping_add(a, x < 0 ? ons_wrapping_subtract(0, x) : x),
                         a)

@@ -2,11 +2,8 @@
 #include <math.h>
 
 #include "kernels/common/operator/rules.h"
+#include "kernels/operators.h"
 #include "kernels/reduction/reduction.h"
-
-extern const ons_operator ons_op_div;
-extern const ons_operator ons_op_max;
-extern const ons_operator ons_op_mul;
 
 ONS_REDUCTION_REFERENCE(reduce_l2, 0, a + x * x, sqrt(a), 0, ons_wrapping_add(a, ons_wrapping_multiply(x, x)),
                         (int64_t)sqrt((double)a))

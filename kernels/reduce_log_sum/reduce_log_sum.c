@@ -2,10 +2,8 @@
 #include <math.h>
 
 #include "kernels/common/operator/rules.h"
+#include "kernels/operators.h"
 #include "kernels/reduction/reduction.h"
-
-extern const ons_operator ons_op_div;
-extern const ons_operator ons_op_exp;
 
 ONS_REDUCTION_REFERENCE(reduce_log_sum, 0, a + x, log(a), 0, ons_wrapping_add(a, x), (int64_t)log((double)a))
 

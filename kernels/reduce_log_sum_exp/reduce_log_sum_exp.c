@@ -2,11 +2,8 @@
 #include <math.h>
 
 #include "kernels/common/operator/rules.h"
+#include "kernels/operators.h"
 #include "kernels/reduction/reduction.h"
-
-extern const ons_operator ons_op_exp;
-extern const ons_operator ons_op_mul;
-extern const ons_operator ons_op_sub;
 
 static void reduce_log_sum_exp_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                          void *const *outputs) {

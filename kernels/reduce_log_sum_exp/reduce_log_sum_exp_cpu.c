@@ -41,11 +41,10 @@ static void plan_move(const ons_operands *o, const bool *reduced, state *s) {
 static ons_status *reduce_log_sum_exp_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     bool reduced[ONS_RANK_MAX];
-    void *memory;
     ONS_TRY(ons_require_float32(o));
     ons_resolved(ons_reduction_axes(o, reduced));
-    ONS_TRY(ons_prepare_state(p, sizeof(state), &memory));
-    state *s = memory;
+    state *s;
+    ONS_NEW_STATE(s, p);
     s->moves = false;
     if (find_view(&o->inputs[0].shape, reduced, &s->view)) return NULL;
     plan_move(o, reduced, s);

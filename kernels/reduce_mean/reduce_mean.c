@@ -1,8 +1,7 @@
 /* ReduceMean: Σ x / n. */
 #include "kernels/common/operator/rules.h"
+#include "kernels/operators.h"
 #include "kernels/reduction/reduction.h"
-
-extern const ons_operator ons_op_mul;
 
 ONS_REDUCTION_REFERENCE(reduce_mean, 0, a + x, a / count, 0, ons_wrapping_add(a, x),
                         count == 0 ? 0 : a / (int64_t)count)

@@ -1,8 +1,7 @@
 /* ReduceProd: the product of all elements. */
 #include "kernels/common/operator/rules.h"
+#include "kernels/operators.h"
 #include "kernels/reduction/reduction.h"
-
-extern const ons_operator ons_op_reduce_prod_gradient;
 
 ONS_REDUCTION_REFERENCE(reduce_prod, 1, a *x, a, 1, ons_wrapping_multiply(a, x), a)
 

@@ -7,11 +7,10 @@ static ons_status *reduce_prod_gradient_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     if (o->inputs[X].dtype != ONS_FLOAT32)
         return ons_node_error(o, "no CPU kernel for %s", ons_dtype_name(o->inputs[X].dtype));
-    void *memory;
     bool reduced[ONS_RANK_MAX];
     ons_resolved(ons_reduction_axes(o, reduced));
-    ONS_TRY(ons_prepare_state(p, sizeof(state), &memory));
-    state *s = memory;
+    state *s;
+    ONS_NEW_STATE(s, p);
     s->elements = ons_elements(&o->inputs[X]);
     s->results = ons_elements(&o->inputs[COTANGENT]);
     ONS_NEW(s->targets, p->arena, (size_t)s->elements + 1);

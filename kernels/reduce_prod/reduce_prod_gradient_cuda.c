@@ -4,8 +4,6 @@
 #include "kernels/common/elementwise/cuda_elementwise.h"
 #include "kernels/reduction/cuda_reduction.h"
 
-extern ons_run_function ons_cuda_run_reduce_prod_gradient;
-
 /* A group of threads for each result: no parts. */
 static ons_status *reduce_prod_gradient_prepare_cuda(ons_prepare *p) {
     ONS_TRY(ons_cuda_require_float(p->operands, p->operands->inputs[0].dtype));
@@ -15,5 +13,4 @@ static ons_status *reduce_prod_gradient_prepare_cuda(ons_prepare *p) {
     return NULL;
 }
 
-ONS_KERNELS(cuda, reduce_prod_gradient,
-            ONS_KERNEL(reduce_prod_gradient_prepare_cuda, ons_cuda_run_reduce_prod_gradient))
+ONS_CUDA_KERNEL(reduce_prod_gradient, reduce_prod_gradient_prepare_cuda)

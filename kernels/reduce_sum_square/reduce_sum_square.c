@@ -1,8 +1,7 @@
 /* ReduceSumSquare: Σ x². */
 #include "kernels/common/operator/rules.h"
+#include "kernels/operators.h"
 #include "kernels/reduction/reduction.h"
-
-extern const ons_operator ons_op_mul;
 
 ONS_REDUCTION_REFERENCE(reduce_sum_square, 0, a + x * x, a, 0, ons_wrapping_add(a, ons_wrapping_multiply(x, x)), a)
 

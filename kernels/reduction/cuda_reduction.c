@@ -24,7 +24,7 @@ ons_status *ons_cuda_reduction_over(ons_prepare *p, const bool *reduced) {
     const ons_shape *shape = &o->inputs[0].shape;
     ONS_TRY(ons_cuda_require_float(o, o->inputs[0].dtype));
     ons_cuda_reduction *r;
-    ONS_NEW(r, p->arena, 1);
+    ONS_NEW_STATE(r, p);
     int64_t stride = ons_elements(&o->inputs[0]);
     r->dtype = o->inputs[0].dtype;
     r->results = r->count = 1;
@@ -39,7 +39,6 @@ ons_status *ons_cuda_reduction_over(ons_prepare *p, const bool *reduced) {
     if (r->columns && r->results < RESULTS_ENOUGH) parts = r->count / 64;
     r->parts = parts < 1 ? 1 : parts > PARTS_MAX ? PARTS_MAX : (int)parts;
     p->scratch_bytes = r->parts > 1 ? (r->parts * r->results * (int64_t)sizeof(float) + 63) / 64 * 64 : 0;
-    p->state = r;
     p->implementation = r->columns ? "cuda:columns" : "cuda:rows";
     return NULL;
 }

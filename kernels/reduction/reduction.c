@@ -1,13 +1,7 @@
 #include "kernels/reduction/reduction.h"
 
 #include "kernels/common/operator/rules.h"
-
-extern const ons_operator ons_op_cast;
-extern const ons_operator ons_op_div;
-extern const ons_operator ons_op_equal;
-extern const ons_operator ons_op_expand;
-extern const ons_operator ons_op_mul;
-extern const ons_operator ons_op_reduce_sum;
+#include "kernels/operators.h"
 
 ons_status *ons_reduction_axes(const ons_operands *o, bool reduced[static ONS_RANK_MAX]) {
     int64_t axes[ONS_INTEGERS_MAX];

@@ -72,14 +72,11 @@ static void choose_parts(reduction_state *s, int64_t elements) {
 
 ons_status *ons_reduction_prepare(ons_prepare *p, const ons_reducer *reducer) {
     const ons_operands *o = p->operands;
-    if (o->inputs[0].dtype != ONS_FLOAT32)
-        return ons_node_error(o, "no CPU kernel for %s; convert the model to float32",
-                              ons_dtype_name(o->inputs[0].dtype));
+    ONS_TRY(ons_require_float32(o));
     bool reduced[ONS_RANK_MAX];
     ons_resolved(ons_reduction_axes(o, reduced));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(reduction_state), &memory));
-    reduction_state *s = memory;
+    reduction_state *s;
+    ONS_NEW_STATE(s, p);
     s->reducer = reducer;
     s->results = ons_elements(&o->outputs[0]);
     s->count = (double)ons_reduction_count(o);

@@ -62,9 +62,8 @@ static ons_status *make(ons_prepare *p, const ons_type *given, const ons_type *w
 
 static ons_status *reorder_prepare(ons_prepare *p) {
     const ons_type *from = &p->operands->inputs[0], *to = &p->operands->outputs[0];
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(reorder_state), &memory));
-    reorder_state *state = memory;
+    reorder_state *state;
+    ONS_NEW_STATE(state, p);
     if (ons_elements(from) == 0 || ons_layout_same_bytes(&from->shape, from->layout, to->layout)) {
         state->bytes = (size_t)ons_layout_bytes(from);
         p->implementation = "memcpy";

@@ -4,8 +4,6 @@
 #include "kernels/common/layout/layouts.h"
 #include "kernels/common/layout/strided.h"
 
-extern ons_run_function ons_cuda_run_reorder;
-
 static ons_status *reorder_prepare_cuda(ons_prepare *p) {
     const ons_type *from = &p->operands->inputs[0], *to = &p->operands->outputs[0];
     if (ons_layout_is_weight(from->layout) || ons_layout_is_weight(to->layout))
@@ -14,4 +12,4 @@ static ons_status *reorder_prepare_cuda(ons_prepare *p) {
     return ons_strided_prepare(p, &copy);
 }
 
-ONS_KERNELS(cuda, reorder, ONS_KERNEL(reorder_prepare_cuda, ons_cuda_run_reorder))
+ONS_KERNELS(cuda, reorder, ONS_KERNEL(reorder_prepare_cuda, ons_cuda_strided_run))

@@ -48,7 +48,7 @@ ons_status *ons_cuda_separable_prepare(ons_prepare *p, uint32_t rank, const ons_
     int64_t largest;
     ONS_TRY(ons_cuda_require_plain(o));
     ONS_TRY(ons_cuda_require_float(o, o->inputs[0].dtype));
-    ONS_NEW(s, p->arena, 1);
+    ONS_NEW_STATE(s, p);
     s->dtype = o->inputs[0].dtype;
     s->fill = (float)fill;
     ONS_TRY(place_maps(o, rank, maps, s, &largest));
@@ -60,7 +60,6 @@ ons_status *ons_cuda_separable_prepare(ons_prepare *p, uint32_t rank, const ons_
     s->buffers[0] = at;
     s->buffers[1] = at + buffer;
     p->scratch_bytes = at + 2 * buffer;
-    p->state = s;
     p->implementation = "cuda:axis by axis";
     return NULL;
 }

@@ -25,5 +25,6 @@ typedef struct ons_cuda_separable {
 } ons_cuda_separable;
 
 ons_status *ons_cuda_separable_prepare(ons_prepare *p, uint32_t rank, const ons_axis_map *maps, double fill);
+void ons_cuda_separable_run(const ons_launch *launch);
 
 #endif

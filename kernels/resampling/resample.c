@@ -6,8 +6,7 @@
 
 #include "graph/evaluate.h"
 #include "graph/small_types.h"
-
-extern const ons_operator ons_op_resize_gradient;
+#include "kernels/operators.h"
 
 /* The position of an attribute's text among `names`, which ends with NULL. */
 static ons_status *find_name(const ons_operands *o, uint32_t attribute, const char *const *names, int *found) {

@@ -6,7 +6,6 @@
 ons_status *ons_resampling_prepare(ons_prepare *p, const ons_resampling *r, bool transposed) {
     ons_axis_map maps[ONS_RANK_MAX], ordered[ONS_RANK_MAX];
     uint32_t rank = r->input.rank;
-    void *plan;
     ONS_TRY(ons_require_float32(p->operands));
     ONS_TRY(ons_resampling_maps(r, p->arena, maps));
     ons_layout layout = p->operands->inputs[0].layout;
@@ -17,7 +16,8 @@ ons_status *ons_resampling_prepare(ons_prepare *p, const ons_resampling *r, bool
         else
             ordered[i] = *map;
     }
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_separable), &plan));
+    ons_separable *plan;
+    ONS_NEW_STATE(plan, p);
     return ons_separable_plan(p, rank, ordered, transposed ? 0 : r->fill, plan);
 }
 

@@ -1,7 +1,6 @@
 /* ResizeGradient on CUDA: what the host works out. */
+#include "kernels/resampling/cuda_separable.h"
 #include "kernels/resampling/resample.h"
-
-extern ons_run_function ons_cuda_run_resize_gradient;
 
 static ons_status *resize_gradient_prepare_cuda(ons_prepare *p) {
     ons_resampling r;
@@ -9,4 +8,4 @@ static ons_status *resize_gradient_prepare_cuda(ons_prepare *p) {
     return ons_cuda_resampling_prepare(p, &r, true);
 }
 
-ONS_KERNELS(cuda, resize_gradient, ONS_KERNEL(resize_gradient_prepare_cuda, ons_cuda_run_resize_gradient))
+ONS_KERNELS(cuda, resize_gradient, ONS_KERNEL(resize_gradient_prepare_cuda, ons_cuda_separable_run))

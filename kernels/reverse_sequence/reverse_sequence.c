@@ -2,8 +2,7 @@
 #include "kernels/reverse_sequence/reverse_sequence_node.h"
 
 #include "kernels/common/operator/kernel.h"
-
-extern const ons_operator ons_op_reverse_sequence;
+#include "kernels/operators.h"
 
 static ons_status *reverse_sequence_infer(ons_operands *o) {
     const ons_shape *shape = &o->inputs[DATA].shape, *lengths = &o->inputs[LENGTHS].shape;

@@ -4,9 +4,9 @@
 #include "kernels/common/operator/kernel.h"
 
 ons_status *ons_reverse_sequence_prepare(ons_prepare *p) {
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_reverse_sequence), &memory));
-    *(ons_reverse_sequence *)memory = make_state(p->operands, (int64_t)ons_dtype_size(p->operands->inputs[DATA].dtype));
+    ons_reverse_sequence *state;
+    ONS_NEW_STATE(state, p);
+    *state = make_state(p->operands, (int64_t)ons_dtype_size(p->operands->inputs[DATA].dtype));
     return NULL;
 }
 

@@ -4,8 +4,7 @@
 
 #include "graph/passes/fuse.h"
 #include "kernels/normalization/layer_norm.h"
-
-extern const ons_operator ons_op_rms_normalization;
+#include "kernels/operators.h"
 
 static ons_value_id replace_by_rms_norm(ons_match *match) {
     ons_type x = ons_match_type(match, "x"), mean = ons_match_type(match, "mean"), y = ons_match_type(match, "result");

@@ -27,7 +27,6 @@ static ons_cost rms_normalization_gradient_cost(const ons_operands *o) {
 
 static void rms_normalization_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                                  void *const *outputs) {
-    (void)step;
     ons_layer_norm norm;
     ons_resolved(find_norm(o, &norm));
     const double *scale = inputs[2];

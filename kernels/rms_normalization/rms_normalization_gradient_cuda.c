@@ -3,19 +3,15 @@
 
 #include "kernels/normalization/cuda_norm.h"
 
-extern ons_run_function ons_cuda_run_rms_normalization_gradient;
-
 static ons_status *rms_normalization_gradient_cuda_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     ons_cuda_norm *state;
-    ONS_NEW(state, p->arena, 1);
+    ONS_NEW_STATE(state, p);
     ONS_TRY(ons_cuda_norm_types(o, 1, 2, state));
     ons_resolved(find_norm(o, &state->norm));
     ons_cuda_norm_parts(p, state);
-    p->state = state;
     p->implementation = "cuda:rows";
     return NULL;
 }
 
-ONS_KERNELS(cuda, rms_normalization_gradient,
-            ONS_KERNEL(rms_normalization_gradient_cuda_prepare, ons_cuda_run_rms_normalization_gradient))
+ONS_CUDA_KERNEL(rms_normalization_gradient, rms_normalization_gradient_cuda_prepare)

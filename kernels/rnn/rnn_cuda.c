@@ -2,8 +2,6 @@
 #include "kernels/recurrent/cuda_recurrent.h"
 #include "kernels/recurrent/recurrent.h"
 
-extern ons_run_function ons_cuda_run_rnn;
-
 static ons_status *rnn_prepare_cuda(ons_prepare *p) { return ons_cuda_recurrent_prepare(p, ONS_CELL_RNN); }
 
-ONS_KERNELS(cuda, rnn, ONS_KERNEL(rnn_prepare_cuda, ons_cuda_run_rnn))
+ONS_KERNELS(cuda, rnn, ONS_KERNEL(rnn_prepare_cuda, ons_cuda_recurrent_run))

@@ -5,9 +5,8 @@
 #include <string.h>
 
 #include "graph/upgrade.h"
+#include "kernels/operators.h"
 #include "kernels/roi_align/region.h"
-
-extern const ons_operator ons_op_roi_align_gradient;
 
 static ons_status *roi_align_infer(ons_operands *o) {
     ons_regions r;

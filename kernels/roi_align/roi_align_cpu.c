@@ -7,11 +7,11 @@
 
 ons_status *ons_roi_align_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
-    void *memory;
     ONS_TRY(ons_require_float32(o));
     if (o->inputs[CORNERS].dtype != ONS_FLOAT32) return ons_node_error(o, "regions are not float32");
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_regions), &memory));
-    return ons_regions_of(o, &o->inputs[X], CORNERS, memory);
+    ons_regions *state;
+    ONS_NEW_STATE(state, p);
+    return ons_regions_of(o, &o->inputs[X], CORNERS, state);
 }
 
 static inline float mean_of(const ons_float_sample *samples, int64_t count, const float *plane, float sum) {

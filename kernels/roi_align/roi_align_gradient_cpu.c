@@ -7,12 +7,12 @@
 
 ons_status *ons_roi_align_gradient_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
-    void *memory;
     ons_type x;
     ONS_TRY(ons_require_float32(o));
     if (o->inputs[CORNERS].dtype != ONS_FLOAT32) return ons_node_error(o, "regions are not float32");
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_regions), &memory));
-    return ons_roi_align_gradient_regions_of(o, memory, &x);
+    ons_regions *state;
+    ONS_NEW_STATE(state, p);
+    return ons_roi_align_gradient_regions_of(o, state, &x);
 }
 
 /* Where the largest part of a bin comes from. */

@@ -3,9 +3,6 @@
 #include "kernels/common/operator/expand.h"
 #include "kernels/rotation/patterns.h"
 
-extern const ons_operator ons_op_gather;
-extern const ons_operator ons_op_rotation;
-
 enum { X, COSINES, SINES, PLACES };
 
 enum { INTERLEAVED, HEADS, SIZE };

@@ -12,8 +12,7 @@
 
 #include "graph/passes/fuse.h"
 #include "kernels/common/layout/axes.h"
-
-extern const ons_operator ons_op_rotation;
+#include "kernels/operators.h"
 
 /* Elements [begin, end) of the source's last axis, every step-th. */
 typedef struct part {

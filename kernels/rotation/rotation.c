@@ -9,12 +9,8 @@
 
 #include "kernels/common/layout/axes.h"
 #include "kernels/common/operator/rules.h"
+#include "kernels/operators.h"
 #include "kernels/rotation/patterns.h"
-
-extern const ons_operator ons_op_rotation;
-extern const ons_operator ons_op_mul;
-extern const ons_operator ons_op_reduce_sum;
-extern const ons_operator ons_op_slice;
 
 ons_status *ons_rotation_resolve(const ons_operands *o, ons_rotation *r) {
     const ons_shape *x = &o->inputs[X].shape, *table = &o->inputs[COSINES].shape;

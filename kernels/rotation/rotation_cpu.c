@@ -2,10 +2,10 @@
 #include "kernels/rotation/rotation_node.h"
 
 ons_status *ons_rotation_prepare(ons_prepare *p) {
-    void *memory;
     ONS_TRY(ons_require_float32(p->operands));
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_rotation), &memory));
-    return ons_rotation_resolve(p->operands, memory);
+    ons_rotation *state;
+    ONS_NEW_STATE(state, p);
+    return ons_rotation_resolve(p->operands, state);
 }
 
 /* Both halves of a row, `half` pairs; y may be x. The second elements' numbers are `second` further on. */

@@ -1,7 +1,6 @@
 /* The model's own loss, averaged over the micro-batches: x × samples of the micro-batch ÷ samples of the step. */
 #include "kernels/common/operator/kernel.h"
-
-extern const ons_operator ons_op_sample_mean_gradient;
+#include "kernels/operators.h"
 
 static ons_status *sample_mean_infer(ons_operands *o) {
     char text[ONS_TYPE_TEXT];
@@ -13,7 +12,6 @@ static ons_status *sample_mean_infer(ons_operands *o) {
 
 static void sample_mean_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                   void *const *outputs) {
-    (void)o;
     *(double *)outputs[0] = *(const double *)inputs[0] * step->sample_share;
 }
 

@@ -4,7 +4,6 @@
 
 static void sample_mean_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                            void *const *outputs) {
-    (void)o;
     *(double *)outputs[0] = *(const double *)inputs[1] * step->sample_share;
 }
 

@@ -1,5 +1,5 @@
 /* SampleMeanGradient on the CPU. */
-#include "kernels/sample_mean/sample_mean_gradient.h"
+#include "kernels/sample_mean/sample_mean.h"
 
 #include "kernels/common/operator/kernel.h"
 

@@ -5,10 +5,9 @@
 #include "kernels/gather_scatter/scatter_shares.h"
 
 ons_status *ons_scatter_elements_gradient_prepare(ons_prepare *p) {
-    void *memory;
     ONS_TRY(ons_require_float32(p->operands));
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_scatter_elements_gradient), &memory));
-    ons_scatter_elements_gradient *s = memory;
+    ons_scatter_elements_gradient *s;
+    ONS_NEW_STATE(s, p);
     s->mode = ons_scatter_mode_of(ons_attribute_string(p->operands, REDUCTION));
     s->elements = ons_elements(&p->operands->inputs[ONS_SHARES_COTANGENT]);
     p->scratch_bytes = ons_scatter_scratch(s->mode, s->elements);

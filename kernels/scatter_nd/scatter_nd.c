@@ -3,9 +3,7 @@
 
 #include "kernels/gather_scatter/nd_indexing.h"
 #include "kernels/gather_scatter/scatter.h"
-
-extern const ons_operator ons_op_gather_nd;
-extern const ons_operator ons_op_scatter_nd_gradient;
+#include "kernels/operators.h"
 
 static ons_status *scatter_nd_infer(ons_operands *o) {
     ons_nd_indexing lookup;

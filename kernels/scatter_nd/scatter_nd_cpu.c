@@ -7,10 +7,9 @@
 
 ons_status *ons_scatter_nd_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
-    void *memory;
     uint32_t tail;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_scatter_nd), &memory));
-    ons_scatter_nd *s = memory;
+    ons_scatter_nd *s;
+    ONS_NEW_STATE(s, p);
     s->mode = ons_scatter_mode_of(ons_attribute_string(o, REDUCTION));
     s->size = ons_dtype_size(o->inputs[DATA].dtype);
     s->bytes = ons_type_dense_bytes(&o->inputs[DATA]);

@@ -3,20 +3,14 @@
 
 #include "kernels/common/elementwise/unary.h"
 #include "kernels/common/operator/rules.h"
-
-extern const ons_operator ons_op_selu_gradient;
+#include "kernels/operators.h"
 
 ONS_UNARY_FLOAT_REFERENCE(selu, ons_attribute_float(o, 1) * (x > 0 ? x : ons_attribute_float(o, 0) * expm1(x)))
 
-static ons_status *selu_gradient(ons_gradient *g) {
-    g->gradients[0] = ons_make_like(g, &ons_op_selu_gradient, ONS_IN(g->cotangents[0], ons_gradient_output(g, 0)));
-    return NULL;
-}
+ONS_GRADIENT_BY_OUTPUT(selu)
 
-ONS_DEFINE_OPERATOR(selu, "Selu", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
-                    ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 1.67326319217681884765625),
-                                   ONS_FLOAT_ATTRIBUTE("gamma", 1.05070102214813232421875)),
-                    ONS_INFER(ons_infer_float_unary), ONS_COST(ons_cost_elementwise),
-                    ONS_GRADIENT_RULE(selu_gradient, ONS_ALL_INPUTS), ONS_SAVES(0, ONS_INPUT_BIT(0)),
-                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
-                    ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(selu_reference));
+ONS_DEFINE_UNARY(selu, "Selu", ONS_ONNX(1, ONS_NEWEST),
+                 ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 1.67326319217681884765625),
+                                ONS_FLOAT_ATTRIBUTE("gamma", 1.05070102214813232421875)),
+                 ONS_INFER(ons_infer_float_unary), ONS_GRADIENT_RULE(selu_gradient, ONS_ALL_INPUTS),
+                 ONS_SAVES(0, ONS_INPUT_BIT(0)), ONS_ELEMENTWISE_OPERATOR, ONS_ONE_FORM, ONS_REFERENCE(selu_reference));

@@ -3,9 +3,4 @@
 
 ONS_BINARY_FLOAT_KERNEL(selu_gradient, b > 0 ? a * parameters[1] : a * (b + parameters[0] * parameters[1]))
 
-static ons_status *selu_gradient_prepare_attributes(ons_prepare *p) {
-    ONS_TRY(selu_gradient_prepare(p));
-    return ons_broadcast_take_attributes(p);
-}
-
-ONS_KERNELS(cpu, selu_gradient, ONS_KERNEL(selu_gradient_prepare_attributes, ons_broadcast_run))
+ONS_KERNELS(cpu, selu_gradient, ONS_KERNEL(selu_gradient_prepare, ons_broadcast_run))

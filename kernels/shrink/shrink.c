@@ -1,8 +1,7 @@
 /* Shrink: x brought towards 0 by bias where it is farther than lambd from it, 0 elsewhere. */
 #include "kernels/common/elementwise/unary.h"
 #include "kernels/common/operator/rules.h"
-
-extern const ons_operator ons_op_shrink_gradient;
+#include "kernels/operators.h"
 
 /* Integers by way of double, as the attributes are floats. */
 static double shrunk(const ons_operands *o, double x) {
@@ -19,14 +18,10 @@ static void shrink_reference(const ons_operands *o, const ons_step *step, const 
     ons_unary_each(o, inputs, outputs, ons_dtype_is_float(o->inputs[0].dtype) ? shrink_floats : shrink_integers);
 }
 
-static ons_status *shrink_gradient(ons_gradient *g) {
-    g->gradients[0] = ons_make_like(g, &ons_op_shrink_gradient, ONS_IN(g->cotangents[0], ons_gradient_input(g, 0)));
-    return NULL;
-}
+ONS_GRADIENT_BY_INPUT(shrink)
 
-ONS_DEFINE_OPERATOR(shrink, "Shrink", ONS_ONNX(9, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
-                    ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("lambd", 0.5), ONS_FLOAT_ATTRIBUTE("bias", 0.0)),
-                    ONS_INFER(ons_infer_number_unary), ONS_COST(ons_cost_elementwise),
-                    ONS_GRADIENT_RULE(shrink_gradient, ONS_ALL_INPUTS), ONS_SAVES(ONS_INPUT_BIT(0), 0),
-                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
-                    ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(shrink_reference));
+ONS_DEFINE_UNARY(shrink, "Shrink", ONS_ONNX(9, ONS_NEWEST),
+                 ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("lambd", 0.5), ONS_FLOAT_ATTRIBUTE("bias", 0.0)),
+                 ONS_INFER(ons_infer_number_unary), ONS_GRADIENT_RULE(shrink_gradient, ONS_ALL_INPUTS),
+                 ONS_SAVES(ONS_INPUT_BIT(0), 0), ONS_ELEMENTWISE_OPERATOR, ONS_ONE_FORM,
+                 ONS_REFERENCE(shrink_reference));

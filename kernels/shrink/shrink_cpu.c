@@ -8,4 +8,4 @@ static void shrink_run(const ons_launch *launch) {
     ons_unary_run(launch, sizeof(float), sizeof(float), shrink_float32);
 }
 
-ONS_KERNELS(cpu, shrink, ONS_KERNEL(ons_unary_prepare_attributes, shrink_run))
+ONS_KERNELS(cpu, shrink, ONS_KERNEL(ons_unary_prepare, shrink_run))

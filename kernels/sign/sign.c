@@ -3,8 +3,6 @@
 
 ONS_UNARY_NUMBER_REFERENCE(sign, x > 0 ? 1 : x < 0 ? -1 : x, (x > 0) - (x < 0), x != 0)
 
-ONS_DEFINE_OPERATOR(sign, "Sign", ONS_ONNX(9, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES,
-                    ONS_INFER(ons_infer_number_unary), ONS_COST(ons_cost_elementwise),
-                    ONS_GRADIENT_RULE(ons_gradient_stops, ONS_ALL_INPUTS), ONS_SAVES_NOTHING,
-                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
-                    ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(sign_reference));
+ONS_DEFINE_UNARY(sign, "Sign", ONS_ONNX(9, ONS_NEWEST), ONS_NO_ATTRIBUTES, ONS_INFER(ons_infer_number_unary),
+                 ONS_GRADIENT_RULE(ons_gradient_stops, ONS_ALL_INPUTS), ONS_SAVES_NOTHING, ONS_ELEMENTWISE_OPERATOR,
+                 ONS_ONE_FORM, ONS_REFERENCE(sign_reference));

@@ -21,7 +21,7 @@ ons_status *ons_cuda_known_prepare(ons_prepare *p) {
         inputs[i] = words;
     }
     int64_t elements = ons_elements(&o->outputs[0]);
-    ONS_NEW(s, p->arena, 1);
+    ONS_NEW_STATE(s, p);
     ONS_NEW(made, p->arena, (size_t)elements + 1);
     s->bytes = ons_type_dense_bytes(&o->outputs[0]);
     ONS_NEW(data, p->arena, (size_t)s->bytes + 1);
@@ -29,7 +29,6 @@ ons_status *ons_cuda_known_prepare(ons_prepare *p) {
     o->op->reference(o, &step, inputs, (void *const[]){made});
     ons_narrow(o->outputs[0].dtype, made, elements, data);
     s->data = data;
-    p->state = s;
     p->implementation = "cuda:made when prepared";
     return NULL;
 }

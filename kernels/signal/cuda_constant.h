@@ -12,5 +12,6 @@ typedef struct ons_cuda_known {
 
 /* For one output. The state is an ons_cuda_known. */
 ons_status *ons_cuda_known_prepare(ons_prepare *p);
+void ons_cuda_known_run(const ons_launch *launch);
 
 #endif

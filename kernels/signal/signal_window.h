@@ -13,6 +13,18 @@ ons_status *ons_signal_window_infer(ons_operands *o);
 void ons_signal_window_reference(const ons_operands *o, void *const *outputs, double first, double second,
                                  double third);
 
+/* The operator of such a window. */
+#define ONS_DEFINE_SIGNAL_WINDOW(SYMBOL, NAME, FIRST, SECOND, THIRD)                                                   \
+    static void SYMBOL##_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,             \
+                                   void *const *outputs) {                                                             \
+        ons_signal_window_reference(o, outputs, FIRST, SECOND, THIRD);                                                 \
+    }                                                                                                                  \
+    ONS_DEFINE_OPERATOR(SYMBOL, NAME, ONS_ONNX(17, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1), ONS_SIGNAL_WINDOW_ATTRIBUTES,   \
+                        ONS_INFER(ons_signal_window_infer), ONS_COST(ons_cost_elementwise),                            \
+                        ONS_NOT_DIFFERENTIABLE("it depends on an integer alone"), ONS_SAVES_NOTHING,                   \
+                        ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,                            \
+                        ONS_REFERENCE(SYMBOL##_reference))
+
 #define ONS_SIGNAL_WINDOW_CASES                                                                                        \
     {.name = "periodic", .inputs = {ONS_I64_SCALAR(10)}, .flops = 10},                                                 \
         {.name = "symmetric",                                                                                          \

@@ -1,8 +1,7 @@
 /* Slice: along each given axis the elements start, start + step, … before end. */
 #include "graph/upgrade.h"
+#include "kernels/operators.h"
 #include "kernels/slice/slicing.h"
-
-extern const ons_operator ons_op_slice_gradient;
 
 static ons_status *slice_infer(ons_operands *o) {
     ons_slicing slicing;

@@ -1,6 +1,4 @@
 /* Slice on the CPU. */
-#include "kernels/slice/slice.h"
-
 #include "kernels/slice/slicing.h"
 
 ons_status *ons_slice_prepare(ons_prepare *p) {

@@ -1,6 +1,4 @@
 /* SliceGradient on the CPU. */
-#include "kernels/slice/slice_gradient.h"
-
 #include "kernels/slice/slicing.h"
 
 typedef ons_slice_gradient state;
@@ -8,10 +6,9 @@ typedef ons_slice_gradient state;
 ons_status *ons_slice_gradient_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     ons_slicing slicing;
-    void *memory;
     ons_resolved(ons_slicing_of(o, &o->outputs[0].shape, &slicing));
-    ONS_TRY(ons_prepare_state(p, sizeof(state), &memory));
-    state *s = memory;
+    state *s;
+    ONS_NEW_STATE(s, p);
     s->copy = ons_slicing_copy(&slicing, o->inputs[0].dtype, &o->outputs[0].shape, true);
     s->bytes = ons_type_dense_bytes(&o->outputs[0]);
     s->covers = ons_elements(&o->inputs[0]) == ons_elements(&o->outputs[0]);

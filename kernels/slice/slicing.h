@@ -27,4 +27,7 @@ typedef struct ons_slice_gradient {
     bool covers; /* the slice is everything: no zeros are needed */
 } ons_slice_gradient;
 
+ons_status *ons_slice_prepare(ons_prepare *p);
+ons_status *ons_slice_gradient_prepare(ons_prepare *p);
+
 #endif

@@ -7,10 +7,9 @@ ons_status *ons_cuda_softmax_prepare(ons_prepare *p) {
     ONS_TRY(ons_cuda_require_plain(o));
     ONS_TRY(ons_cuda_require_float(o, o->inputs[0].dtype));
     ons_cuda_rows *rows;
-    ONS_NEW(rows, p->arena, 1);
+    ONS_NEW_STATE(rows, p);
     rows->view = ons_softmax_view(o);
     rows->dtype = o->inputs[0].dtype;
-    p->state = rows;
     p->implementation = "cuda:rows";
     return NULL;
 }

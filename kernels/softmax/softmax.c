@@ -1,13 +1,11 @@
 /* Softmax: e^(x - max) / Σ e^(x - max) along an axis. */
 #include <math.h>
 
+#include "kernels/operators.h"
 #include "kernels/softmax/softmax_axis.h"
-
-extern const ons_operator ons_op_softmax_gradient;
 
 static void softmax_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                               void *const *outputs) {
-    (void)step;
     ons_axis_view view = ons_softmax_view(o);
     const double *x = inputs[0];
     double *y = outputs[0];

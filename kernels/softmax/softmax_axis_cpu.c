@@ -4,8 +4,8 @@
 ons_status *ons_softmax_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     ONS_TRY(ons_require_float32(o));
-    void *state;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_axis_view), &state));
-    *(ons_axis_view *)state = ons_softmax_view(o);
+    ons_axis_view *state;
+    ONS_NEW_STATE(state, p);
+    *state = ons_softmax_view(o);
     return NULL;
 }

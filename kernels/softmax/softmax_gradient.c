@@ -3,7 +3,6 @@
 
 static void softmax_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                        void *const *outputs) {
-    (void)step;
     ons_axis_view view = ons_softmax_view(o);
     const double *y = inputs[0], *dy = inputs[1];
     double *dx = outputs[0];

@@ -7,11 +7,7 @@
 #include "graph/passes/fuse.h"
 #include "kernels/common/operator/rules.h"
 #include "kernels/losses/model_loss.h"
-
-extern const ons_operator ons_op_softmax_cross_entropy_loss;
-extern const ons_operator ons_op_add;
-extern const ons_operator ons_op_log_softmax_gradient;
-extern const ons_operator ons_op_softmax_cross_entropy_loss_gradient;
+#include "kernels/operators.h"
 
 enum { WEIGHTS = ONS_MODEL_LOSS_OTHERS };
 

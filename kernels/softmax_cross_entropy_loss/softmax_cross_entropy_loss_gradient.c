@@ -18,7 +18,6 @@ static double slope_of(double score, double log_sum, bool is_label) {
 
 static void softmax_cross_entropy_loss_gradient_reference(const ons_operands *o, const ons_step *step,
                                                           const void *const *inputs, void *const *outputs) {
-    (void)step;
     ons_model_loss_gradient_reference(o, inputs, COTANGENT, inputs[LOG_SUM], outputs[0], slope_of);
 }
 

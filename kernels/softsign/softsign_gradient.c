@@ -5,9 +5,5 @@
 
 ONS_BINARY_FLOAT_REFERENCE(softsign_gradient, a / ((1 + fabs(b)) * (1 + fabs(b))))
 
-ONS_DEFINE_OPERATOR(softsign_gradient, "SoftsignGradient", ONS_INTERNAL, ONS_ARITY(2, 2, 1, 1), ONS_NO_ATTRIBUTES,
-                    ONS_INFER(ons_infer_broadcast_floats), ONS_COST(ons_cost_elementwise),
-                    ONS_NOT_DIFFERENTIABLE("it is itself a gradient"), ONS_SAVES_NOTHING,
-                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0),
-                    ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM,
-                    ONS_REFERENCE(softsign_gradient_reference));
+ONS_DEFINE_BINARY_GRADIENT(softsign_gradient, "SoftsignGradient", ONS_NO_ATTRIBUTES,
+                           ONS_REFERENCE(softsign_gradient_reference));

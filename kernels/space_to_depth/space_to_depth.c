@@ -2,8 +2,7 @@
 #include "kernels/space_to_depth/space_to_depth.h"
 
 #include "kernels/depth_to_space/depth_space.h"
-
-extern const ons_operator ons_op_depth_to_space;
+#include "kernels/operators.h"
 
 static ons_status *space_to_depth_infer(ons_operands *o) {
     int64_t block = ons_attribute_int(o, BLOCKSIZE);

@@ -1,6 +1,6 @@
 /* SpaceToDepth on CUDA: what the host works out. */
 #include "kernels/space_to_depth/space_to_depth.h"
 
-extern ons_run_function ons_cuda_run_space_to_depth;
+#include "kernels/common/layout/strided.h"
 
-ONS_KERNELS(cuda, space_to_depth, ONS_KERNEL(ons_space_to_depth_prepare, ons_cuda_run_space_to_depth))
+ONS_KERNELS(cuda, space_to_depth, ONS_KERNEL(ons_space_to_depth_prepare, ons_cuda_strided_run))

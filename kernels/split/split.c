@@ -6,8 +6,7 @@
 #include "graph/upgrade.h"
 #include "kernels/concat/pieces.h"
 #include "kernels/gather_scatter/scatter.h"
-
-extern const ons_operator ons_op_concat;
+#include "kernels/operators.h"
 
 enum { AXIS, NUM_OUTPUTS };
 

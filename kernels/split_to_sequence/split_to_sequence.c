@@ -1,7 +1,6 @@
 /* SplitToSequence: a tensor cut along an axis, into pieces of given sizes, of one size, or of 1. */
+#include "kernels/operators.h"
 #include "kernels/sequences/sequences.h"
-
-extern const ons_operator ons_op_split;
 
 enum { AXIS, KEEPDIMS };
 

@@ -3,9 +3,7 @@
 
 #include "kernels/common/elementwise/unary.h"
 #include "kernels/common/operator/rules.h"
-
-extern const ons_operator ons_op_div;
-extern const ons_operator ons_op_mul;
+#include "kernels/operators.h"
 
 ONS_UNARY_FLOAT_REFERENCE(sqrt, sqrt(x))
 
@@ -15,8 +13,7 @@ static ons_status *sqrt_gradient(ons_gradient *g) {
     return NULL;
 }
 
-ONS_DEFINE_OPERATOR(sqrt, "Sqrt", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES,
-                    ONS_INFER(ons_infer_float_unary), ONS_COST(ons_cost_elementwise),
-                    ONS_GRADIENT_RULE(sqrt_gradient, ONS_ALL_INPUTS), ONS_SAVES(0, ONS_INPUT_BIT(0)),
-                    ONS_ROLES(ONS_ROLE_SQUARE_ROOT, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
-                    ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(sqrt_reference));
+ONS_DEFINE_UNARY(sqrt, "Sqrt", ONS_ONNX(1, ONS_NEWEST), ONS_NO_ATTRIBUTES, ONS_INFER(ons_infer_float_unary),
+                 ONS_GRADIENT_RULE(sqrt_gradient, ONS_ALL_INPUTS), ONS_SAVES(0, ONS_INPUT_BIT(0)),
+                 ONS_ROLES(ONS_ROLE_SQUARE_ROOT, ONS_TRAIT_ELEMENTWISE, 0), ONS_ONE_FORM,
+                 ONS_REFERENCE(sqrt_reference));

@@ -25,7 +25,6 @@ static ons_status *square_sum_choose(const ons_operands *o, ons_layout *inputs, 
 
 static void square_sum_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                  void *const *outputs) {
-    (void)step;
     const double *x = inputs[0];
     double sum = 0;
     for (int64_t i = 0; i < ons_elements(&o->inputs[0]); ++i) sum += x[i] * x[i];

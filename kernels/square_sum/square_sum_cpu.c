@@ -8,9 +8,8 @@ typedef struct square_sum_state {
 
 static ons_status *square_sum_prepare(ons_prepare *p) {
     ONS_TRY(ons_require_float32(p->operands));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(square_sum_state), &memory));
-    square_sum_state *state = memory;
+    square_sum_state *state;
+    ONS_NEW_STATE(state, p);
     state->elements = ons_elements(&p->operands->inputs[0]);
     state->parts = ons_parts(state->elements, 1);
     p->scratch_bytes = ONS_PARTS_MAX * (int64_t)sizeof(double);

@@ -4,10 +4,6 @@
 #include "kernels/common/operator/expand.h"
 #include "kernels/signal/fourier.h"
 
-extern const ons_operator ons_op_fourier_transform;
-extern const ons_operator ons_op_gather;
-extern const ons_operator ons_op_mul;
-
 enum { SIGNAL, STEP, WINDOW, LENGTH };
 
 enum { ONESIDED };
@@ -89,7 +85,6 @@ static ons_status *stft_expand(ons_replacement *m) {
 
 static void stft_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                            void *const *outputs) {
-    (void)step;
     frames f;
     ons_resolved(resolve(o, &f));
     const double *window = ons_has_input(o, WINDOW) ? inputs[WINDOW] : NULL;

@@ -1,8 +1,7 @@
 /* Sub: a - b. */
 #include "kernels/common/elementwise/binary.h"
 #include "kernels/common/operator/rules.h"
-
-extern const ons_operator ons_op_neg;
+#include "kernels/operators.h"
 
 ONS_BINARY_NUMBER_REFERENCE(sub, a - b, ons_wrapping_subtract(a, b))
 
@@ -12,9 +11,6 @@ static ons_status *sub_gradient(ons_gradient *g) {
     return NULL;
 }
 
-ONS_DEFINE_OPERATOR(sub, "Sub", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1), ONS_NO_ATTRIBUTES,
-                    ONS_INFER(ons_infer_broadcast_numbers), ONS_COST(ons_cost_elementwise),
-                    ONS_GRADIENT_RULE(sub_gradient, ONS_ALL_INPUTS), ONS_SAVES_NOTHING,
-                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0),
-                    ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT, ONS_BROADCAST_FORMS,
-                    ONS_REFERENCE(sub_reference));
+ONS_DEFINE_BINARY(sub, "Sub", ONS_ONNX(1, ONS_NEWEST), ONS_NO_ATTRIBUTES, ONS_INFER(ons_infer_broadcast_numbers),
+                  ONS_GRADIENT_RULE(sub_gradient, ONS_ALL_INPUTS), ONS_SAVES_NOTHING, ONS_ELEMENTWISE_OPERATOR,
+                  ONS_BROADCAST_FORMS, ONS_REFERENCE(sub_reference));

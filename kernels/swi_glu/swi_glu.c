@@ -3,9 +3,7 @@
 
 #include "graph/passes/fuse.h"
 #include "kernels/common/elementwise/binary.h"
-
-extern const ons_operator ons_op_swi_glu;
-extern const ons_operator ons_op_swi_glu_gradient;
+#include "kernels/operators.h"
 
 enum { ALPHA };
 
@@ -41,9 +39,7 @@ static const ons_pattern swi_glu_patterns[] = {
     {.form = NULL},
 };
 
-ONS_DEFINE_OPERATOR(swi_glu, "SwiGLU", ONS_ONNX(28, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1),
-                    ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 1.0)), ONS_INFER(swi_glu_infer),
-                    ONS_COST(ons_cost_elementwise), ONS_GRADIENT_RULE(swi_glu_gradient, ONS_ALL_INPUTS),
-                    ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), 0), ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0),
-                    ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}), ONS_FOLLOWS_LAYOUT,
-                    ONS_FORMS(NULL, swi_glu_patterns, NULL), ONS_REFERENCE(swi_glu_reference));
+ONS_DEFINE_BINARY(swi_glu, "SwiGLU", ONS_ONNX(28, ONS_NEWEST), ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 1.0)),
+                  ONS_INFER(swi_glu_infer), ONS_GRADIENT_RULE(swi_glu_gradient, ONS_ALL_INPUTS),
+                  ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), 0), ONS_ELEMENTWISE_OPERATOR,
+                  ONS_FORMS(NULL, swi_glu_patterns, NULL), ONS_REFERENCE(swi_glu_reference));

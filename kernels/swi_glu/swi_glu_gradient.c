@@ -16,7 +16,6 @@ static ons_status *swi_glu_gradient_infer(ons_operands *o) {
 
 static void swi_glu_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                        void *const *outputs) {
-    (void)step;
     const double *dy = inputs[0], *a = inputs[1], *b = inputs[2];
     double *da = outputs[0], *db = outputs[1], alpha = ons_attribute_float(o, ALPHA);
     for (int64_t i = 0, n = ons_elements(&o->inputs[0]); i < n; ++i) {
@@ -29,7 +28,7 @@ static void swi_glu_gradient_reference(const ons_operands *o, const ons_step *st
 ONS_DEFINE_OPERATOR(swi_glu_gradient, "SwiGLUGradient", ONS_INTERNAL, ONS_ARITY(3, 3, 1, 2),
                     ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 1.0)), ONS_INFER(swi_glu_gradient_infer),
                     ONS_COST(ons_cost_elementwise), ONS_NOT_DIFFERENTIABLE("it is itself a gradient"),
-                    ONS_SAVES_NOTHING, ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0),
+                    ONS_SAVES_NOTHING, ONS_ELEMENTWISE_OPERATOR,
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}, {ONS_ALIAS_MAY, 0, 2},
                                 {ONS_ALIAS_MAY, 1, 1}, {ONS_ALIAS_MAY, 1, 2}, {ONS_ALIAS_MAY, 1, 0}),
                     ONS_FOLLOWS_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(swi_glu_gradient_reference));

@@ -29,4 +29,4 @@ static void swi_glu_gradient_run(const ons_launch *launch) {
     }
 }
 
-ONS_KERNELS(cpu, swi_glu_gradient, ONS_KERNEL(ons_unary_prepare_attributes, swi_glu_gradient_run))
+ONS_KERNELS(cpu, swi_glu_gradient, ONS_KERNEL(ons_unary_prepare, swi_glu_gradient_run))

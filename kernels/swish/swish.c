@@ -4,16 +4,11 @@
 #include "graph/passes/fuse.h"
 #include "kernels/common/elementwise/unary.h"
 #include "kernels/common/operator/rules.h"
-
-extern const ons_operator ons_op_swish;
-extern const ons_operator ons_op_swish_gradient;
+#include "kernels/operators.h"
 
 ONS_UNARY_FLOAT_REFERENCE(swish, x / (1 + exp(-ons_attribute_float(o, 0) * x)))
 
-static ons_status *swish_gradient(ons_gradient *g) {
-    g->gradients[0] = ons_make_like(g, &ons_op_swish_gradient, ONS_IN(g->cotangents[0], ons_gradient_input(g, 0)));
-    return NULL;
-}
+ONS_GRADIENT_BY_INPUT(swish)
 
 static ons_value_id build(ons_match *match, double alpha) {
     ons_type x = ons_match_type(match, "x"), result = ons_match_type(match, "result");
@@ -33,9 +28,7 @@ static const ons_pattern swish_patterns[] = {
     {.form = NULL},
 };
 
-ONS_DEFINE_OPERATOR(swish, "Swish", ONS_ONNX(24, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
-                    ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 1.0)), ONS_INFER(ons_infer_float_unary),
-                    ONS_COST(ons_cost_elementwise), ONS_GRADIENT_RULE(swish_gradient, ONS_ALL_INPUTS),
-                    ONS_SAVES(ONS_INPUT_BIT(0), 0), ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0),
-                    ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_FOLLOWS_LAYOUT, ONS_FORMS(NULL, swish_patterns, NULL),
-                    ONS_REFERENCE(swish_reference));
+ONS_DEFINE_UNARY(swish, "Swish", ONS_ONNX(24, ONS_NEWEST), ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 1.0)),
+                 ONS_INFER(ons_infer_float_unary), ONS_GRADIENT_RULE(swish_gradient, ONS_ALL_INPUTS),
+                 ONS_SAVES(ONS_INPUT_BIT(0), 0), ONS_ELEMENTWISE_OPERATOR, ONS_FORMS(NULL, swish_patterns, NULL),
+                 ONS_REFERENCE(swish_reference));

@@ -4,4 +4,4 @@
 
 ONS_UNARY_FLOAT_KERNEL(swish, x *ons_sigmoid(parameters[0] * x))
 
-ONS_KERNELS(cpu, swish, ONS_KERNEL(ons_unary_prepare_attributes, swish_run))
+ONS_KERNELS(cpu, swish, ONS_KERNEL(ons_unary_prepare, swish_run))

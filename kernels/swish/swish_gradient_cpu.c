@@ -9,9 +9,4 @@ static inline float swish_slope(float x, float alpha) {
 
 ONS_BINARY_FLOAT_KERNEL(swish_gradient, a *swish_slope(b, parameters[0]))
 
-static ons_status *swish_gradient_prepare_attributes(ons_prepare *p) {
-    ONS_TRY(swish_gradient_prepare(p));
-    return ons_broadcast_take_attributes(p);
-}
-
-ONS_KERNELS(cpu, swish_gradient, ONS_KERNEL(swish_gradient_prepare_attributes, ons_broadcast_run))
+ONS_KERNELS(cpu, swish_gradient, ONS_KERNEL(swish_gradient_prepare, ons_broadcast_run))

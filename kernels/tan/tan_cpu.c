@@ -6,7 +6,6 @@
 
 static void tan_float32(const void *in, void *out, int64_t count, const float *parameters) {
     enum { BLOCK = 256 };
-    (void)parameters;
     for (int64_t begin = 0; begin < count; begin += BLOCK) {
         int64_t n = count - begin < BLOCK ? count - begin : BLOCK;
         float sine[BLOCK], cosine[BLOCK];

@@ -5,10 +5,6 @@
 #include "kernels/common/layout/index.h"
 #include "kernels/common/operator/expand.h"
 
-extern const ons_operator ons_op_expand;
-extern const ons_operator ons_op_mod;
-extern const ons_operator ons_op_scatter_elements;
-
 enum { CACHE, UPDATES, POSITIONS };
 
 enum { AXIS, MODE };

@@ -3,4 +3,4 @@
 
 ONS_UNARY_FLOAT_KERNEL(thresholded_relu, x > parameters[0] ? x : 0)
 
-ONS_KERNELS(cpu, thresholded_relu, ONS_KERNEL(ons_unary_prepare_attributes, thresholded_relu_run))
+ONS_KERNELS(cpu, thresholded_relu, ONS_KERNEL(ons_unary_prepare, thresholded_relu_run))

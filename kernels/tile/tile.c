@@ -1,7 +1,6 @@
 /* Tile: the input repeated along each axis. */
 #include "kernels/common/layout/axes.h"
-
-extern const ons_operator ons_op_reduce_sum;
+#include "kernels/operators.h"
 
 static ons_status *tile_infer(ons_operands *o) {
     int64_t repeats[ONS_INTEGERS_MAX];

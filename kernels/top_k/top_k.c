@@ -7,8 +7,7 @@
 
 #include "graph/upgrade.h"
 #include "kernels/common/operator/kernel.h"
-
-extern const ons_operator ons_op_gather_elements_gradient;
+#include "kernels/operators.h"
 
 ons_status *ons_top_k_make_state(const ons_operands *o, ons_top_k *s) {
     const ons_shape *shape = &o->inputs[DATA].shape;

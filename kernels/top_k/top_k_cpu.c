@@ -7,10 +7,9 @@
 #include "kernels/top_k/select.h"
 
 ons_status *ons_top_k_prepare(ons_prepare *p) {
-    void *memory;
     ONS_TRY(ons_require_float32(p->operands));
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_top_k), &memory));
-    ons_top_k *s = memory;
+    ons_top_k *s;
+    ONS_NEW_STATE(s, p);
     ons_resolved(ons_top_k_make_state(p->operands, s));
     if (s->length > INT32_MAX) return ons_node_error(p->operands, "no CPU kernel for so long an axis");
     p->scratch_bytes = (p->threads * ons_select_scratch(s->length, s->k) * (int64_t)sizeof(uint64_t) + 63) / 64 * 64;

@@ -1,12 +1,8 @@
 /* Adagrad as ONNX has it; torch's, which `onstage train` offers, is kernels/adagrad. */
 #include <math.h>
 
+#include "kernels/operators.h"
 #include "kernels/optimizers/training_update.h"
-
-extern const ons_operator ons_op_div;
-extern const ons_operator ons_op_mul;
-extern const ons_operator ons_op_sqrt;
-extern const ons_operator ons_op_sub;
 
 enum { DECAY, EPSILON, NORM };
 
@@ -38,7 +34,6 @@ static ons_status *training_adagrad_expand(ons_replacement *m) { return ons_upda
 
 static void training_adagrad_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                        void *const *outputs) {
-    (void)step;
     ons_update_reference(o, 1, inputs, outputs, step_numbers);
 }
 

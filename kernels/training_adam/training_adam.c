@@ -1,13 +1,8 @@
 /* Adam as ONNX has it; torch's, which `onstage train` offers, is kernels/adam. */
 #include <math.h>
 
+#include "kernels/operators.h"
 #include "kernels/optimizers/training_update.h"
-
-extern const ons_operator ons_op_div;
-extern const ons_operator ons_op_mul;
-extern const ons_operator ons_op_pow;
-extern const ons_operator ons_op_sqrt;
-extern const ons_operator ons_op_sub;
 
 enum { ALPHA, BETA, EPSILON, NORM, NORM_AFTER };
 
@@ -52,7 +47,6 @@ static ons_status *training_adam_expand(ons_replacement *m) { return ons_update_
 
 static void training_adam_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                     void *const *outputs) {
-    (void)step;
     ons_update_reference(o, 2, inputs, outputs, step_numbers);
 }
 

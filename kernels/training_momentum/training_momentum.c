@@ -1,8 +1,6 @@
 /* Momentum as ONNX has it, standard or Nesterov's; torch's, which `onstage train` offers, is kernels/sgd. */
+#include "kernels/operators.h"
 #include "kernels/optimizers/training_update.h"
-
-extern const ons_operator ons_op_mul;
-extern const ons_operator ons_op_sub;
 
 enum { ALPHA, BETA, MODE, NORM };
 
@@ -38,7 +36,6 @@ static ons_status *training_momentum_expand(ons_replacement *m) { return ons_upd
 
 static void training_momentum_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                         void *const *outputs) {
-    (void)step;
     ons_update_reference(o, 1, inputs, outputs, step_numbers);
 }
 

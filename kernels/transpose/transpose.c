@@ -3,8 +3,7 @@
 
 #include "kernels/common/layout/index.h"
 #include "kernels/common/operator/kernel.h"
-
-extern const ons_operator ons_op_transpose;
+#include "kernels/operators.h"
 
 enum { PERM };
 

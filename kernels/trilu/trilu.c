@@ -3,8 +3,7 @@
 
 #include "kernels/common/layout/index.h"
 #include "kernels/common/operator/kernel.h"
-
-extern const ons_operator ons_op_trilu;
+#include "kernels/operators.h"
 
 static ons_status *trilu_infer(ons_operands *o) {
     if (o->inputs[0].shape.rank < 2) return ons_node_error(o, "needs matrices, not rank %u", o->inputs[0].shape.rank);

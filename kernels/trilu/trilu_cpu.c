@@ -6,11 +6,11 @@
 ons_status *ons_trilu_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     const ons_shape *shape = &o->outputs[0].shape;
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_trilu), &memory));
-    *(ons_trilu *)memory = (ons_trilu){ons_shape_span(shape, 0, shape->rank - 1), shape->dims[shape->rank - 2],
-                                       shape->dims[shape->rank - 1], (int64_t)ons_dtype_size(o->outputs[0].dtype),
-                                       ons_attribute_int(o, UPPER) != 0};
+    ons_trilu *state;
+    ONS_NEW_STATE(state, p);
+    *state = (ons_trilu){ons_shape_span(shape, 0, shape->rank - 1), shape->dims[shape->rank - 2],
+                         shape->dims[shape->rank - 1], (int64_t)ons_dtype_size(o->outputs[0].dtype),
+                         ons_attribute_int(o, UPPER) != 0};
     return NULL;
 }
 

@@ -4,8 +4,7 @@
 #include "kernels/common/elementwise/broadcast.h"
 #include "kernels/common/operator/checks.h"
 #include "kernels/common/operator/rules.h"
-
-extern const ons_operator ons_op_where;
+#include "kernels/operators.h"
 
 static ons_status *where_infer(ons_operands *o) {
     ONS_TRY(ons_need_bool(o, 0));
@@ -24,7 +23,6 @@ static ons_status *where_infer(ons_operands *o) {
 
 static void where_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                             void *const *outputs) {
-    (void)step;
     const ons_shape *shape = &o->outputs[0].shape;
     const int64_t *condition = inputs[0];
     for (int64_t i = 0, n = ons_shape_elements(shape); i < n; ++i) {

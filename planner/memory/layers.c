@@ -45,8 +45,7 @@ static void decide_layer(const ons_memory_workspace *w, uint32_t layer, ons_deci
 
 static uint32_t layers_in(const ons_memory_workspace *w) { return layer_of(w, w->node_count - 1) + 1; }
 
-/* -------------------------------------------------------------------------------------------------- recompute-layers
- */
+/* ------------------------------------------------------------------------------------------------- recompute-layers */
 
 ons_status *ons_memory_solve_recompute_layers(const ons_stage_problem *problem, ons_memory_workspace *w,
                                               ons_arena *arena, ons_stage_solution *solution) {
@@ -66,8 +65,7 @@ ons_status *ons_memory_solve_recompute_layers(const ons_stage_problem *problem, 
     return ons_stage_close(w, best, ONS_PREFETCH_HIDDEN, arena, solution);
 }
 
-/* --------------------------------------------------------------------------------------------------- recompute-stage
- */
+/* -------------------------------------------------------------------------------------------------- recompute-stage */
 
 ons_status *ons_memory_solve_recompute_stage(const ons_stage_problem *problem, ons_memory_workspace *w,
                                              ons_arena *arena, ons_stage_solution *solution) {
@@ -83,8 +81,7 @@ ons_status *ons_memory_solve_recompute_stage(const ons_stage_problem *problem, o
     return ons_stage_close(w, decisions, ONS_PREFETCH_HIDDEN, arena, solution);
 }
 
-/* ------------------------------------------------------------------------------------------------------ vpipe-layers
- */
+/* ----------------------------------------------------------------------------------------------------- vpipe-layers */
 
 static int compare_scores(const void *a, const void *b, void *context) {
     const double *score = context;

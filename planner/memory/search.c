@@ -172,8 +172,7 @@ uint32_t ons_search_options(ons_search *s, bool idle, ons_search_option *options
     return count;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- FreeTime
- */
+/* --------------------------------------------------------------------------------------------------------- FreeTime */
 
 /* Between the end of the copy out and the latest start of the copy back, over the micro-batches in between. */
 static double free_time(const ons_memory_workspace *w, uint32_t tensor) {

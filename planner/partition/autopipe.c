@@ -40,8 +40,7 @@ typedef struct planner {
     double best_seconds; /* infinite: none fits */
 } planner;
 
-/* ------------------------------------------------------------------------------------------------------- algorithm 1
- */
+/* ------------------------------------------------------------------------------------------------------ algorithm 1 */
 
 /* The slowest part of the first j units grows with j, and what is left behind them shrinks: the best cut is where they
  * cross, and it moves on with the end. */
@@ -73,8 +72,7 @@ static void even_out(const planner *p, uint32_t parts, uint32_t *units) {
         units[part - 1] = p->last_cut[(size_t)part * (p->granularity.count + 1) + units[part]];
 }
 
-/* ------------------------------------------------------------------------------------------------------------ schemes
- */
+/* ---------------------------------------------------------------------------------------------------------- schemes */
 
 static uint32_t position(const planner *p, const uint32_t *units, uint32_t stage) {
     return p->granularity.cuts[units[stage]];
@@ -133,8 +131,7 @@ static ons_status *offer(planner *p, uint32_t most, ons_arena *arena) {
     return NULL;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- searching
- */
+/* -------------------------------------------------------------------------------------------------------- searching */
 
 /* Step 2, in place. Where `times` are of the split: whether stages master + 1 to `stage` keep the master waiting. */
 static bool keeps_waiting(const planner *p, uint32_t master, uint32_t stage) {
@@ -204,8 +201,7 @@ static ons_status *search(planner *p, const uint32_t *known, ons_arena *arena) {
     return NULL;
 }
 
-/* --------------------------------------------------------------------------------------------------------------- units
- */
+/* ------------------------------------------------------------------------------------------------------------ units */
 
 static bool is_layer_end(const ons_workload *work, uint32_t cut) {
     return work->nodes[cut].layer != work->nodes[cut - 1].layer;

@@ -27,8 +27,7 @@ typedef struct beam {
     uint64_t looked_at;
 } beam;
 
-/* ---------------------------------------------------------------------------------------------------------- one split
- */
+/* -------------------------------------------------------------------------------------------------------- one split */
 
 static ons_step_stage times_of(const beam *b, const uint32_t *first, uint32_t stage) {
     return ons_cuts_times(b->p, first, stage, b->options->part_seconds);
@@ -55,8 +54,7 @@ static bool is_better(const entry *a, const entry *b) {
     return a->seconds < b->seconds;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- the beam
- */
+/* --------------------------------------------------------------------------------------------------------- the beam */
 
 static bool is_known(const beam *b, const entry *e) {
     for (uint32_t i = 0; i < b->count; ++i)
@@ -93,8 +91,7 @@ static void look_at_trial(beam *b) {
     insert(b, &e);
 }
 
-/* -------------------------------------------------------------------------------------------------------------- moves
- */
+/* ------------------------------------------------------------------------------------------------------------ moves */
 
 static bool rises(const beam *b) {
     for (uint32_t i = 0; i < b->stages; ++i)
@@ -143,8 +140,7 @@ static void expand(beam *b, entry *e) {
     for (uint32_t cut = 1; cut < b->stages; ++cut) try_moves(b, cut);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- beginning
- */
+/* -------------------------------------------------------------------------------------------------------- beginning */
 
 static void begin_with(beam *b, const uint32_t *first) {
     memcpy(b->trial, first, (b->stages + 1) * sizeof *b->trial);

@@ -205,8 +205,7 @@ static ons_status *optimise(ons_stage_costs *costs, memo_entry *entry, bool any,
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- need
- */
+/* ------------------------------------------------------------------------------------------------------------- need */
 
 /* What a node needs while it runs, beside what stays: its forward part what it reads and makes, its backward part what
  * it reads and the gradients on both sides. */

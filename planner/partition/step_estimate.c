@@ -3,8 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-/* ---------------------------------------------------------------------------------------------------------- the order
- */
+/* -------------------------------------------------------------------------------------------------------- the order */
 
 typedef struct ordering {
     const ons_schedule *s;
@@ -55,8 +54,7 @@ static ons_status *put_in_order(const ons_schedule *s, ons_arena *arena, ons_ste
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ making
- */
+/* ----------------------------------------------------------------------------------------------------------- making */
 
 /* Without end, a pipeline is steady after it has been filled, mostly, and then as many micro-batches more tell its
  * period; at the end forward parts have run out. */
@@ -100,8 +98,7 @@ ons_status *ons_step_walk_make(const ons_pipeline *p, const ons_schedule *given,
     return put_in_order(s, arena, w);
 }
 
-/* ----------------------------------------------------------------------------------------------------------- walking
- */
+/* ---------------------------------------------------------------------------------------------------------- walking */
 
 static bool is_local(const ons_step_walk *w, uint32_t stage) {
     return w->schedule.device_of[stage] == w->schedule.device_of[stage - 1];
@@ -176,8 +173,7 @@ double ons_step_estimate(const ons_step_walk *w, const ons_step_stage *stages) {
     return seconds;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- bounds
- */
+/* ----------------------------------------------------------------------------------------------------------- bounds */
 
 static void add_loads(const ons_step_walk *w, const ons_step_stage *stages, bool updates) {
     memset(w->load, 0, w->schedule.devices * sizeof *w->load);

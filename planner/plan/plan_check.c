@@ -7,8 +7,7 @@
 #include "base/map.h"
 #include "planner/schedule/action_text.h"
 
-/* ------------------------------------------------------------------------------------------------------------ digests
- */
+/* ---------------------------------------------------------------------------------------------------------- digests */
 
 /* A text that is missing is not the empty one. */
 static uint64_t hash_text(uint64_t hash, const char *text) {
@@ -50,8 +49,7 @@ ons_status *ons_plan_note_made_for(ons_plan_stage *stage, ons_arena *arena) {
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- checks
- */
+/* ----------------------------------------------------------------------------------------------------------- checks */
 
 /* What has been seen of a stage's copy while its device's list is walked. */
 typedef struct passed {

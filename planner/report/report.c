@@ -26,8 +26,7 @@ static ons_question ask(const ons_report_options *o, const ons_what_if_device *d
     };
 }
 
-/* ----------------------------------------------------------------------------------------------------- what is shown
- */
+/* ---------------------------------------------------------------------------------------------------- what is shown */
 
 /* The plan, or where nothing fits, one for devices that are just large enough. */
 static ons_status *choose_shown(const ons_report_options *o, ons_arena *arena, ons_report *r) {
@@ -58,8 +57,7 @@ static ons_status *describe_shown(ons_arena *arena, ons_report *r) {
     return ons_pipeline_simulate(&setup, arena, &r->forecast);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ tables
- */
+/* ----------------------------------------------------------------------------------------------------------- tables */
 
 static ons_status *add(ons_report_rows *rows, const char *what, const ons_question *question) {
     ons_report_row *row = &rows->items[rows->count++];
@@ -133,8 +131,7 @@ static ons_status *ask_devices(const ons_report_options *o, const ons_report *r,
     return NULL;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- grid
- */
+/* ------------------------------------------------------------------------------------------------------------- grid */
 
 static int compare_stages(const void *a, const void *b) {
     uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
@@ -182,8 +179,7 @@ static ons_status *ask_grid(const ons_report *r, ons_report_grid *g) {
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ report
- */
+/* ----------------------------------------------------------------------------------------------------------- report */
 
 static ons_status *make(const ons_report_options *o, ons_arena *arena, ons_report *r) {
     r->asked = ask(o, &o->devices[0]);

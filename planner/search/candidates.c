@@ -94,8 +94,7 @@ static ons_status *make_schedule(const listing *l, ons_portfolio_candidate *c) {
     return ons_schedule_make(&c->pipeline, l->arena, c->schedule);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- generators
- */
+/* ------------------------------------------------------------------------------------------------------- generators */
 
 static bool has_chunks(const listing *l, uint32_t chunks) {
     return l->chunks == 0 ? chunks <= (l->options->straight ? 1 : 2) : chunks == l->chunks;
@@ -121,8 +120,7 @@ static ons_status *add_generators(listing *l) {
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ searches
- */
+/* --------------------------------------------------------------------------------------------------------- searches */
 
 static ons_status *find_same_work(void *context, int64_t samples, const ons_workload **work) {
     *work = context;

@@ -26,8 +26,7 @@ ons_status *ons_flexpipe_list_sizes(const ons_flexpipe_space *s, ons_arena *aren
     return NULL;
 }
 
-/* ----------------------------------------------------------------------------------------------------- schedule types
- */
+/* --------------------------------------------------------------------------------------------------- schedule types */
 
 static uint32_t orders(const ons_flexpipe_space *s, ons_placement placement) {
     return s->intervals || placement == ONS_PLACEMENT_CIRCULAR ? 4 : 2;
@@ -67,8 +66,7 @@ uint32_t ons_flexpipe_stages(const ons_flexpipe_space *s, ons_placement placemen
     return placement == ONS_PLACEMENT_ONE_TO_ONE ? devices : devices * s->chunks;
 }
 
-/* --------------------------------------------------------------------------------------------------------------- name
- */
+/* ------------------------------------------------------------------------------------------------------------- name */
 
 static const char *order_name(const ons_stage_priority *p, ons_arena *arena) {
     const char *name = p->depth_first ? "depth first" : "breadth first";

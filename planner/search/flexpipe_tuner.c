@@ -41,8 +41,7 @@ typedef struct tuning {
     ons_flexpipe_tuning *result;
 } tuning;
 
-/* ----------------------------------------------------------------------------------------------------------- a point
- */
+/* ---------------------------------------------------------------------------------------------------------- a point */
 
 static ons_status *set_limits(const ons_flexpipe_type *t, uint32_t stages, ons_arena *arena,
                               ons_flexpipe_options *options) {
@@ -109,8 +108,7 @@ static bool fits(const tuning *t, int64_t bytes) {
     return t->problem->capacity_bytes == 0 || bytes <= t->problem->capacity_bytes;
 }
 
-/* ------------------------------------------------------------------------------------------------------- what is found
- */
+/* ---------------------------------------------------------------------------------------------------- what is found */
 
 static bool is_better(const ons_flexpipe_found *a, const ons_flexpipe_found *b) {
     if (b->schedule == NULL || a->feasible != b->feasible) return b->schedule == NULL || a->feasible;
@@ -183,8 +181,7 @@ static ons_status *simulate_point(tuning *t, const group *g, point *p) {
     return offer(t, g, p->index, &x);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- a group
- */
+/* ---------------------------------------------------------------------------------------------------------- a group */
 
 /* Steps of the placement that take as long are not of interest. */
 static double to_beat(const tuning *t, const group *g) {
@@ -279,8 +276,7 @@ static ons_status *try_every_point(tuning *t, const group *g) {
     return NULL;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- groups
- */
+/* ----------------------------------------------------------------------------------------------------------- groups */
 
 /* Every copy sends and receives its share of a ring's sum, twice (Megatron's data parallelism). */
 static double exchange_seconds(const tuning *t, const group *g) {
@@ -349,8 +345,7 @@ static ons_status *try_groups(tuning *t, ons_arena *arena) {
     return NULL;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- separating
- */
+/* ------------------------------------------------------------------------------------------------------- separating */
 
 static ons_status *find_times(const ons_flexpipe_found *x, ons_arena *arena, ons_stage_times **times) {
     ONS_NEW(*times, arena, x->schedule->stages);

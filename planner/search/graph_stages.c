@@ -25,8 +25,7 @@ static ons_status *check_devices(const ons_planning_problem *problem) {
     return NULL;
 }
 
-/* --------------------------------------------------------------------------------------------------- stages to a plan
- */
+/* ------------------------------------------------------------------------------------------------- stages to a plan */
 
 static bool is_straight(const ons_stage_graph *g) {
     for (uint32_t i = 0, at = 0; i + 1 < g->stage_count; ++i) {

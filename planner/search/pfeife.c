@@ -19,8 +19,7 @@ typedef struct pfeife {
     uint32_t *start; /* the best cuts of the last schedule with as many stages; NULL: none */
 } pfeife;
 
-/* ---------------------------------------------------------------------------------------------------------- schedules
- */
+/* -------------------------------------------------------------------------------------------------------- schedules */
 
 static ons_status *make_vectors(const pfeife *s, uint32_t loops, uint32_t loop_micro_batches, uint32_t most_prefetch,
                                 ons_looped_vectors **vectors) {
@@ -56,8 +55,7 @@ static ons_status *can_run(const pfeife *s, const ons_schedule *schedule, bool *
     return s->options->endless_room ? NULL : ons_schedule_can_run(schedule, can);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- search
- */
+/* ----------------------------------------------------------------------------------------------------------- search */
 
 static bool is_better(const ons_beam_split *a, const ons_beam_split *b) {
     if (b->first == NULL || a->over_bytes != b->over_bytes) return b->first == NULL || a->over_bytes < b->over_bytes;

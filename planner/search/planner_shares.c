@@ -1,6 +1,6 @@
 /* The search where several stages lie on a device: they share its memory, and it knows a cap for each stage. */
-#include <time.h>
 
+#include "base/clock.h"
 #include "planner/partition/devices.h"
 #include "planner/search/graph_stages.h"
 #include "planner/search/planner_search.h"
@@ -51,12 +51,6 @@ static ons_status *search_shares(const ons_planning_problem *problem, uint32_t l
     return NULL;
 }
 
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static ons_status *search_graph(const ons_planning_problem *problem, bool several, ons_arena *arena,
                                 ons_planned *planned) {
     ons_graph_stages found;
@@ -82,10 +76,10 @@ static ons_status *search_line(const ons_planning_problem *problem, const ons_pa
 
 static ons_status *search_problem(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
                                   bool several, ons_arena *arena, ons_planned *planned) {
-    double start = now();
+    double start = ons_clock_seconds();
     ONS_TRY(strategy->search == NULL ? search_graph(problem, several, arena, planned)
                                      : search_line(problem, strategy, several, arena, planned));
-    planned->planning_seconds = now() - start;
+    planned->planning_seconds = ons_clock_seconds() - start;
     return NULL;
 }
 

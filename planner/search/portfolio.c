@@ -2,8 +2,8 @@
 
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "planner/partition/beam.h"
 #include "planner/partition/devices.h"
 #include "planner/search/candidates.h"
@@ -21,14 +21,7 @@ typedef struct searching {
     ons_portfolio *result;
 } searching;
 
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* ------------------------------------------------------------------------------------------------------------ planning
- */
+/* --------------------------------------------------------------------------------------------------------- planning */
 
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
@@ -94,8 +87,7 @@ static ons_status *simulate(ons_portfolio_candidate *c) {
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ outcomes
- */
+/* --------------------------------------------------------------------------------------------------------- outcomes */
 
 static ons_status *say(const searching *s, ons_portfolio_candidate *c, ons_candidate_outcome outcome, const char *why) {
     c->outcome = outcome;
@@ -124,9 +116,9 @@ static ons_status *plan_and_simulate(const searching *s, ons_portfolio_candidate
 
 static ons_status *look_closely(const searching *s, ons_portfolio_candidate *c) {
     bool fits;
-    double began = now();
+    double began = ons_clock_seconds();
     ons_status *status = plan_and_simulate(s, c, &fits);
-    c->planning_seconds = now() - began;
+    c->planning_seconds = ons_clock_seconds() - began;
     int code = status == NULL ? ONS_OK : ons_status_get_code(status);
     if (code == ONS_INVALID_ARGUMENT || code == ONS_INVALID_DATA) {
         ons_status *said = say(s, c, ONS_IMPOSSIBLE, ons_arena_format(s->arena, "%s", ons_status_get_message(status)));
@@ -158,8 +150,7 @@ static ons_status *say_hopeless(const searching *s, ons_portfolio_candidate *c) 
                                 c->estimate / best->step_seconds));
 }
 
-/* -------------------------------------------------------------------------------------------------------------- search
- */
+/* ----------------------------------------------------------------------------------------------------------- search */
 
 /* The next by rising estimate; the first candidate comes first. */
 static ons_portfolio_candidate *next(const searching *s, const bool *seen) {
@@ -214,14 +205,14 @@ static ons_status *say_why(const searching *s) {
 
 ons_status *ons_portfolio_search(const ons_planning_problem *problem, const ons_portfolio_options *options,
                                  ons_arena *arena, ons_portfolio *portfolio) {
-    double began = now();
+    double began = ons_clock_seconds();
     searching s = {problem, options, arena, portfolio};
     *portfolio = (ons_portfolio){0};
     ONS_TRY(ons_portfolio_list(problem, options, arena, &portfolio->candidates, &portfolio->count));
     portfolio->taken = portfolio->count;
     ONS_TRY(try_candidates(&s));
     ONS_TRY(say_why(&s));
-    portfolio->seconds = now() - began;
+    portfolio->seconds = ons_clock_seconds() - began;
     return NULL;
 }
 

@@ -100,8 +100,7 @@ static choice choose(const generator *g, const device_state *d, double now) {
     return found;
 }
 
-/* --------------------------------------------------------------------------------------------------------- generating
- */
+/* ------------------------------------------------------------------------------------------------------- generating */
 
 static double seconds_of(const generator *g, ons_part_type type, const ons_placed_stage *s) {
     if (type == ONS_PART_FORWARD) return s->forward;
@@ -264,8 +263,7 @@ ons_status *ons_placed_lists_make(const ons_placed_plan *plan, const ons_placed_
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ limits
- */
+/* ----------------------------------------------------------------------------------------------------------- limits */
 
 /* Samples in flight at the stages that the stage feeds, the most of them; 0: it feeds none. */
 static int64_t behind(const ons_placed_plan *plan, uint32_t stage, const int64_t *samples) {

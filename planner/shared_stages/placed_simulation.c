@@ -52,8 +52,7 @@ static ons_status *wait_for(simulator *x, ons_task_id task, ons_task_id before) 
     return before == ONS_NO_TASK ? NULL : ons_simulation_add_dependency(x->s, before, task, 0);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- marks
- */
+/* ------------------------------------------------------------------------------------------------------------ marks */
 
 static ons_status *mark_part(simulator *x, uint32_t stage, uint32_t part, uint32_t way) {
     const ons_placed_stage *s = &x->plan->stages[stage];

@@ -260,8 +260,7 @@ static ons_status *make_all_pieces(maker *m) {
     return make_pieces(m, m->count, m->walk->part_count, &m->tasks->backward, &m->tasks->backward_count);
 }
 
-/* --------------------------------------------------------------------------------------------------------- messages
- */
+/* --------------------------------------------------------------------------------------------------------- messages */
 
 /* What a stage sends and receives: at most one link with each other stage, and each way. */
 static ons_stage_link *link_with(const maker *m, uint32_t other) {

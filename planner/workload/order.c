@@ -28,10 +28,7 @@ static void for_each_edge(const ons_workload *work, bool forward, visit_edge *vi
     }
 }
 
-static void count_edge(void *context, uint32_t from, uint32_t to) {
-    (void)to;
-    ++((uint64_t *)context)[from + 1];
-}
+static void count_edge(void *context, uint32_t from, uint32_t to) { ++((uint64_t *)context)[from + 1]; }
 
 typedef struct edge_filler {
     uint32_t *place, *next;
@@ -59,8 +56,7 @@ ons_status *ons_work_edges_make(const ons_workload *work, bool forward, ons_aren
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------ legal orders
- */
+/* ----------------------------------------------------------------------------------------------------- legal orders */
 
 /* A node that was left over has one before it that was left over, too: going back must come to a node again. */
 static ons_status *cycle(const ons_workload *work, const ons_work_edges *back, const uint32_t *missing,
@@ -182,8 +178,7 @@ ons_status *ons_work_order(const ons_workload *work, ons_order_kind kind, uint32
     return sort_by_depth(depths, count, arena, order);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- renaming
- */
+/* --------------------------------------------------------------------------------------------------------- renaming */
 
 static int compare_numbers(const void *a, const void *b) {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;

@@ -57,8 +57,7 @@ typedef struct packer {
     double total; /* seconds of all nodes */
 } packer;
 
-/* ------------------------------------------------------------------------------------------------------------ blocks
- */
+/* ----------------------------------------------------------------------------------------------------------- blocks */
 
 /* Cuts at every node that all before it lead to and that leads to all behind it: all behind it have a predecessor at or
  * behind it, all before it a successor at or before it. */

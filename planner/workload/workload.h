@@ -77,8 +77,7 @@ typedef struct ons_workload {
  * need; O(total readers and savers + n log n). The index lives in `arena`. */
 ons_status *ons_workload_finish(ons_workload *work, ons_arena *arena);
 
-/* ------------------------------------------------------------------------------------------- one stage, in O(1) or so
- */
+/* ----------------------------------------------------------------------------------------- one stage, in O(1) or so */
 
 /* Add up the seconds of all nodes in [first, end), for one micro-batch: O(1). */
 double ons_work_forward_seconds(const ons_workload *work, uint32_t first, uint32_t end);
@@ -124,8 +123,7 @@ int64_t ons_work_apart_bytes(const ons_workload *work, uint32_t first, uint32_t 
 void ons_work_stage_memory(const ons_workload *work, uint32_t first, uint32_t end, const ons_stage_load *load,
                            ons_stage_memory *memory);
 
-/* ---------------------------------------------------------------------------------------- lookups, all ascending lists
- */
+/* ------------------------------------------------------------------------------------- lookups, all ascending lists */
 
 typedef struct ons_work_list {
     const uint32_t *items;

@@ -9,8 +9,7 @@
 
 enum { PATH_MOST = 4096, CPUS_TEXT = 512, GROUPS_MOST = 64, INDICES_MOST = 16 };
 
-/* ------------------------------------------------------------------------------------------------------------- caches
- */
+/* ----------------------------------------------------------------------------------------------------------- caches */
 
 /* A cache as its folder in /sys describes it. */
 typedef struct cache {
@@ -91,8 +90,7 @@ int64_t ons_cache_bytes(const char *folder, int threads) {
     return sum > 0 || folder != NULL ? sum : told_by_library();
 }
 
-/* ------------------------------------------------------------------------------------------------------------- memory
- */
+/* ----------------------------------------------------------------------------------------------------------- memory */
 
 /* The number behind `label` in a file; -1 where there is none. */
 static int64_t number_in(const char *path, const char *label) {

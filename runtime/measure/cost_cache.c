@@ -123,8 +123,7 @@ ons_status *ons_cost_cache_put(ons_cost_cache *c, const char *key, double second
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- saving
- */
+/* ----------------------------------------------------------------------------------------------------------- saving */
 
 static ons_status *make_folders(const char *path) {
     char *copy = strdup(path);

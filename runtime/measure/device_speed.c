@@ -29,8 +29,7 @@ static int by_value(const void *left, const void *right) {
     return (a > b) - (a < b);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- pieces
- */
+/* ----------------------------------------------------------------------------------------------------------- pieces */
 
 static void sum_task(void *argument, uintptr_t native) {
     (void)native;
@@ -79,8 +78,7 @@ static void measure_copy(measuring *m, char *to, double *bandwidth, double *late
     *bandwidth = (double)m->piece / (seconds > 2 * *latency ? seconds - *latency : seconds);
 }
 
-/* ---------------------------------------------------------------------------------------------------------------- all
- */
+/* -------------------------------------------------------------------------------------------------------------- all */
 
 static ons_status *set_up(measuring *m, int threads) {
     ons_device *d = m->device;

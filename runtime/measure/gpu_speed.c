@@ -32,8 +32,7 @@ typedef struct measuring {
     int runs;                 /* of it, one behind the other */
 } measuring;
 
-/* -------------------------------------------------------------------------------------------------------------- life
- */
+/* ------------------------------------------------------------------------------------------------------------- life */
 
 static ons_status *set_up(measuring *m) {
     ons_device *d = m->device;
@@ -65,8 +64,7 @@ static void tear_down(measuring *m) {
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------------- copies
- */
+/* ----------------------------------------------------------------------------------------------------------- copies */
 
 static void follow_stream(measuring *m, int from, int to) {
     m->device->event_record(m->streams[from], m->events[from]);
@@ -137,8 +135,7 @@ static void measure_copies(measuring *m, ons_gpu_speed *s) {
     s->both_bandwidth = both_ways(m);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ products
- */
+/* --------------------------------------------------------------------------------------------------------- products */
 
 static void put_number(ons_dtype dtype, float value, void *to, int64_t index) {
     switch (dtype) {

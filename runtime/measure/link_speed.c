@@ -3,8 +3,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "base/clock.h"
 
 enum {
     HOST_BYTES = 64,
@@ -38,12 +39,6 @@ typedef struct measuring {
     double *heard; /* a number from each rank */
 } measuring;
 
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static int compare(const void *left, const void *right) {
     double a = *(const double *)left, b = *(const double *)right;
     return (a > b) - (a < b);
@@ -55,8 +50,7 @@ static double median(double *values, uint32_t count) {
     return count % 2 == 1 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
-/* --------------------------------------------------------------------------------------------------------------- pairs
- */
+/* ------------------------------------------------------------------------------------------------------------ pairs */
 
 /* Of the pairs on one host, or of those that are not, as many as are measured, evenly taken. */
 static void choose_pairs(measuring *m, const char (*hosts)[HOST_BYTES], bool between) {
@@ -93,8 +87,7 @@ static ons_status *find_pairs(measuring *m) {
     return NULL;
 }
 
-/* --------------------------------------------------------------------------------------------------------------- times
- */
+/* ------------------------------------------------------------------------------------------------------------ times */
 
 /* The first rank of the pair times a message there and back; nobody else has anything to do. All come to *seconds, half
  * of that. */
@@ -102,13 +95,13 @@ static ons_status *exchange(measuring *m, const pair *p, int64_t bytes, double *
     ons_transport *t = m->transport;
     size_t size = (size_t)bytes;
     bool good = true;
-    double start = now();
+    double start = ons_clock_seconds();
     if (t->rank == p->ranks[0]) {
         good = t->send(p->there, m->data, size) && t->receive(p->back, m->data, size);
     } else if (t->rank == p->ranks[1]) {
         good = t->receive(p->there, m->data, size) && t->send(p->back, m->data, size);
     }
-    double mine = (now() - start) / 2;
+    double mine = (ons_clock_seconds() - start) / 2;
     good = good && t->gather(t, &mine, m->heard, sizeof mine);
     if (!good) return t->failure(t);
     *seconds = m->heard[p->ranks[0]];
@@ -139,8 +132,7 @@ static ons_status *take_turns(measuring *m) {
     return NULL;
 }
 
-/* --------------------------------------------------------------------------------------------------------------- eager
- */
+/* ------------------------------------------------------------------------------------------------------------ eager */
 
 /* What a message of so many bytes takes beside moving them. */
 static ons_status *find_excess(measuring *m, const pair *p, const ons_link_speed *s, int64_t bytes, double *excess) {
@@ -171,8 +163,7 @@ static ons_status *find_eager(measuring *m, const pair *p, ons_link_speed *s) {
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- results
- */
+/* ---------------------------------------------------------------------------------------------------------- results */
 
 /* The latency is what the small message takes; the bandwidth what a large one takes longer than one of a quarter, so
  * that no latency is in it. */

@@ -46,8 +46,7 @@ struct ons_discrete_profiler {
     ons_recording *recording; /* of a whole step; NULL: there is none yet, or none can be made */
 };
 
-/* -------------------------------------------------------------------------------------------------------------- life
- */
+/* ------------------------------------------------------------------------------------------------------------- life */
 
 /* Memory that a cap leaves no room for is done without. */
 static void take_hold(ons_discrete_profiler *f) {
@@ -130,8 +129,7 @@ void ons_profiler_close_discrete(ons_profiling *p) {
     f->device->release(f->device, f->hold_device, HOLD_BYTES);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- running
- */
+/* ---------------------------------------------------------------------------------------------------------- running */
 
 /* Called when the node has been put on the stream. */
 static void timestamp_node(void *context, const ons_observed *o) {

@@ -4,8 +4,7 @@
 
 #include "runtime/pipeline/reducer_state.h"
 
-/* ---------------------------------------------------------------------------------------------------------------- life
- */
+/* ------------------------------------------------------------------------------------------------------------- life */
 
 static ons_status *find(const ons_reducer *r, const char *name, char **address) {
     *address = ons_device_context_find(r->o.device_context, name, NULL);
@@ -70,8 +69,7 @@ void ons_reducer_drain(ons_reducer *r) {
     if (r != NULL && r->medium->drain != NULL) r->medium->drain(r);
 }
 
-/* ---------------------------------------------------------------------------------------------------------------- sums
- */
+/* ------------------------------------------------------------------------------------------------------------- sums */
 
 char *ons_reducer_staging(const ons_reducer *r, uint32_t lane) {
     const ons_reduction *reduction = r->o.reduction;
@@ -119,8 +117,7 @@ const uint32_t *ons_reducer_ready(const ons_reducer *r, const ons_stage_program 
     return NULL;
 }
 
-/* ---------------------------------------------------------------------------------------------------------------- step
- */
+/* ------------------------------------------------------------------------------------------------------------- step */
 
 void ons_reducer_begin_step(ons_reducer *r) {
     if (r->o.ring.own == 0) return; /* the one that goes on from what they were */

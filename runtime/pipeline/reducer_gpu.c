@@ -38,8 +38,7 @@ struct ons_reducer_gpu {
     int64_t zero_bytes;
 };
 
-/* ------------------------------------------------------------------------------------------------------------ building
- */
+/* --------------------------------------------------------------------------------------------------------- building */
 
 static const ons_sum_bucket *bucket_of(const ons_reducer *r, uint32_t bucket) {
     return &r->o.reduction->buckets[bucket];
@@ -260,8 +259,7 @@ static bucket_exchange exchange_of(const ons_reducer *r, uint32_t bucket) {
     return (bucket_exchange){r, bucket_of(r, bucket), ons_reducer_staging(r, bucket % r->o.reduction->lanes)};
 }
 
-/* ------------------------------------------------------------------------------------------------------------ meetings
- */
+/* --------------------------------------------------------------------------------------------------------- meetings */
 
 /* Numbers that kernels tell each other. */
 typedef struct meeting {
@@ -291,8 +289,7 @@ static uint32_t gather(const ons_replicas *replicas, double *all, size_t count) 
     return 0;
 }
 
-/* --------------------------------------------------------------------------------------------------------------- trace
- */
+/* ------------------------------------------------------------------------------------------------------------ trace */
 
 enum { EXCHANGES, ADDITIONS }; /* tracks */
 
@@ -315,8 +312,7 @@ static ons_status *put_exchange(const ons_reducer *r, const char *name, int64_t 
     return NULL;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- adding
- */
+/* ----------------------------------------------------------------------------------------------------------- adding */
 
 static ons_part_sum part_sum_of(const bucket_exchange *x, const ons_sum_piece *piece, size_t staged_at) {
     const ons_reducer *r = x->r;

@@ -48,8 +48,7 @@ struct ons_reducer_host {
     ons_event *updated;
 };
 
-/* ------------------------------------------------------------------------------------------------------------ building
- */
+/* --------------------------------------------------------------------------------------------------------- building */
 
 static ons_status *open_channels(const ons_reducer *r, uint32_t number, ons_channel ***to, ons_channel ***from) {
     uint32_t count = r->o.reduction->replicas, own = r->o.ranks[r->o.ring.own];
@@ -193,8 +192,7 @@ static void tear_down(ons_reducer *r) {
     r->device->event_free(h->updated);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ messages
- */
+/* --------------------------------------------------------------------------------------------------------- messages */
 
 /* That the world has failed is found at the end of the step. */
 static void transfer(const ons_reducer *r, ons_channel *channel, char *data, size_t bytes, bool out) {
@@ -274,8 +272,7 @@ static uint32_t gather(const ons_replicas *replicas, double *all, size_t count) 
     return atomic_load(r->cut_off) ? 0 : present;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- weights
- */
+/* ---------------------------------------------------------------------------------------------------------- weights */
 
 static void send_weights(void *argument, uintptr_t native) {
     (void)native;
@@ -296,8 +293,7 @@ static void receive_weights(void *argument, uintptr_t native) {
     record(l, "weights", begin, bytes);
 }
 
-/* -------------------------------------------------------------------------------------------------------------- adding
- */
+/* ----------------------------------------------------------------------------------------------------------- adding */
 
 static void add_floats(float *restrict total, const float *restrict part, int64_t count) {
     for (int64_t i = 0; i < count; ++i) total[i] = total[i] + part[i];

@@ -25,8 +25,7 @@ typedef struct planner {
     ONS_VECTOR(ons_sum_bucket) buckets;
 } planner;
 
-/* ---------------------------------------------------------------------------------------------------------------- sums
- */
+/* ------------------------------------------------------------------------------------------------------------- sums */
 
 /* What micro-batches renew in its place: the part of the end works on what comes out of this. */
 static bool is_renewed(const ons_cut_stage *cut, const ons_value *value) {
@@ -124,8 +123,7 @@ static ons_status *list_sums(planner *p) {
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- buckets
- */
+/* ---------------------------------------------------------------------------------------------------------- buckets */
 
 static ons_part part_of_sum(const planner *p, uint32_t sum) {
     const ons_cut_stage *cut = p->programs[0]->cut;

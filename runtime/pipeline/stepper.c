@@ -42,8 +42,7 @@ struct ons_stepper {
     leg legs[LEGS];
 };
 
-/* ------------------------------------------------------------------------------------------------------------ building
- */
+/* --------------------------------------------------------------------------------------------------------- building */
 
 static bool is_asynchronous(const ons_stepper *s) { return s->o.schedule->asynchronous; }
 
@@ -165,8 +164,7 @@ uint32_t ons_stepper_version(const ons_stepper *s) { return s->version; }
 
 void ons_stepper_rewind(ons_stepper *s) { s->version = 0; }
 
-/* ---------------------------------------------------------------------------------------------------------------- data
- */
+/* ------------------------------------------------------------------------------------------------------------- data */
 
 /* How many samples step `step` takes. */
 static size_t sample_count(const ons_stepper *s, uint64_t step) {
@@ -248,8 +246,7 @@ static ons_status *count_all_targets(ons_stepper *s) {
     return NULL;
 }
 
-/* ---------------------------------------------------------------------------------------------------------------- step
- */
+/* ------------------------------------------------------------------------------------------------------------- step */
 
 static const ons_unit *unit_of(const leg *l, uint32_t micro_batch) {
     return l->units[l->units[1] != NULL && micro_batch >= l->pass.lineup.first_count];

@@ -5,8 +5,7 @@
 
 #include "runtime/pipeline/worker_state.h"
 
-/* ------------------------------------------------------------------------------------------------------------ channels
- */
+/* --------------------------------------------------------------------------------------------------------- channels */
 
 static uint32_t find_channel(const ons_worker *w, const ons_worker_channel *like) {
     for (uint32_t i = 0; i < w->channel_count; ++i) {
@@ -136,8 +135,7 @@ static ons_status *open_channels(ons_worker *w, ons_worker_program *p) {
     return NULL;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- events
- */
+/* ----------------------------------------------------------------------------------------------------------- events */
 
 static ons_status *new_events(ons_worker *w, size_t count, ons_event ***events) {
     ONS_NEW(*events, w->arena, count + 1);
@@ -184,8 +182,7 @@ static ons_status *set_up_program(ons_worker *w, const ons_stage_program *stage,
     return NULL;
 }
 
-/* ---------------------------------------------------------------------------------------------------------------- life
- */
+/* ------------------------------------------------------------------------------------------------------------- life */
 
 /* Where the device has no access to the host's jobs: what kernels read of steps goes there, faults come back. */
 static ons_status *set_up_control(ons_worker *w) {

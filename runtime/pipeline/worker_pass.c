@@ -10,8 +10,7 @@ const ons_program_pass *ons_program_pass_of(const ons_program_pass *x, ons_part 
     return &x->shares[ons_lineup_find(&x->f->lineup, kind, micro_batch, x->f->micro_batches, x->f->asynchronous)];
 }
 
-/* ---------------------------------------------------------------------------------------------------------------- jobs
- */
+/* ------------------------------------------------------------------------------------------------------------- jobs */
 
 /* Blocks stay from step to step. */
 static ons_status *take_job(const ons_program_pass *x, ons_job **job) {
@@ -100,8 +99,7 @@ static void end_copy(void *argument, uintptr_t native) {
     ons_worker_record(job, "swap", job->worker->copy_begin[job->first]);
 }
 
-/* --------------------------------------------------------------------------------------------------------------- turns
- */
+/* ------------------------------------------------------------------------------------------------------------ turns */
 
 static bool is_end(const ons_program_pass *x, ons_part part) {
     return ons_stage_program_kind(x->stage, part) == ONS_PART_END;
@@ -215,8 +213,7 @@ void ons_program_pass_record_span(const ons_program_pass *x, ons_trace_track *tr
     ons_worker_record_span(x->w, &span, stream);
 }
 
-/* -------------------------------------------------------------------------------------------------------------- copies
- */
+/* ----------------------------------------------------------------------------------------------------------- copies */
 
 static ons_part part_of_copy(const ons_program_pass *x, const ons_cut_swap *swap, bool out) {
     ons_part part = ONS_PART_BEGIN;
@@ -271,8 +268,7 @@ static ons_status *copy_in(const ons_program_pass *x, uint32_t index, uint32_t m
     return NULL;
 }
 
-/* --------------------------------------------------------------------------------------------------------------- parts
- */
+/* ------------------------------------------------------------------------------------------------------------ parts */
 
 /* From where on in this part something that has left must be gone: before all of it where another program put it there;
  * what only its ring's rules keep is nothing to wait for. */

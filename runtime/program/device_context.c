@@ -340,8 +340,7 @@ ons_device_context_control ons_device_context_get_control(const ons_device_conte
                                         (ons_fault *)(void *)(begin + fault_offset(c))};
 }
 
-/* ------------------------------------------------------------------------------------------------------------- reading
- */
+/* ---------------------------------------------------------------------------------------------------------- reading */
 
 ons_status *ons_device_context_copy(ons_device_context *c, void *to, const void *from, size_t bytes) {
     if (c->device->host_can_access) {

@@ -88,8 +88,7 @@ void ons_program_stop_poisoning(ons_program *p) { p->dying = NULL; }
 
 static bool wants_launch_groups(void) { return !ons_environment_is_off(ONS_ENV_ONSTAGE_CUDA_TOGETHER); }
 
-/* ------------------------------------------------------------------------------------------------------------ halves
- */
+/* ----------------------------------------------------------------------------------------------------------- halves */
 
 static bool computes(const ons_program *p, ons_node_id node) { return p->halves == NULL || p->halves->runs[node]; }
 

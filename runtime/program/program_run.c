@@ -6,8 +6,7 @@
 #include "runtime/program/poison.h"
 #include "runtime/program/program_state.h"
 
-/* ---------------------------------------------------------------------------------------------------------- addresses
- */
+/* -------------------------------------------------------------------------------------------------------- addresses */
 
 static const ons_turn first_turn = {0};
 
@@ -105,8 +104,7 @@ static void observe(const ons_program *p, uint32_t first, uint32_t count, const 
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------------- checks
- */
+/* ----------------------------------------------------------------------------------------------------------- checks */
 
 #ifndef NDEBUG
 static bool keeps_promises(const ons_program *p, const launch *l, const ons_launch *arguments) {
@@ -150,8 +148,7 @@ static void bury(const ons_program *p, uint32_t first, uint32_t end, const ons_r
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------------ running
- */
+/* ---------------------------------------------------------------------------------------------------------- running */
 
 static ons_launch begin_launch(const ons_program *p, launch *l, const ons_run *run) {
     ons_launch arguments = arguments_of(p, l, run);

@@ -125,8 +125,7 @@ static ons_status *find_lifetimes(maker *m) {
     return NULL;
 }
 
-/* -------------------------------------------------------------------------------------------------------- sync points
- */
+/* ------------------------------------------------------------------------------------------------------ sync points */
 
 static void add_sync_point(maker *m, uint32_t position, ons_sync_kind kind, uint32_t index) {
     m->r->sync_points[m->sync_point_count++] = (ons_sync_point){position, kind, index};
@@ -306,8 +305,7 @@ static ons_status *place_sync_points(maker *m) {
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- hazards
- */
+/* ---------------------------------------------------------------------------------------------------------- hazards */
 
 static void note_conflict(const maker *m, ons_hazard *d, uint32_t position) {
     uint32_t *conflict = &d->conflict[part_of(m, position)];
@@ -350,8 +348,7 @@ static ons_status *find_hazards(maker *m) {
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- program
- */
+/* ---------------------------------------------------------------------------------------------------------- program */
 
 bool ons_stage_program_applies(const ons_stage_program *stage, const ons_sync_point *sync_point, ons_part part,
                                uint32_t micro_batch) {

@@ -7,8 +7,7 @@
 #include "kernels/kernels.h"
 #include "runtime/program/samples.h"
 
-/* ------------------------------------------------------------------------------------------------------------ sizes
- */
+/* ------------------------------------------------------------------------------------------------------------ sizes */
 
 /* No size is 0. */
 static uint32_t least_common_multiple(uint32_t a, uint32_t b) {
@@ -40,8 +39,7 @@ ons_status *ons_units_sizes(const ons_schedule *schedule, ons_arena *arena, uint
     return NULL;
 }
 
-/* --------------------------------------------------------------------------------------------------- random numbers
- */
+/* --------------------------------------------------------------------------------------------------- random numbers */
 
 static bool draws(const ons_node *node) { return (node->op->roles.traits & ONS_TRAIT_RANDOM) != 0; }
 
@@ -89,8 +87,7 @@ ons_status *ons_units_number_elements(const ons_graph *unit, int64_t unit_rows, 
     return NULL;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- messages
- */
+/* --------------------------------------------------------------------------------------------------------- messages */
 
 typedef struct connection {
     const ons_cut_stage *from, *to; /* of the lowering for the one's size, and for the other's */

@@ -59,8 +59,7 @@ void ons_circle_set_meanwhile(ons_circle *c, const ons_meanwhile *meanwhile) { c
 
 bool ons_circle_meets(const ons_circle *c) { return c->nccl == NULL; }
 
-/* ------------------------------------------------------------------------------------------------------------ messages
- */
+/* --------------------------------------------------------------------------------------------------------- messages */
 
 void ons_circle_send(ons_circle *c, uint32_t to, const void *data, size_t bytes) {
     if (c->nccl != NULL) {

@@ -10,8 +10,7 @@ enum { TAG = 1, HOST = sizeof((ons_mpi_watch *)0)->hosts[0] };
 
 static const double tell_seconds = 0.5, longest_beat_seconds = 0.5;
 
-/* ------------------------------------------------------------------------------------------------------------- failure
- */
+/* ---------------------------------------------------------------------------------------------------------- failure */
 
 void ons_mpi_world_fail(ons_mpi_world *w, ons_status_code code, const char *reason) {
     pthread_mutex_lock(&w->lock);
@@ -62,8 +61,7 @@ static bool have_gone(ons_mpi_world *w, MPI_Request *requests) {
     return all;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- hearing
- */
+/* ---------------------------------------------------------------------------------------------------------- hearing */
 
 static int listen(ons_mpi_watch *watch) {
     return MPI_Irecv(&watch->incoming, sizeof watch->incoming, MPI_BYTE, MPI_ANY_SOURCE, TAG, watch->comm,
@@ -151,8 +149,7 @@ bool ons_mpi_watch_turn(ons_mpi_world *w, bool parting) {
     return watch->leaving && all_have_left(w);
 }
 
-/* ------------------------------------------------------------------------------------------------------- start and end
- */
+/* ---------------------------------------------------------------------------------------------------- start and end */
 
 static MPI_Request *no_requests(uint32_t ranks) {
     MPI_Request *requests = malloc(ranks * sizeof *requests);

@@ -75,8 +75,7 @@ static void world_fail_with(world *w, ons_status *why) {
     ons_status_free(why);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ messages
- */
+/* --------------------------------------------------------------------------------------------------------- messages */
 
 static size_t bytes_of(const ons_message_part *parts, size_t count) {
     size_t bytes = 0;
@@ -193,8 +192,7 @@ static ons_status *open_channel(ons_transport *transport, uint32_t from, uint32_
 
 static void run_ahead(ons_channel *channel) { (void)channel; }
 
-/* -------------------------------------------------------------------------------------------------------------- gather
- */
+/* ----------------------------------------------------------------------------------------------------------- gather */
 
 /* Arrives at the meeting and waits for the others; false: it does not come about. Called with the lock held. */
 static bool meet(world *w, uint32_t rank, const void *mine, size_t bytes, ons_status **why) {
@@ -249,8 +247,7 @@ static bool gather(ons_transport *transport, const void *mine, void *all, size_t
     return true;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- failure
- */
+/* ---------------------------------------------------------------------------------------------------------- failure */
 
 static void fail(ons_transport *transport, const ons_status *why) {
     world_fail(((end *)transport)->world, ons_status_get_code(why), ons_status_get_message(why));

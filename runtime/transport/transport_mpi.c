@@ -8,8 +8,7 @@
 
 static ons_mpi_world *world_of(ons_transport *transport) { return (ons_mpi_world *)transport; }
 
-/* ------------------------------------------------------------------------------------------------------------ messages
- */
+/* --------------------------------------------------------------------------------------------------------- messages */
 
 static bool start_parts(ons_channel *channel, const ons_message_part *parts, size_t count, void *data, size_t bytes) {
     ons_mpi_world *w = channel->world;
@@ -79,8 +78,7 @@ static bool gather(ons_transport *transport, const void *mine, void *all, size_t
     return good;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ channels
- */
+/* --------------------------------------------------------------------------------------------------------- channels */
 
 static ons_channel *add_channel(ons_mpi_world *w, MPI_Comm comm, bool sends, uint32_t peer, uint32_t number) {
     ons_channel *channel = calloc(1, sizeof *channel);
@@ -147,8 +145,7 @@ static ons_status *open_gathers(ons_mpi_world *w) {
     return good ? NULL : ons_status_out_of_memory();
 }
 
-/* ------------------------------------------------------------------------------------------------------------- failure
- */
+/* ---------------------------------------------------------------------------------------------------------- failure */
 
 static void fail(ons_transport *transport, const ons_status *why) {
     ons_mpi_world *w = world_of(transport);
@@ -174,8 +171,7 @@ static bool tells(ons_transport *transport) {
     return mine;
 }
 
-/* ------------------------------------------------------------------------------------------------------- start and end
- */
+/* ---------------------------------------------------------------------------------------------------- start and end */
 
 /* Once a process has ended, mpirun ends the others too: they wait for that, so that the one that tells the user can. */
 static void wait_for_the_teller(const ons_mpi_world *w) {

@@ -12,8 +12,7 @@ ons_status *ons_nccl_check(void) {
     return ons_nccl_load(&api);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ failures
- */
+/* --------------------------------------------------------------------------------------------------------- failures */
 
 /* As messages name a rank: by its replica, too, where there are several. */
 enum { NAME_BYTES = 48 };
@@ -60,8 +59,7 @@ void ons_nccl_doze(ons_nccl *n) {
     pthread_cond_timedwait(&n->changed, &n->lock, &until);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ messages
- */
+/* --------------------------------------------------------------------------------------------------------- messages */
 
 /* Calls into NCCL, and the end of its communicators, exclude each other. */
 static bool enter(ons_nccl *n) {
@@ -136,8 +134,7 @@ _Static_assert(sizeof(((ons_fault *)NULL)->problem) == sizeof(uint64_t) && offse
 
 void ons_nccl_share_fault(ons_nccl *n, uintptr_t stream) { ons_nccl_maximum(n, stream, n->fault); }
 
-/* ------------------------------------------------------------------------------------------------------------ watching
- */
+/* --------------------------------------------------------------------------------------------------------- watching */
 
 /* Updates must not work with what did not come. */
 static void stop_updates(ons_nccl *n) {

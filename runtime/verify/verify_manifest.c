@@ -2,8 +2,7 @@
 
 #include <string.h>
 
-/* ------------------------------------------------------------------------------------------------------------- writing
- */
+/* ---------------------------------------------------------------------------------------------------------- writing */
 
 /* Aligned for all that lies in it; what is not written is zero. */
 static ons_status *append(ons_verify_bytes *bytes, size_t size, void *result) {
@@ -143,8 +142,7 @@ ons_status *ons_manifest_write(const ons_verify_options *o, uint32_t stage, cons
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- reading
- */
+/* ---------------------------------------------------------------------------------------------------------- reading */
 
 /* What another program sends may be anything. */
 static bool is_sound(const ons_manifest *manifest) {

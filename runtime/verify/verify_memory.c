@@ -62,8 +62,7 @@ typedef struct memory {
 
 static const char *name_of(const tenant *t, ons_value_id value) { return ons_graph_value(t->graph, value)->name; }
 
-/* -------------------------------------------------------------------------------------------------------------- places
- */
+/* ----------------------------------------------------------------------------------------------------------- places */
 
 static uint32_t place_count(const tenant *t, ons_buffer_id buffer) {
     if (t->rings[buffer] > 0) return t->rings[buffer];
@@ -184,8 +183,7 @@ static ons_status *find_cells(memory *m, ons_arena *arena) {
     return NULL;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- values
- */
+/* ----------------------------------------------------------------------------------------------------------- values */
 
 static ons_status *find_roots(tenant *t, ons_arena *arena) {
     const ons_cut_stage *cut = t->s->cut;
@@ -292,8 +290,7 @@ static ons_status *put(memory *m, cells at, content what, ons_value_id value) {
     return NULL;
 }
 
-/* --------------------------------------------------------------------------------------------------------------- nodes
- */
+/* ------------------------------------------------------------------------------------------------------------ nodes */
 
 static bool in_place(const memory *m, const ons_node *node, ons_buffer_id buffer) {
     for (uint32_t i = 0; i < node->output_count; ++i)
@@ -350,8 +347,7 @@ static ons_status *play_load(memory *m) {
     return NULL;
 }
 
-/* --------------------------------------------------------------------------------------------------------- sync points
- */
+/* ------------------------------------------------------------------------------------------------------ sync points */
 
 static ons_status *lend(memory *m, uint32_t transfer, ons_value_id value) {
     ONS_TRY(expect(m, value, content_of(m, value), "leaves, and is not there,"));

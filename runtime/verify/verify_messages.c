@@ -37,8 +37,7 @@ static const char *name_of(const ons_manifest *manifest, const ons_manifest_tran
     return manifest->names + t->name;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- pairing
- */
+/* ---------------------------------------------------------------------------------------------------------- pairing */
 
 /* The programs of several devices that compute the same variant of micro-batches have the same number. */
 static uint32_t variant_of(const ons_manifest *manifest, uint32_t half) { return manifest->head->share.variant + half; }
@@ -137,8 +136,7 @@ ons_status *ons_manifests_check_pairs(const ons_manifest *manifests, uint32_t st
     return NULL;
 }
 
-/* ---------------------------------------------------------------------------------------------------------------- ways
- */
+/* ------------------------------------------------------------------------------------------------------------- ways */
 
 static way *find_way(const simulation *p, uint32_t from, uint32_t to, uint32_t channel) {
     for (uint32_t i = 0; i < p->way_count; ++i)
@@ -273,8 +271,7 @@ static bool try_message(const simulation *p, way *w, ons_status **status) {
     return true;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- stages
- */
+/* ----------------------------------------------------------------------------------------------------------- stages */
 
 /* The message that an event waits for; NULL: none. */
 static const ons_manifest_transfer *waits_for(const simulation *p, const stage_state *q, const ons_manifest_event *e) {

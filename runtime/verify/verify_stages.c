@@ -4,8 +4,7 @@
 
 #include "runtime/verify/verify_manifest.h"
 
-/* --------------------------------------------------------------------------------------------------------- sync points
- */
+/* ------------------------------------------------------------------------------------------------------ sync points */
 
 static const char *const kind_names[] = {"sent",        "copied out", "released",  "gone",
                                          "copied back", "awaited",    "used again"};
@@ -67,8 +66,7 @@ static ons_status *check_sync_points(const ons_stage_program *s, uint32_t stage)
     return check_sync_points_of(s, stage, ONS_SYNC_BACK, cut->swap_count);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- actions
- */
+/* ---------------------------------------------------------------------------------------------------------- actions */
 
 /* What has run of one of the device's stages. */
 typedef struct progress {
@@ -148,8 +146,7 @@ uint32_t ons_verify_updates(const ons_verify_options *o, uint32_t stage) {
     return o->asynchronous || updates == 0 ? updates : 1;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ versions
- */
+/* --------------------------------------------------------------------------------------------------------- versions */
 
 /* The places of a stage's weights: after how many updates the weights are that lie there. */
 typedef struct places {
@@ -201,8 +198,7 @@ static ons_status *check_versions(const ons_verify_options *o, uint32_t stage) {
     return status;
 }
 
-/* ---------------------------------------------------------------------------------------------------------------- all
- */
+/* -------------------------------------------------------------------------------------------------------------- all */
 
 static ons_status *check_peers(const ons_verify_options *o, const ons_stage_program *s, uint32_t stage) {
     const ons_cut_stage *cut = s->cut;

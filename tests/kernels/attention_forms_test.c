@@ -11,7 +11,7 @@
 #include "graph/passes/fuse.h"
 #include "kernels/common/operator/kernel.h"
 #include "kernels/kernels.h"
-#include "tests/kernels/operators.h"
+#include "kernels/operators.h"
 
 enum { OPERANDS = 4 };
 

@@ -10,7 +10,7 @@
 #include "graph/passes/fuse.h"
 #include "kernels/common/operator/kernel.h"
 #include "kernels/kernels.h"
-#include "tests/kernels/operators.h"
+#include "kernels/operators.h"
 
 static void expect_success(ons_status *status) {
     cr_expect(status == NULL, "%s", ons_status_get_message(status));

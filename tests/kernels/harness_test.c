@@ -5,8 +5,8 @@
 #include "graph/small_types.h"
 #include "kernels/common/operator/kernel.h"
 #include "kernels/kernels.h"
+#include "kernels/operators.h"
 #include "tests/kernels/harness.h"
-#include "tests/kernels/operators.h"
 
 /* An operator of one float input that the tests break, with its cases and kernels. */
 typedef struct subject {

@@ -5,8 +5,8 @@
 
 #include "graph/upgrade.h"
 #include "kernels/common/operator/kernel.h"
+#include "kernels/operators.h"
 #include "tests/kernels/harness.h"
-#include "tests/kernels/operators.h"
 
 /* A node of an old file on its way to today's form. */
 typedef struct scene {

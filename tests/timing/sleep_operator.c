@@ -93,10 +93,10 @@ typedef struct nap {
 } nap;
 
 static ons_status *prepare(ons_prepare *p, uint32_t which) {
-    void *state;
     const ons_operands *o = p->operands;
-    ONS_TRY(ons_prepare_state(p, sizeof(nap), &state));
-    *(nap *)state = (nap){seconds_of(o, which), o->inputs[0].shape.dims[0], o->inputs[0].shape.dims[1]};
+    nap *state;
+    ONS_NEW_STATE(state, p);
+    *state = (nap){seconds_of(o, which), o->inputs[0].shape.dims[0], o->inputs[0].shape.dims[1]};
     return NULL;
 }
 static ons_status *prepare_forward(ons_prepare *p) { return prepare(p, FORWARD); }

@@ -14,6 +14,7 @@ quote() {
 
 echo '/* Made by tools/build/formulas.sh. */'
 echo '#include "kernels/fused_elementwise/formulas.h"'
+echo '#include "kernels/operators.h"'
 entries=
 found=' '
 for file in "$@"; do
@@ -36,7 +37,6 @@ for file in "$@"; do
         ;;
     esac
     found="$found$symbol "
-    echo "extern const ons_operator ons_op_$symbol;"
     echo "static const char text_of_$symbol[] ="
     quote "$file"
     echo ';'

@@ -24,6 +24,10 @@ typedef struct ons_cuda_typed {
 ons_status *ons_cuda_prepare_typed(ons_prepare *p, ons_prepare_function *prepare);
 /* The same for kernels that take what the operator's layout rule chooses. */
 ons_status *ons_cuda_prepare_typed_as_it_lies(ons_prepare *p, ons_prepare_function *prepare);
+/* ONS_CUDA_KERNEL for a kernel that is prepared by ons_cuda_prepare_typed. */
+#define ONS_CUDA_TYPED_KERNEL(SYMBOL, PREPARE)                                                                         \
+    static ons_status *SYMBOL##_prepare_typed(ons_prepare *p) { return ons_cuda_prepare_typed(p, PREPARE); }           \
+    ONS_CUDA_KERNEL(SYMBOL, SYMBOL##_prepare_typed)
 
 /* Another operator's prepare function, made for the CPU's float32 kernel but fit for CUDA. */
 ons_status *ons_cuda_prepare_like_cpu(ons_prepare *p, ons_prepare_function *prepare);

@@ -6,8 +6,7 @@
 /* Tensors need no more, and buffers of the arena have 64. */
 enum { ALIGNMENT = 16 };
 
-/* -------------------------------------------------------------------------------------------------------- descriptors
- */
+/* ------------------------------------------------------------------------------------------------------ descriptors */
 
 cudnnBackendDescriptor_t ons_cudnn_make(ons_cudnn_descriptors *list, cudnnBackendDescriptorType_t type,
                                         const char *what) {
@@ -71,8 +70,7 @@ static void set_data_type(ons_cudnn_descriptors *list, cudnnBackendDescriptor_t 
     ons_cudnn_set(list, descriptor, name, CUDNN_TYPE_DATA_TYPE, 1, &type);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- tensors
- */
+/* ---------------------------------------------------------------------------------------------------------- tensors */
 
 static cudnnBackendDescriptor_t make_tensor(ons_cudnn_descriptors *list, const ons_cudnn_tensor *tensor,
                                             int64_t number) {
@@ -88,8 +86,7 @@ static cudnnBackendDescriptor_t make_tensor(ons_cudnn_descriptors *list, const o
     return made;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- operations
- */
+/* ------------------------------------------------------------------------------------------------------- operations */
 
 /* The attributes of an operation: those of its operands, in their order in ons_cudnn_operation, and of the descriptor
  * with the operation's settings. */

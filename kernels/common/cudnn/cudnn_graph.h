@@ -88,8 +88,7 @@ typedef struct ons_cudnn_graph {
     ons_cudnn_step steps[ONS_CUDNN_STEPS];
 } ons_cudnn_graph;
 
-/* ------------------------------------------------------------------------------------------------ describing a graph
- */
+/* ----------------------------------------------------------------------------------------------- describing a graph */
 
 /* All zero, bytes between fields included. In p->arena; fails where memory is short. */
 ons_status *ons_cudnn_graph_new(ons_prepare *p, ons_cudnn_graph **graph);
@@ -114,8 +113,7 @@ bool ons_cudnn_is_symmetric(const ons_window *window);
 /* The sizes of such a window, of two spatial dims at least. */
 void ons_cudnn_set_window(ons_cudnn_step *step, const ons_window *window);
 
-/* ------------------------------------------------------------------------------------------------------- using a plan
- */
+/* ----------------------------------------------------------------------------------------------------- using a plan */
 
 typedef struct ons_cudnn_plan ons_cudnn_plan; /* of one node: it is run by one thread at a time */
 

@@ -49,8 +49,7 @@ struct ons_cudnn_plan {
     void *scratch;
 };
 
-/* ------------------------------------------------------------------------------------------------------------- library
- */
+/* ---------------------------------------------------------------------------------------------------------- library */
 
 static ons_status *load(void) {
     ONS_CHECK(!ons_environment_is_off(ONS_ENV_ONSTAGE_CUDNN), ONS_UNSUPPORTED, "ONSTAGE_CUDNN=off");
@@ -84,8 +83,7 @@ static ons_status *find_target(ons_cudnn_target *target) {
     return dnn.properties != NULL ? NULL : find_handle(&target->handle);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ planning
- */
+/* --------------------------------------------------------------------------------------------------------- planning */
 
 /* The engine's number, and whether it does what the graph asks for. */
 static bool is_usable(entry *e, cudnnBackendDescriptor_t configuration, int64_t *number) {

@@ -1,8 +1,6 @@
 /* Elementwise operators of two operands that broadcast: a folder gives its formulas in `a` and `b`; a macro makes
  * inline functions of them, which the loops below take, and reference, kernels for the element types, and prepare. The
- * kernel's run is ons_broadcast_run for all of them.
- *
- *  */
+ * kernel's run is ons_broadcast_run for all of them. */
 #ifndef ONSTAGE_KERNELS_COMMON_ELEMENTWISE_BINARY_H
 #define ONSTAGE_KERNELS_COMMON_ELEMENTWISE_BINARY_H
 
@@ -18,7 +16,8 @@ typedef struct ons_span_choice {
     ons_span_function *function;
 } ons_span_choice;
 
-/* Prepares the function for the node's first input, or refuses its dtype. */
+/* Prepares the function for the node's first input, or refuses its dtype. Parameters are the node's float attributes,
+ * in order. */
 ons_status *ons_binary_prepare(ons_prepare *p, const ons_span_choice *choices);
 
 /* ---- shape rules */
@@ -175,5 +174,28 @@ void ons_binary_each(const ons_operands *o, const void *const *inputs, void *con
 #define ONS_LOGIC_KERNEL(SYMBOL, EXPRESSION)                                                                           \
     ONS_BINARY_SPAN(SYMBOL##_bool, uint8_t, uint8_t, uint8_t, EXPRESSION)                                              \
     ONS_BINARY_PREPARE(SYMBOL, {ONS_BOOL, SYMBOL##_bool})
+
+/* ONS_DEFINE_OPERATOR of an elementwise operator of two operands that broadcast: an operation an element, the result
+ * may take the place of either and lies as they do. */
+#define ONS_DEFINE_BINARY(SYMBOL, NAME, OPSET, ATTRIBUTES, INFER, GRADIENT, SAVED, ROLES, FORMS, REFERENCE)            \
+    const ons_operator ons_op_##SYMBOL = {NAME,                                                                        \
+                                          OPSET,                                                                       \
+                                          ONS_ARITY(2, 2, 1, 1),                                                       \
+                                          ATTRIBUTES,                                                                  \
+                                          INFER,                                                                       \
+                                          ONS_COST(ons_cost_elementwise),                                              \
+                                          GRADIENT,                                                                    \
+                                          SAVED,                                                                       \
+                                          ROLES,                                                                       \
+                                          ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}),                   \
+                                          ONS_FOLLOWS_LAYOUT,                                                          \
+                                          FORMS,                                                                       \
+                                          REFERENCE}
+
+/* The same for the gradient of an elementwise operator, from its cotangent and a value that it saves. */
+#define ONS_DEFINE_BINARY_GRADIENT(SYMBOL, NAME, ATTRIBUTES, REFERENCE)                                                \
+    ONS_DEFINE_BINARY(SYMBOL, NAME, ONS_INTERNAL, ATTRIBUTES, ONS_INFER(ons_infer_broadcast_floats),                   \
+                      ONS_NOT_DIFFERENTIABLE("it is itself a gradient"), ONS_SAVES_NOTHING, ONS_ELEMENTWISE_OPERATOR,  \
+                      ONS_ONE_FORM, REFERENCE)
 
 #endif

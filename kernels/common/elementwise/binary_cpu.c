@@ -2,8 +2,11 @@
 #include "kernels/common/elementwise/binary.h"
 
 ons_status *ons_binary_prepare(ons_prepare *p, const ons_span_choice *choices) {
+    ons_dtype dtype = p->operands->inputs[0].dtype;
     ons_broadcast *state;
-    for (; choices->dtype != ONS_NO_DTYPE; ++choices)
-        if (choices->dtype == p->operands->inputs[0].dtype) return ons_broadcast_prepare(p, choices->function, &state);
-    return ons_refuse_dtype(p->operands, p->operands->inputs[0].dtype);
+    while (choices->dtype != ONS_NO_DTYPE && choices->dtype != dtype) ++choices;
+    if (choices->dtype == ONS_NO_DTYPE) return ons_refuse_dtype(p->operands, dtype);
+    ONS_TRY(ons_broadcast_prepare(p, choices->function, &state));
+    ons_take_float_attributes(p->operands, state->parameters, ONS_BROADCAST_PARAMETERS);
+    return NULL;
 }

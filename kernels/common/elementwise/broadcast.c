@@ -1,6 +1,6 @@
 #include "kernels/common/elementwise/broadcast.h"
 
-extern const ons_operator ons_op_align_axis;
+#include "kernels/operators.h"
 
 int64_t ons_broadcast_index(const ons_shape *whole, const ons_shape *part, int64_t index) {
     int64_t strides[ONS_RANK_MAX];

@@ -45,9 +45,6 @@ typedef struct ons_broadcast {
 /* Prepares p->state, an ons_broadcast over all inputs of the node, which are present and broadcast to output 0. */
 ons_status *ons_broadcast_prepare(ons_prepare *p, ons_span_function *function, ons_broadcast **state);
 
-/* After it: the node's float attributes, in order, become the parameters. */
-ons_status *ons_broadcast_take_attributes(ons_prepare *p);
-
 /* An ons_run_function for a state made by ons_broadcast_prepare. */
 void ons_broadcast_run(const ons_launch *launch);
 

@@ -41,7 +41,7 @@ ons_status *ons_broadcast_prepare(ons_prepare *p, ons_span_function *function, o
                               ONS_BROADCAST_OPERANDS);
     ons_broadcast *b;
     int64_t(*all)[ONS_RANK_MAX];
-    ONS_NEW(b, p->arena, 1);
+    ONS_NEW_STATE(b, p);
     ONS_NEW(all, p->arena, o->input_count);
     ONS_NEW(b->strides, p->arena, o->input_count);
     ONS_NEW(b->steps, p->arena, o->input_count);
@@ -57,7 +57,6 @@ ons_status *ons_broadcast_prepare(ons_prepare *p, ons_span_function *function, o
     }
     merge_dimensions(b, &o->outputs[0].shape, (const int64_t(*)[ONS_RANK_MAX])all);
     for (uint32_t i = 0; i < o->input_count; ++i) b->steps[i] = b->strides[i][0];
-    p->state = b;
     p->implementation = form_name(b);
     *state = b;
     return NULL;
@@ -125,9 +124,4 @@ void ons_broadcast_run(const ons_launch *launch) {
         int64_t end = begin + share < b->elements ? begin + share : b->elements;
         run_range(b, launch, begin, end);
     }
-}
-
-ons_status *ons_broadcast_take_attributes(ons_prepare *p) {
-    ons_take_float_attributes(p->operands, ((ons_broadcast *)p->state)->parameters, ONS_BROADCAST_PARAMETERS);
-    return NULL;
 }

@@ -12,7 +12,7 @@ static ons_status *prepare(ons_prepare *p) {
     ons_broadcast *walk;
     ons_cuda_elementwise *state;
     ONS_TRY(ons_broadcast_prepare(p, NULL, &walk));
-    ONS_NEW(state, p->arena, 1);
+    ONS_NEW_STATE(state, p);
     state->dtype = o->inputs[0].dtype;
     state->second_dtype = o->input_count > 1 ? o->inputs[1].dtype : ONS_NO_DTYPE;
     state->output_dtype = o->outputs[0].dtype;
@@ -22,7 +22,6 @@ static ons_status *prepare(ons_prepare *p) {
     memcpy(state->dims, walk->dims, sizeof state->dims);
     for (uint32_t i = 0; i < o->input_count; ++i) memcpy(state->strides[i], walk->strides[i], sizeof state->strides[i]);
     ons_take_float_attributes(o, state->parameters, ONS_CUDA_PARAMETERS);
-    p->state = state;
     p->implementation = "cuda:elementwise";
     return NULL;
 }
@@ -32,7 +31,7 @@ ons_status *ons_cuda_flat_prepare(ons_prepare *p) {
     ONS_TRY(ons_cuda_require_alike(o));
     ONS_TRY(ons_cuda_require_float(o, o->inputs[0].dtype));
     ons_cuda_elementwise *state;
-    ONS_NEW(state, p->arena, 1);
+    ONS_NEW_STATE(state, p);
     state->dtype = o->inputs[0].dtype;
     state->output_dtype = o->outputs[0].dtype;
     state->input_count = o->input_count;
@@ -40,7 +39,6 @@ ons_status *ons_cuda_flat_prepare(ons_prepare *p) {
     state->rank = 1;
     state->dims[0] = state->elements;
     ons_take_float_attributes(o, state->parameters, ONS_CUDA_PARAMETERS);
-    p->state = state;
     p->implementation = "cuda:flat";
     return NULL;
 }
@@ -106,7 +104,7 @@ ons_status *ons_cuda_variadic_prepare(ons_prepare *p) {
     if (!is_number(o->inputs[0].dtype)) ONS_TRY(ons_cuda_require_float(o, o->inputs[0].dtype));
     ons_cuda_variadic *state;
     ons_cuda_elementwise *steps;
-    ONS_NEW(state, p->arena, 1);
+    ONS_NEW_STATE(state, p);
     state->steps = o->input_count > 1 ? o->input_count - 1 : 1;
     ONS_NEW(steps, p->arena, state->steps);
     ONS_TRY(prepare_step(p, &o->inputs[0], 1, &steps[0]));
@@ -118,7 +116,6 @@ ons_status *ons_cuda_variadic_prepare(ons_prepare *p) {
     if (p->scratch_bytes > p->scratch_limit)
         return ons_node_error(o, "the CUDA kernel needs %lld bytes of scratch", (long long)p->scratch_bytes);
     state->step = steps;
-    p->state = state;
     p->implementation = "cuda:two at a time";
     return NULL;
 }

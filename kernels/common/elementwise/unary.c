@@ -16,10 +16,7 @@ ons_status *ons_infer_float_test(ons_operands *o) {
     return NULL;
 }
 
-ons_status *ons_gradient_stops(ons_gradient *g) {
-    (void)g;
-    return NULL;
-}
+ons_status *ons_gradient_stops(ons_gradient *g) { return NULL; }
 
 void ons_unary_each(const ons_operands *o, const void *const *inputs, void *const *outputs, ons_unary_words *formula) {
     for (int64_t i = 0, n = ons_elements(&o->outputs[0]); i < n; ++i) formula(o, inputs[0], outputs[0], i);

@@ -16,14 +16,13 @@ typedef struct ons_unary_state {
     int64_t elements;
     ons_dtype dtype; /* of the input */
     uint32_t input_count;
-    float parameters[ONS_UNARY_PARAMETERS]; /* attributes of the formula, set by the operator's own prepare */
+    float
+        parameters[ONS_UNARY_PARAMETERS]; /* the float attributes, in order, or what the operator's own prepare sets */
 } ons_unary_state;
 
 /* Allocates an ons_unary_state for a float32 node, counting the elements of output 0; refuses other dtypes. */
 ons_status *ons_unary_prepare(ons_prepare *p);
-/* The same, with the node's float attributes, in order, as parameters. */
-ons_status *ons_unary_prepare_attributes(ons_prepare *p);
-/* The same as the first for float32, int64 and int32. */
+/* The same for float32, int64 and int32. */
 ons_status *ons_unary_number_prepare(ons_prepare *p);
 ons_status *ons_unary_bool_prepare(ons_prepare *p);
 
@@ -122,5 +121,22 @@ void ons_unary_each(const ons_operands *o, const void *const *inputs, void *cons
         else                                                                                                           \
             ons_unary_run(launch, sizeof(float), sizeof(float), SYMBOL##_float32);                                     \
     }
+
+/* ONS_DEFINE_OPERATOR of an elementwise operator of one operand: an operation an element, the result may take the
+ * operand's place and lies as it does. */
+#define ONS_DEFINE_UNARY(SYMBOL, NAME, OPSET, ATTRIBUTES, INFER, GRADIENT, SAVED, ROLES, FORMS, REFERENCE)             \
+    const ons_operator ons_op_##SYMBOL = {NAME,                                                                        \
+                                          OPSET,                                                                       \
+                                          ONS_ARITY(1, 1, 1, 1),                                                       \
+                                          ATTRIBUTES,                                                                  \
+                                          INFER,                                                                       \
+                                          ONS_COST(ons_cost_elementwise),                                              \
+                                          GRADIENT,                                                                    \
+                                          SAVED,                                                                       \
+                                          ROLES,                                                                       \
+                                          ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),                                          \
+                                          ONS_FOLLOWS_LAYOUT,                                                          \
+                                          FORMS,                                                                       \
+                                          REFERENCE}
 
 #endif

@@ -4,12 +4,12 @@
 #include <omp.h>
 
 static ons_status *prepare_state(ons_prepare *p) {
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_unary_state), &memory));
-    ons_unary_state *state = memory;
+    ons_unary_state *state;
+    ONS_NEW_STATE(state, p);
     state->elements = ons_elements(&p->operands->outputs[0]);
     state->dtype = p->operands->inputs[0].dtype;
     state->input_count = p->operands->input_count;
+    ons_take_float_attributes(p->operands, state->parameters, ONS_UNARY_PARAMETERS);
     p->implementation = "elementwise";
     return NULL;
 }
@@ -17,12 +17,6 @@ static ons_status *prepare_state(ons_prepare *p) {
 ons_status *ons_unary_prepare(ons_prepare *p) {
     ons_dtype dtype = p->operands->inputs[0].dtype;
     return dtype == ONS_FLOAT32 ? prepare_state(p) : ons_refuse_dtype(p->operands, dtype);
-}
-
-ons_status *ons_unary_prepare_attributes(ons_prepare *p) {
-    ONS_TRY(ons_unary_prepare(p));
-    ons_take_float_attributes(p->operands, ((ons_unary_state *)p->state)->parameters, ONS_UNARY_PARAMETERS);
-    return NULL;
 }
 
 ons_status *ons_unary_number_prepare(ons_prepare *p) {

@@ -1,12 +1,7 @@
 #include "kernels/common/elementwise/variadic.h"
 
 #include "kernels/common/operator/rules.h"
-
-extern const ons_operator ons_op_add;
-extern const ons_operator ons_op_cast;
-extern const ons_operator ons_op_div;
-extern const ons_operator ons_op_equal;
-extern const ons_operator ons_op_mul;
+#include "kernels/operators.h"
 
 ons_cost ons_cost_variadic(const ons_operands *o) {
     return (ons_cost){(double)ons_elements(&o->outputs[0]) * (o->input_count - 1), ons_operand_bytes(o)};

@@ -98,8 +98,7 @@ ons_status *ons_cuda_gemm_plan_or(ons_prepare *p, const ons_gemm_form *form, ons
 
 ons_status *ons_cuda_gemm_prepare(ons_prepare *p, const ons_gemm_form *form, bool bias) {
     ons_cuda_gemm_state *product;
-    ONS_NEW(product, p->arena, 1);
-    p->state = product;
+    ONS_NEW_STATE(product, p);
     return ons_cuda_gemm_plan(p, form, bias ? ONS_CUDA_BIAS : ONS_CUDA_PLAIN, false, product);
 }
 

@@ -2,8 +2,7 @@
 
 #include <string.h>
 
-/* ------------------------------------------------------------------------------------------------------------ shapes
- */
+/* ----------------------------------------------------------------------------------------------------------- shapes */
 
 /* A rank of 1 gets its missing dim: in front on the left, behind on the right. */
 static ons_shape promote(const ons_shape *shape, bool left) {
@@ -71,8 +70,7 @@ static int64_t offset_of(const ons_shape *result, const ons_shape *operand, int6
     return offset;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- prepare
- */
+/* ---------------------------------------------------------------------------------------------------------- prepare */
 
 /* op(X[i]) as oneDNN sees it: a transposed operand is the same memory with its strides exchanged. */
 static ons_onednn_memory describe(int64_t batch, int64_t rows, int64_t columns, bool transposed) {
@@ -189,8 +187,7 @@ ons_status *ons_gemm_prepare(ons_prepare *p, const ons_shape *a, const ons_shape
     return prepare_primitive(p, bias, product);
 }
 
-/* --------------------------------------------------------------------------------------------------------------- run
- */
+/* -------------------------------------------------------------------------------------------------------------- run */
 
 static dnnl_status_t sgemm(const ons_gemm *product, const float *a, const float *b, float beta, float *c) {
     const ons_gemm_sizes *s = &product->sizes;
@@ -238,8 +235,7 @@ void ons_gemm_run(const ons_gemm *product, const float *a, const float *b, const
         launch->fault->problem = "oneDNN failed to multiply matrices";
 }
 
-/* --------------------------------------------------------------------------------------------------------- reference
- */
+/* -------------------------------------------------------------------------------------------------------- reference */
 
 #define PRODUCT_REFERENCE(SYMBOL, TYPE, SUM)                                                                           \
     void SYMBOL(const ons_operands *o, const ons_shape *a_shape, const ons_shape *b_shape, const ons_gemm_form *form,  \

@@ -1,8 +1,7 @@
 #include "kernels/kernels.h"
 
 #include "graph/operands.h"
-
-extern const ons_operator ons_op_matmul;
+#include "kernels/operators.h"
 
 struct ons_sample_gemm {
     ons_arena *arena; /* of everything, the product itself included */

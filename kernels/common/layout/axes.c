@@ -1,6 +1,6 @@
 #include "kernels/common/layout/axes.h"
 
-extern const ons_operator ons_op_reshape;
+#include "kernels/operators.h"
 
 ons_status *ons_node_axes(const ons_operands *o, const int64_t *axes, uint32_t count, uint32_t rank,
                           bool chosen[static ONS_RANK_MAX]) {

@@ -122,11 +122,6 @@ inline void copy_strided_box(const ons_launch *l, const ons_strided *planned, co
     }
 }
 
-/* For operators whose state is one copy of input 0 to output 0. */
-inline void copy_whole(const ons_launch *l) {
-    copy_strided_box(l, (const ons_strided *)l->state, l->inputs[0], l->outputs[0]);
-}
-
 } // namespace ons
 
 #endif

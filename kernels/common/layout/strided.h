@@ -38,5 +38,6 @@ void ons_strided_copy(const ons_strided *s, const void *from, void *to);
 /* For kernels that are one strided copy of input 0 to output 0: state is a planned ons_strided. */
 ons_status *ons_strided_prepare(ons_prepare *p, const ons_strided *s);
 void ons_strided_run(const ons_launch *launch);
+void ons_cuda_strided_run(const ons_launch *launch);
 
 #endif

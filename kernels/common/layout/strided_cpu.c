@@ -232,9 +232,8 @@ void ons_strided_copy(const ons_strided *s, const void *from, void *to) {
 }
 
 ons_status *ons_strided_prepare(ons_prepare *p, const ons_strided *s) {
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof *s, &memory));
-    ons_strided *state = memory;
+    ons_strided *state;
+    ONS_NEW_STATE(state, p);
     *state = *s;
     ons_strided_plan(state);
     p->implementation = state->tiles ? "tiles" : "rows";

@@ -147,9 +147,7 @@ static ons_status *make_parts(ons_prepare *p, const_dnnl_primitive_desc_t descri
         d->has_scratch = true;
         p->scratch_bytes += (bytes + 63) / 64 * 64;
     }
-    if (p->scratch_bytes > p->scratch_limit)
-        return ons_node_error(o, "needs %lld bytes of scratch, more than the %lld that the plan grants",
-                              (long long)p->scratch_bytes, (long long)p->scratch_limit);
+    ONS_TRY(ons_require_scratch(p, p->scratch_bytes));
 
     p->implementation = ons_arena_format(p->arena, "onednn:%s", ons_onednn_implementation(description));
     return p->implementation != NULL ? NULL : ons_status_out_of_memory();

@@ -252,7 +252,6 @@ dnnl_status_t ons_onednn_be_deterministic(dnnl_primitive_attr_t attr) {
 #if DNNL_VERSION_MAJOR > 3 || (DNNL_VERSION_MAJOR == 3 && DNNL_VERSION_MINOR >= 5)
     return dnnl_primitive_attr_set_deterministic(attr, 1);
 #else
-    (void)attr;
     return dnnl_success;
 #endif
 }

@@ -4,13 +4,6 @@
 
 #include "graph/operands.h"
 
-extern const ons_operator ons_op_cast;
-extern const ons_operator ons_op_concat;
-extern const ons_operator ons_op_mul;
-extern const ons_operator ons_op_reshape;
-extern const ons_operator ons_op_slice;
-extern const ons_operator ons_op_transpose;
-
 ons_value_id ons_expand_scalar_like(ons_replacement *m, ons_value_id x, double value) {
     return ons_build_scalar(m->builder, ons_builder_type(m->builder, x).dtype, value);
 }
@@ -57,13 +50,12 @@ ons_value_id ons_expand_range(ons_replacement *m, int64_t begin, int64_t count, 
 ons_status *ons_expand_other(ons_replacement *m, const ons_operator *op, ons_inputs inputs, ons_settings settings,
                              uint32_t count, ons_value_id *outputs) {
     ons_arena *arena = m->builder->graph->arena;
-    uint32_t declared = 0;
+    uint32_t declared = ons_operator_attributes(op);
     ons_attribute *attributes;
     ons_operands operands;
     ons_value_id *made;
     bool *used;
     ONS_TRY(ons_builder_finish(m->builder)); /* the inputs are there */
-    while (op->attributes[declared].name != NULL) ++declared;
     ONS_NEW(attributes, arena, declared + 1);
     for (uint32_t i = 0; i < declared; ++i) attributes[i] = op->attributes[i].default_value;
     for (uint32_t i = 0; i < settings.count; ++i) attributes[settings.items[i].index] = settings.items[i].value;

@@ -6,6 +6,7 @@
 #include "graph/passes/replacement.h"
 #include "kernels/common/operator/checks.h"
 #include "kernels/common/operator/kernel.h"
+#include "kernels/operators.h"
 
 #define ONS_MICROSOFT ONS_IN_DOMAIN("com.microsoft", 1, 1)
 
@@ -24,8 +25,6 @@ static inline ons_value_id ons_expand2(ons_replacement *m, const ons_operator *o
 static inline ons_value_id ons_expand_input(const ons_replacement *m, uint32_t index) {
     return ons_has_input(m->operands, index) ? m->inputs[index] : (ons_value_id)ONS_NONE;
 }
-
-extern const ons_operator ons_op_add;
 
 /* a + b, where either may be left out. */
 static inline ons_value_id ons_expand_sum(ons_replacement *m, ons_value_id a, ons_value_id b) {

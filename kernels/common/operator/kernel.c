@@ -50,10 +50,7 @@ double ons_operand_bytes(const ons_operands *o) {
     return bytes;
 }
 
-ons_cost ons_cost_free(const ons_operands *o) {
-    (void)o;
-    return (ons_cost){0, 0};
-}
+ons_cost ons_cost_free(const ons_operands *o) { return (ons_cost){0, 0}; }
 
 ons_cost ons_cost_copy(const ons_operands *o) {
     double bytes = 0;
@@ -77,11 +74,17 @@ ons_status *ons_node_axis(const ons_operands *o, int64_t axis, uint32_t rank, ui
     return NULL;
 }
 
-ons_status *ons_require_float32(const ons_operands *o) {
-    if (o->inputs[0].dtype != ONS_FLOAT32)
-        return ons_node_error(o, "no CPU kernel for %s; convert the model to float32",
-                              ons_dtype_name(o->inputs[0].dtype));
-    return NULL;
+ons_status *ons_require_float32(const ons_operands *o) { return ons_require_float32_of(o, &o->inputs[0]); }
+
+ons_status *ons_require_float32_of(const ons_operands *o, const ons_type *operand) {
+    if (operand->dtype == ONS_FLOAT32) return NULL;
+    return ons_node_error(o, "no CPU kernel for %s; convert the model to float32", ons_dtype_name(operand->dtype));
+}
+
+ons_status *ons_require_scratch(const ons_prepare *p, int64_t bytes) {
+    if (bytes <= p->scratch_limit) return NULL;
+    return ons_node_error(p->operands, "needs %lld bytes of scratch, more than the %lld that the plan grants",
+                          (long long)bytes, (long long)p->scratch_limit);
 }
 
 ons_type ons_loss_type(const ons_type *prediction) {
@@ -112,7 +115,4 @@ int ons_team_size(const ons_prepare *p) {
     return nanoseconds < worth_meeting ? 1 : p->threads;
 }
 
-ons_status *ons_prepare_nothing(ons_prepare *p) {
-    (void)p;
-    return NULL;
-}
+ons_status *ons_prepare_nothing(ons_prepare *p) { return NULL; }

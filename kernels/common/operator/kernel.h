@@ -55,8 +55,12 @@ void ons_take_float_attributes(const ons_operands *o, float *parameters, uint32_
 /* An axis attribute or value, resolved; fails with the node's name. */
 ons_status *ons_node_axis(const ons_operands *o, int64_t axis, uint32_t rank, uint32_t *resolved);
 
-/* The usual refusal of a CPU kernel: fails unless input 0 is float32. */
+/* The usual refusal of a CPU kernel: fails unless input 0, or another operand, is float32. */
 ons_status *ons_require_float32(const ons_operands *o);
+ons_status *ons_require_float32_of(const ons_operands *o, const ons_type *operand);
+
+/* Fails where the plan grants less scratch than `bytes`, all that the node needs. */
+ons_status *ons_require_scratch(const ons_prepare *p, int64_t bytes);
 
 /* The type of a loss of `prediction`: a scalar in double where that is double, otherwise in float32. */
 ons_type ons_loss_type(const ons_type *prediction);
@@ -67,6 +71,13 @@ ons_status *ons_refuse_cotangents(const ons_gradient *g, uint32_t first);
 
 /* A kernel that needs nothing prepared but a copy of plain old data: allocates `bytes` of state in p->arena. */
 ons_status *ons_prepare_state(ons_prepare *p, size_t bytes, void **state);
+
+/* The same for a pointer of the state's type: ONS_NEW_STATE(pointer, p) leaves the function where memory is short. */
+#define ONS_NEW_STATE(pointer, p)                                                                                      \
+    do {                                                                                                               \
+        ONS_NEW(pointer, (p)->arena, 1);                                                                               \
+        (p)->state = (pointer);                                                                                        \
+    } while (0)
 
 /* For operators without a state. */
 ons_status *ons_prepare_nothing(ons_prepare *p);

@@ -25,4 +25,15 @@ static inline ons_value_id ons_make_scalar(ons_gradient *g, double value) {
     return ons_build_scalar(g->builder, g->operands->outputs[0].dtype, value);
 }
 
+/* SYMBOL_gradient, of an elementwise operator: a node of the operator SYMBOL_gradient with the same attributes, of the
+ * cotangent and the operand. */
+#define ONS_GRADIENT_BY_INPUT(SYMBOL) ONS_GRADIENT_BY(SYMBOL, ons_gradient_input(g, 0))
+/* The same of the cotangent and the result. */
+#define ONS_GRADIENT_BY_OUTPUT(SYMBOL) ONS_GRADIENT_BY(SYMBOL, ons_gradient_output(g, 0))
+#define ONS_GRADIENT_BY(SYMBOL, VALUE)                                                                                 \
+    static ons_status *SYMBOL##_gradient(ons_gradient *g) {                                                            \
+        g->gradients[0] = ons_make_like(g, &ons_op_##SYMBOL##_gradient, ONS_IN(g->cotangents[0], VALUE));              \
+        return NULL;                                                                                                   \
+    }
+
 #endif

@@ -1,6 +1,6 @@
-/* Declares every operator: ons_op_matmul, … */
-#ifndef ONSTAGE_TESTS_KERNELS_OPERATORS_H
-#define ONSTAGE_TESTS_KERNELS_OPERATORS_H
+/* Declares every operator (ons_op_add, …), for files that build nodes of others. */
+#ifndef ONSTAGE_KERNELS_OPERATORS_H
+#define ONSTAGE_KERNELS_OPERATORS_H
 
 #include "graph/operator.h"
 

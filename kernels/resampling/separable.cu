@@ -1,7 +1,4 @@
 /* Linear maps along axes on CUDA: see cuda_separable.h. */
-#ifndef ONSTAGE_KERNELS_RESAMPLING_CUDA_SEPARABLE_CUH
-#define ONSTAGE_KERNELS_RESAMPLING_CUDA_SEPARABLE_CUH
-
 #include "kernels/common/cuda/cuda_upload.cuh"
 extern "C" {
 #include "kernels/resampling/cuda_separable.h"
@@ -55,12 +52,9 @@ template <class T> void run_maps(const ons_launch *l, const ons_cuda_separable *
     }
 }
 
-/* For operators whose state is an ons_cuda_separable. */
-inline void map_axes(const ons_launch *l) {
-    const ons_cuda_separable *s = (const ons_cuda_separable *)l->state;
-    ONS_CUDA_FLOAT_DISPATCH(s->dtype, run_maps, l, s);
-}
-
 } // namespace ons
 
-#endif
+extern "C" void ons_cuda_separable_run(const ons_launch *launch) {
+    const ons_cuda_separable *s = (const ons_cuda_separable *)launch->state;
+    ONS_CUDA_FLOAT_DISPATCH(s->dtype, ons::run_maps, launch, s);
+}

@@ -1,0 +1,4 @@
+/* BlackmanWindow on CUDA. */
+#include "kernels/signal/cuda_constant.h"
+
+ONS_KERNELS(cuda, blackman_window, ONS_KERNEL(ons_cuda_known_prepare, ons_cuda_known_run))

@@ -1,9 +1,0 @@
-/* GlobalAveragePool: what its files share. */
-#ifndef ONSTAGE_KERNELS_GLOBAL_AVERAGE_POOL_GLOBAL_AVERAGE_POOL_H
-#define ONSTAGE_KERNELS_GLOBAL_AVERAGE_POOL_GLOBAL_AVERAGE_POOL_H
-
-#include "kernels/backend.h"
-
-ons_status *ons_global_average_pool_prepare(ons_prepare *p);
-
-#endif

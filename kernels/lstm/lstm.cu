@@ -1,3 +1,0 @@
-#include "kernels/recurrent/cuda_recurrent.cuh"
-
-extern "C" void ons_cuda_run_lstm(const ons_launch *launch) { ons::run_recurrent(launch); }

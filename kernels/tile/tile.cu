@@ -1,3 +1,0 @@
-#include "kernels/common/layout/cuda_strided.cuh"
-
-extern "C" void ons_cuda_run_tile(const ons_launch *launch) { ons::copy_whole(launch); }
