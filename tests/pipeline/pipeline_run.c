@@ -111,12 +111,14 @@ static ons_status *list_actions(trial *t, ons_schedule *schedule) {
     t->pipeline.micro_batches = (uint32_t)t->batching.micro_batches;
     t->pipeline.replicas = (uint32_t)t->batching.replicas;
     ons_schedule whole;
+    const paced_lists paced = {t->s->stages, t->pipeline.micro_batches, t->s->sizes, t->s->copies, t->s->in_flight};
+    if (t->s->sizes != NULL) {
+        ONS_TRY(paced_lists_make(&paced, t->arena, schedule));
+        return ons_schedule_verify(schedule, NULL, t->arena);
+    }
     if (t->s->copies != NULL)
         return copies_schedule(t->s->copies, t->s->stages, t->pipeline.micro_batches,
                                t->s->kind != &ons_generator_one_f_one_b, t->arena, schedule);
-    if (t->s->sizes != NULL)
-        ONS_TRY(paced_lists_make(t->s->stages, t->pipeline.micro_batches, t->s->sizes, t->s->in_flight, t->arena,
-                                 &t->pipeline.generator));
     ONS_TRY(ons_schedule_make(&t->pipeline, t->arena, &whole));
     *schedule = whole;
     if (t->s->sliced > 0) ONS_TRY(ons_schedule_slice(&whole, t->s->sliced, t->arena, schedule));
