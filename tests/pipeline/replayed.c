@@ -164,12 +164,12 @@ static size_t begin_of(const device *d, const ons_cut_transfer *t, uint32_t k) {
 }
 
 /* What has been made so far in the part. */
-static ons_status *send(replayed *r, device *d) {
+static ons_status *send(replayed *r, device *d, bool *moved) {
     for (uint32_t i = 0; i < d->cut->send_count; ++i) {
         const ons_cut_transfer *t = &d->cut->sends[i];
         ons_node_id maker = ons_graph_value(d->cut->graph, t->value)->producer;
         if (t->part != d->part || d->sent[i] || (maker != ONS_NONE && maker >= d->position)) continue;
-        d->sent[i] = true;
+        d->sent[i] = *moved = true;
         const ons_turn turn = {.micro_batch = d->micro_batch};
         const char *data = ons_program_address(d->unit->stage.program, t->value, &turn);
         bool once = is_of_step(t->kind);
@@ -291,11 +291,12 @@ static ons_status *add_up(replayed *r, uint32_t first, uint32_t copies, const ch
 }
 
 /* Before the update, once all copies have come to it; the last one adds up. */
-static ons_status *meet(replayed *r, device *d, bool *met) {
+static ons_status *meet(replayed *r, device *d, bool *met, bool *moved) {
     const ons_graph *graph = r->o.dataset_graphs->graphs[ONS_WHOLE].graph;
     uint32_t first = d->number - d->copy, ready = 0;
     bool last = !d->ready;
-    d->ready = true;
+    d->ready = true; /* on which another may wait that has been asked already */
+    *moved = *moved || last;
     for (uint32_t i = 0; i < d->copies; ++i) ready += r->devices[first + i].ready;
     *met = ready == d->copies;
     for (ons_value_id id = 0; *met && last && d->copies > 1 && id < graph->values.count; ++id)
@@ -325,12 +326,12 @@ static ons_status *advance(replayed *r, device *d, bool *moved) {
     bool taken = true, met = true;
     while (taken) {
         if (!d->inside && !begin_part(r, d)) return NULL;
-        if (ons_stage_program_kind(&d->unit->stage, d->part) == ONS_PART_END) ONS_TRY(meet(r, d, &met));
+        if (ons_stage_program_kind(&d->unit->stage, d->part) == ONS_PART_END) ONS_TRY(meet(r, d, &met, moved));
         if (!met) return NULL;
         uint32_t end = d->cut->end[d->part], stop = d->position, before = d->position;
         while (stop < end && wanted(d, stop) == d->cut->receive_count) ++stop;
         ONS_TRY(run_until(r, d, stop));
-        ONS_TRY(send(r, d));
+        ONS_TRY(send(r, d, moved));
         d->inside = stop < end;
         if (d->inside) ONS_TRY(receive(r, d, wanted(d, stop), &taken));
         *moved = *moved || taken || stop > before;
