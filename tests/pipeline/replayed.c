@@ -295,7 +295,7 @@ static ons_status *meet(replayed *r, device *d, bool *met, bool *moved) {
     const ons_graph *graph = r->o.dataset_graphs->graphs[ONS_WHOLE].graph;
     uint32_t first = d->number - d->copy, ready = 0;
     bool last = !d->ready;
-    d->ready = true; /* on which another may wait that has been asked already */
+    d->ready = true; /* others may wait for it */
     *moved = *moved || last;
     for (uint32_t i = 0; i < d->copies; ++i) ready += r->devices[first + i].ready;
     *met = ready == d->copies;
