@@ -66,13 +66,15 @@ static uint64_t period_of(const ons_unit_share *a, const ons_unit_share *b) {
     return first * (second / greatest_common_divisor(first, second));
 }
 
+static uint64_t next_of_both(const ons_unit_share *a, const ons_unit_share *b, uint64_t unit) {
+    return ons_unit_share_next(b, ons_unit_share_next(a, unit));
+}
+
 uint64_t ons_units_next_common(const ons_unit_share *a, const ons_unit_share *b, uint64_t unit) {
-    for (uint64_t end = unit + period_of(a, b); unit < end;) {
-        uint64_t next = ons_unit_share_next(b, ons_unit_share_next(a, unit));
-        if (next == unit) return unit;
-        unit = next;
-    }
-    return UINT64_MAX;
+    uint64_t next = next_of_both(a, b, unit), end;
+    if (next == unit) return unit; /* mostly */
+    for (end = unit + period_of(a, b); next < end && next != unit; next = next_of_both(a, b, unit)) unit = next;
+    return next == unit ? unit : UINT64_MAX;
 }
 
 /* --------------------------------------------------------------------------------------------------- random numbers
