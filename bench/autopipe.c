@@ -40,8 +40,7 @@ static void make_cases(autopipe_case *cases) {
                                {2, 5, 4}};
 }
 
-/* -------------------------------------------------------------------------------------------------------------- plans
- */
+/* ------------------------------------------------------------------------------------------------------------ plans */
 
 /* Of blocks: "6.5", with the embedding and the head named. */
 static void print_stages(const autopipe_case *c, const autopipe_plan *p) {
@@ -75,8 +74,7 @@ static void print_plans(const autopipe_case *cases, const autopipe_result *resul
         }
 }
 
-/* ----------------------------------------------------------------------------------------------------------- table IV
- */
+/* --------------------------------------------------------------------------------------------------------- table IV */
 
 /* Seconds that a further micro-batch of the step takes. */
 static double pace(const autopipe_case *c, const double *seconds) {
@@ -130,8 +128,7 @@ static void print_ratios(const autopipe_case *cases, const autopipe_result *resu
     printf(".\n");
 }
 
-/* ------------------------------------------------------------------------------------------------------------ balance
- */
+/* ---------------------------------------------------------------------------------------------------------- balance */
 
 static void print_bar(const char *what, double value, double bar) {
     printf("%s: %.2f×, bar %.2f×, %s", what, value, bar, value >= bar ? "reached" : "**missed**");
@@ -166,8 +163,7 @@ static void print_balance(const autopipe_case *cases, const autopipe_result *res
         }
 }
 
-/* ----------------------------------------------------------------------------------------------------------- start-up
- */
+/* --------------------------------------------------------------------------------------------------------- start-up */
 
 static ons_status *print_startup(ons_arena *arena) {
     static const uint32_t depths[] = {2, 4, 8, 12};
@@ -193,8 +189,7 @@ static ons_status *print_startup(ons_arena *arena) {
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------- assumptions
- */
+/* ------------------------------------------------------------------------------------------------------ assumptions */
 
 typedef struct even_case {
     autopipe_model model;

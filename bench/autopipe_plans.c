@@ -8,8 +8,7 @@
 #include "planner/search/degrees.h"
 #include "planner/search/layer_chain.h"
 
-/* ---------------------------------------------------------------------------------------------------------- planners
- */
+/* --------------------------------------------------------------------------------------------------------- planners */
 
 /* DAPPLE profiles layers as they are; recomputation is a choice of whoever runs its plan. */
 ons_status *autopipe_ask_dapple(const autopipe_model *model, uint32_t gpus, uint32_t micro_batches,
@@ -55,8 +54,7 @@ static ons_status *ask_autopipe(const ons_workload *work, const autopipe_case *c
     return NULL;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- reckoning
- */
+/* -------------------------------------------------------------------------------------------------------- reckoning */
 
 /* A share of a micro-batch of `samples`: the largest of `replicas`. */
 static double share_of(int64_t samples, uint32_t replicas) {

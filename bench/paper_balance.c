@@ -38,8 +38,7 @@ enum { READINGS = sizeof readings / sizeof *readings };
  * the sequences that it was made for. */
 enum { AT_ALGORITHM_2, AT_LAYERS, AT_TWO, AT_ONE, AT_1024 };
 
-/* ---------------------------------------------------------------------------------------------------------- measure
- */
+/* ---------------------------------------------------------------------------------------------------------- measure */
 
 static ons_status *measure_at(paper_model *m, int64_t rows, paper_balance_point *p) {
     const ons_workload *work;
@@ -71,8 +70,7 @@ ons_status *paper_balance_measure(paper_model *m, paper_balance *b) {
     return paper_model_resize(m, size);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ print
- */
+/* ------------------------------------------------------------------------------------------------------------ print */
 
 static void print_range(FILE *out, const paper_stages *s) {
     double least = INFINITY, most = 0;

@@ -15,8 +15,7 @@ static const paper_method methods[PAPER_SPEEDS] = {
     [AUTO_SYNC] = {"auto, 1F1B", "auto", "capuchin", &ons_generator_one_f_one_b, 0, 0},
 };
 
-/* ----------------------------------------------------------------------------------------------------------- measure
- */
+/* ---------------------------------------------------------------------------------------------------------- measure */
 
 static const double PATIENCE = 10; /* seconds of this process for a point of a curve, all methods */
 
@@ -88,8 +87,7 @@ ons_status *paper_figures_measure(paper_model *m, paper_figures *f) {
     return measure_speeds(m, 8, &f->speeds[1]);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- print
- */
+/* ------------------------------------------------------------------------------------------------------------ print */
 
 static void print_speeds(FILE *out, const char *name, const paper_speeds *s, double paper) {
     double sum = 0, limit = 0;

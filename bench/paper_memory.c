@@ -10,8 +10,7 @@ static const paper_method pipedream = {"PipeDream", "pipedream", "none", &ons_ge
 #define MB 1e6
 static const double limits[PAPER_LIMITS] = {10, 50, 80, 128, 150}; /* MB; the paper's text has the last four */
 
-/* ----------------------------------------------------------------------------------------------------------- measure
- */
+/* ---------------------------------------------------------------------------------------------------------- measure */
 
 static ons_status *measure_stages(paper_model *m, const paper_method *method, uint32_t stages, paper_stages *each) {
     int64_t rows = 0;
@@ -69,8 +68,7 @@ ons_status *paper_memory_measure(paper_model *m, paper_memory *r) {
     return measure_nodes(m, r);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- print
- */
+/* ------------------------------------------------------------------------------------------------------------ print */
 
 static double waste(const paper_stages *s, uint32_t stages) {
     double sum = 0, most = 0;
@@ -141,8 +139,7 @@ void paper_memory_print(FILE *out, const paper_memory *const memory[static PAPER
     fprintf(out, "\n![shares of nodes by activation and consumed memory](%s)\n\n", figure);
 }
 
-/* -------------------------------------------------------------------------------------------------------------- draw
- */
+/* ------------------------------------------------------------------------------------------------------------- draw */
 
 enum { WIDTH = 380, HEIGHT = 240, LEFT = 48, TOP = 34, GAP = 60 };
 

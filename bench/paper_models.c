@@ -20,8 +20,7 @@ const paper_subject paper_subjects[PAPER_MODELS] = {
     {"AmoebaNet", "examples/plan/amoebanet.onnx", {"height", "width"}, "pixels", "batchnorm", "train", 32, 512, 103},
 };
 
-/* ------------------------------------------------------------------------------------------------------------ models
- */
+/* ----------------------------------------------------------------------------------------------------------- models */
 
 static void forget_work(paper_model *m) {
     for (uint32_t i = 0; i < m->kept_count; ++i) ons_plan_input_free(&m->kept[i].input);
@@ -179,8 +178,7 @@ void paper_model_close(paper_model *m) {
     *m = (paper_model){0};
 }
 
-/* ------------------------------------------------------------------------------------------------------------ search
- */
+/* ----------------------------------------------------------------------------------------------------------- search */
 
 static ons_status *pose(paper_model *m, const paper_method *method, uint32_t stages, int64_t rows,
                         ons_planning_problem *problem) {

@@ -166,8 +166,7 @@ static ons_status *measure(int index, results *r) {
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ report
- */
+/* ----------------------------------------------------------------------------------------------------------- report */
 
 static int find(const part *p, role wanted) {
     for (int i = 0; p->lines[i].method.title != NULL; ++i)

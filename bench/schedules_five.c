@@ -28,8 +28,7 @@ typedef struct trial {
     five_row *row;
 } trial;
 
-/* -------------------------------------------------------------------------------------------------------------- plans
- */
+/* ------------------------------------------------------------------------------------------------------------ plans */
 
 static ons_status *simulate(const ons_planning_problem *p, const uint32_t *first, const ons_stage_solution *solutions,
                             ons_arena *arena, five_row *row) {
@@ -80,8 +79,7 @@ static ons_status *search_one_f_one_b(trial *t, const char *strategy, const char
     return ons_planner_search(&p, ons_partition_strategy_find(strategy), t->arena, planned);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ systems
- */
+/* ---------------------------------------------------------------------------------------------------------- systems */
 
 static ons_status *try_dawnpiper(trial *t) {
     ons_planned planned;
@@ -220,8 +218,7 @@ static const struct {
 } SYSTEMS[FIVE_SYSTEMS] = {{"DawnPiper", try_dawnpiper}, {"FlexPipe", try_flexpipe},   {"Pfeife", try_pfeife},
                            {"AutoPipe", try_autopipe},   {"GraphPipe", try_graphpipe}, {"**auto**", try_auto}};
 
-/* -------------------------------------------------------------------------------------------------------------- cases
- */
+/* ------------------------------------------------------------------------------------------------------------ cases */
 
 /* Twelve blocks of 768, 1,024 tokens. */
 static vision_work_options gpt2_small(int64_t samples) {

@@ -5,8 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---------------------------------------------------------------------------------------------------------- conditions
- */
+/* ------------------------------------------------------------------------------------------------------- conditions */
 
 static void print_processor(FILE *out) {
     char line[256];
@@ -82,8 +81,7 @@ static void print_five(FILE *out, const schedules_page *page) {
     fprintf(out, "\n");
 }
 
-/* ----------------------------------------------------------------------------------------------------------- the table
- */
+/* -------------------------------------------------------------------------------------------------------- the table */
 
 static void print_row(FILE *out, const schedules_result *r, const schedules_row *row, double base) {
     fprintf(out, "| %s | %u | %u | %s%s%s | ", r->of->model, r->of->devices, r->of->micro_batches, row->system,
@@ -134,8 +132,7 @@ static void print_losers(FILE *out, const schedules_result *r) {
     fprintf(out, "\n");
 }
 
-/* ------------------------------------------------------------------------------------------------------------- papers
- */
+/* ----------------------------------------------------------------------------------------------------------- papers */
 
 static void print_flexpipe(FILE *out, const schedules_page *page) {
     fprintf(out,

@@ -6,8 +6,7 @@
 
 enum { SIZES = 8 };
 
-/* ------------------------------------------------------------------------------------------------------------ FlexPipe
- */
+/* --------------------------------------------------------------------------------------------------------- FlexPipe */
 
 static ons_status *find_work(void *context, int64_t samples, const ons_workload **work) {
     *work = (const ons_workload *)context + __builtin_ctzll((uint64_t)samples);
@@ -64,8 +63,7 @@ static ons_status *search_flexpipe(ons_arena *arena, schedules_page *page) {
     return NULL;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- Pfeife
- */
+/* ----------------------------------------------------------------------------------------------------------- Pfeife */
 
 static ons_status *pose(const vision_work_options *o, uint32_t devices, uint32_t micro_batches, ons_arena *arena,
                         ons_planning_problem *p) {

@@ -25,8 +25,7 @@ double schedules_now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* --------------------------------------------------------------------------------------------------------- one system
- */
+/* ------------------------------------------------------------------------------------------------------- one system */
 
 static ons_status *simulate(const ons_planning_problem *p, const uint32_t *first, const ons_stage_solution *solutions,
                             schedules_row *row) {
@@ -168,8 +167,7 @@ static ons_status *add_portfolio(measuring *m) {
     return add(m, row);
 }
 
-/* -------------------------------------------------------------------------------------------------------------- a case
- */
+/* ----------------------------------------------------------------------------------------------------------- a case */
 
 static ons_status *pose(measuring *m) {
     ons_workload *work;

@@ -29,8 +29,7 @@ double shared_message(const shared_machine *m, const shared_model *model, const 
     return ons_link_seconds(shared_link(m, w), message_bytes(model, w));
 }
 
-/* ---------------------------------------------------------------------------------------------------------- operators
- */
+/* -------------------------------------------------------------------------------------------------------- operators */
 
 /* A product of `rows` × `in` with `in` × `out`. */
 static double product(const shared_machine *m, double count, double in, double out) {
@@ -60,8 +59,7 @@ static double small(const shared_machine *m, double count, double h) {
     return 2 * pass(m, 2 * count * h) + 2 * pass(m, 3 * count * h) + pass(m, 8 * count * h);
 }
 
-/* -------------------------------------------------------------------------------------------------------------- stages
- */
+/* ----------------------------------------------------------------------------------------------------------- stages */
 
 /* The sum over replicas, and over the second copy's, which lies elsewhere in the line; Adam. */
 static void set_step_end(const shared_machine *m, const shared_way *w, double weights, bool copied,

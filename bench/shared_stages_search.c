@@ -7,8 +7,7 @@
 const char *const shared_system_names[SHARED_SYSTEMS] = {"Megatron", "T-1F1B in lockstep", "T-1F1B",
                                                          "one-to-one, orders searched", "FlexPipe"};
 
-/* --------------------------------------------------------------------------------------------------------- one order
- */
+/* -------------------------------------------------------------------------------------------------------- one order */
 
 static ons_status *simulate(const ons_placed_plan *plan, shared_run *run, ons_arena *arena) {
     uint32_t *limits;
@@ -42,8 +41,7 @@ static ons_status *try_order(const shared_machine *m, const ons_placed_plan *pla
     return NULL;
 }
 
-/* --------------------------------------------------------------------------------------------------------- all orders
- */
+/* ------------------------------------------------------------------------------------------------------- all orders */
 
 enum { MOST_EXTRA = 32 };
 static const double FAR = 1.3; /* of the best step so far: from there on, changes of our own orders are not tried */
@@ -102,8 +100,7 @@ ons_status *shared_search_orders(const shared_machine *m, const ons_placed_plan 
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------ vocabularies
- */
+/* ----------------------------------------------------------------------------------------------------- vocabularies */
 
 enum { MOST_STAGES = 130 }; /* 32 devices, 4 on each, and the vocabulary's */
 

@@ -38,9 +38,7 @@ typedef struct cuda_device {
     char title[320];
 } cuda_device;
 
-/* -------------------------------------------------------------------------------------------------------------
- * failures
- */
+/* --------------------------------------------------------------------------------------------------------- failures */
 
 /* What went wrong first. A failed GPU takes its context, and with it every device on it, along, so one note is enough.
  */

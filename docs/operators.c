@@ -41,8 +41,7 @@ static void print_rows(const ons_registry *registry, bool internal) {
         if (is_internal(registry->operators[i]) == internal) print_row(registry->operators[i]);
 }
 
-/* ------------------------------------------------------------------------------------------- official cases' gradients
- */
+/* ---------------------------------------------------------------------------------------- official cases' gradients */
 
 /* A row of the committed results of //tests/backend:gradients. */
 typedef struct checked {

@@ -31,8 +31,7 @@ void ons_shorten_waits(char *const *arguments);
  * environment takes less. Lasts as long as the program. */
 const char *ons_kernels_version(void);
 
-/* ---------------------------------------------------------------------------------------------------------- failures
- */
+/* --------------------------------------------------------------------------------------------------------- failures */
 
 /* What kind of failure; also the command's exit code. */
 typedef enum ons_status_code {
@@ -61,8 +60,7 @@ void ons_status_free(ons_status *status);
 /* A pointer that is NULL is an invalid argument, which the message names, unless the comment of the function says what
  * it means. Questions about nothing are answered: it is done, it is not stopping, it has no stages, its text is "". */
 
-/* ----------------------------------------------------------------------------------------------------- configuration
- */
+/* ---------------------------------------------------------------------------------------------------- configuration */
 
 /* Options by the names that the command has for them, without the dashes: ons_config_set(config, "batch", "32"). */
 typedef struct ons_config ons_config;
@@ -132,8 +130,7 @@ const ons_option *ons_options(void);
  * other texts as well. */
 const char *ons_option_word(const ons_option *option, size_t index, const char **meaning);
 
-/* ------------------------------------------------------------------------------------------------------------- models
- */
+/* ----------------------------------------------------------------------------------------------------------- models */
 
 typedef struct ons_model ons_model;
 
@@ -205,8 +202,7 @@ typedef struct ons_inspection {
 ons_status *ons_model_inspect(ons_model *model, const ons_config *config, ons_inspection **inspection);
 void ons_inspection_free(ons_inspection *inspection);
 
-/* ----------------------------------------------------------------------------------------------------------- training
- */
+/* --------------------------------------------------------------------------------------------------------- training */
 
 typedef struct ons_trainer ons_trainer;
 
@@ -333,8 +329,7 @@ ons_status *ons_trainer_get_stage(const ons_trainer *trainer, int64_t index, ons
  */
 ons_status *ons_trainer_read(ons_trainer *trainer, const char *initialiser, float *values, size_t count);
 
-/* ----------------------------------------------------------------------------------------------------------- planning
- */
+/* --------------------------------------------------------------------------------------------------------- planning */
 
 typedef struct ons_planning ons_planning;
 
@@ -361,8 +356,7 @@ const char *ons_replay_text(const ons_replay *replay);
  * replay. */
 ons_status *ons_replay_draw(ons_replay *replay, size_t columns, const char **chart);
 
-/* --------------------------------------------------------------------------------------------------------- evaluation
- */
+/* ------------------------------------------------------------------------------------------------------- evaluation */
 
 /* Called after every batch; return false to stop. */
 typedef bool ons_progress(void *context, int64_t samples_done, int64_t samples);
@@ -371,8 +365,7 @@ typedef bool ons_progress(void *context, int64_t samples_done, int64_t samples);
 ons_status *ons_model_evaluate(ons_model *model, const ons_config *config, ons_progress *progress, void *context,
                                ons_evaluation *evaluation);
 
-/* ---------------------------------------------------------------------------------------------------------- profiling
- */
+/* -------------------------------------------------------------------------------------------------------- profiling */
 
 typedef struct ons_node_profile {
     const char *name, *operator_name;

@@ -90,8 +90,7 @@ static ons_status *read_value(scope *s, scope *from, const Onnx__AttributeProto 
     }
 }
 
-/* -----------------------------------------------------------------------------------------------------------
- * attributes */
+/* ------------------------------------------------------------------------------------------------------- attributes */
 
 const Onnx__AttributeProto *ons_attribute_resolve(scope *s, const Onnx__AttributeProto *attribute, scope **from) {
     *from = s;
@@ -169,8 +168,7 @@ ons_status *ons_attributes_match(const ons_operator *op, const ons_upgrade *upgr
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------
- * constants */
+/* -------------------------------------------------------------------------------------------------------- constants */
 
 /* Numbers as a tensor of rank 0 or 1. */
 static ons_status *store_numbers(scope *s, const ons_attribute *value, ons_type *type, ons_data_id *data) {

@@ -18,9 +18,7 @@ typedef struct deriving {
     int64_t batch; /* of the file, where that is a number above 1; 0 */
 } deriving;
 
-/* -------------------------------------------------------------------------------------------------------------
- * contents
- */
+/* --------------------------------------------------------------------------------------------------------- contents */
 
 static void unravel(const ons_shape *shape, int64_t number, int64_t index[static ONS_RANK_MAX]) {
     for (uint32_t axis = shape->rank; axis-- > 0; number /= shape->dims[axis]) index[axis] = number % shape->dims[axis];
@@ -52,9 +50,7 @@ static bool repeats_along(const ons_tensor *tensor, uint32_t axis) {
     return repeats;
 }
 
-/* ----------------------------------------------------------------------------------------------------------------
- * edits
- */
+/* ------------------------------------------------------------------------------------------------------------ edits */
 
 /* Element (i, j, …) of the file's tensor is element i · strides[0] + j · strides[1] + … of the weight. */
 static ons_status *add_derived(const deriving *d, const char *name, const char *source, const ons_type *type,
@@ -92,9 +88,7 @@ static void make_activation(const deriving *d, ons_value_id id) {
     in->initialisers.count = kept;
 }
 
-/* ---------------------------------------------------------------------------------------------------------------
- * repeats
- */
+/* ---------------------------------------------------------------------------------------------------------- repeats */
 
 /* The weight's shape: 1 where the file's tensor repeats. */
 static bool find_repeated(const deriving *d, const ons_value *value, const ons_tensor *tensor, ons_shape *shape) {
@@ -159,9 +153,7 @@ static ons_status *repeat(const deriving *d, ons_value_id id, const ons_tensor *
     return add_derived(d, name, name, &whole, strides);
 }
 
-/* ------------------------------------------------------------------------------------------------------------
- * transposes
- */
+/* ------------------------------------------------------------------------------------------------------- transposes */
 
 /* A weight whose transpose the matrix is; ONS_NONE. */
 static ons_value_id find_original(const deriving *d, ons_value_id id, const ons_tensor *tensor) {
@@ -188,9 +180,7 @@ static ons_status *transpose(const deriving *d, ons_value_id id, ons_value_id or
     return add_derived(d, name, ons_graph_value(d->graph, original)->name, &whole, strides);
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
- * all
- */
+/* -------------------------------------------------------------------------------------------------------------- all */
 
 static int64_t find_batch(const Onnx__GraphProto *graph) {
     for (size_t i = 0; i < graph->n_input; ++i) {

@@ -7,8 +7,7 @@
 
 enum { CHUNK_BYTES = 1 << 20, MODEL_GRAPH = 7 };
 
-/* -------------------------------------------------------------------------------------------------------------
- * protobuf */
+/* --------------------------------------------------------------------------------------------------------- protobuf */
 
 ons_status *ons_put_bytes(message *m, const void *bytes, size_t size) {
     if (!ons_vector_reserve(m, size)) return ons_status_out_of_memory();
@@ -57,8 +56,7 @@ uint32_t ons_graph_frame(const ons_model_file *file) {
     return 0; /* not reached: a file without a graph does not open */
 }
 
-/* -------------------------------------------------------------------------------------------------------------
- * planning */
+/* --------------------------------------------------------------------------------------------------------- planning */
 
 static bool is_initialiser(const ons_model_file *file, const char *name) {
     for (size_t i = 0; i < ons_untied_count(file); ++i)
@@ -100,8 +98,7 @@ static ons_status *plan_within_limit(exporter *e) {
     return NULL;
 }
 
-/* --------------------------------------------------------------------------------------------------------------
- * writing */
+/* ---------------------------------------------------------------------------------------------------------- writing */
 
 typedef struct output {
     exporter *exporter;

@@ -18,8 +18,7 @@ enum {
     ENTRY_VALUE = 2,
 };
 
-/* -------------------------------------------------------------------------------------------------------------
- * contents */
+/* --------------------------------------------------------------------------------------------------------- contents */
 
 /* What a tensor is to hold: new contents, or those it has. */
 static ons_status *make_content(exporter *e, const char *name, const Onnx__TensorProto *tensor, content *result) {
@@ -229,8 +228,7 @@ static ons_status *add_initialiser(exporter *e, const ons_untied *untied, messag
     return outside ? NULL : splice_fill(e, end, 0, graph, &from);
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
- * all */
+/* -------------------------------------------------------------------------------------------------------------- all */
 
 ons_status *ons_export_tensors(exporter *e) {
     const Onnx__GraphProto *graph = e->file->model->graph;

@@ -86,8 +86,7 @@ uint32_t ons_functions_find(const importer *in, const Onnx__NodeProto *node) {
     return index;
 }
 
-/* ------------------------------------------------------------------------------------------------------------
- * arguments */
+/* -------------------------------------------------------------------------------------------------------- arguments */
 
 typedef ONS_VECTOR(argument) arguments;
 
@@ -117,8 +116,7 @@ static ons_status *collect_arguments(scope *s, const Onnx__FunctionProto *functi
     return NULL;
 }
 
-/* -----------------------------------------------------------------------------------------------------------------
- * calls */
+/* ------------------------------------------------------------------------------------------------------------ calls */
 
 static ons_status *define_inputs(scope *s, scope *caller, const Onnx__NodeProto *node) {
     const Onnx__FunctionProto *function = s->call->function;

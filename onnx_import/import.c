@@ -72,8 +72,7 @@ static ons_status *import_outputs(scope *s, const Onnx__GraphProto *proto) {
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
- * all */
+/* -------------------------------------------------------------------------------------------------------------- all */
 
 static ons_status *import_graph(scope *s, const Onnx__GraphProto *proto) {
     ONS_TRY(check_opset(s));

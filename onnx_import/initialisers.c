@@ -83,8 +83,7 @@ static ons_status *import_initialiser(scope *s, const Onnx__TensorProto *proto) 
     return NULL;
 }
 
-/* -----------------------------------------------------------------------------------------------------------------
- * ties */
+/* ------------------------------------------------------------------------------------------------------------- ties */
 
 static const Onnx__TensorProto *find_initialiser(const Onnx__GraphProto *proto, const char *name) {
     for (size_t i = 0; i < proto->n_initializer; ++i)
@@ -137,8 +136,7 @@ static ons_status *check_untie(const importer *in, const Onnx__GraphProto *proto
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
- * all */
+/* -------------------------------------------------------------------------------------------------------------- all */
 
 /* So that what reads it does not fail a second time. */
 static ons_status *add_unsupported(scope *s, const char *name) {

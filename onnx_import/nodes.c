@@ -14,8 +14,7 @@ ons_status *ons_import_add_node(scope *s, const ons_operator *op, const char *na
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------
- * operators */
+/* -------------------------------------------------------------------------------------------------------- operators */
 
 static ons_status *check_arity(const ons_operator *op, const ons_upgrade *u) {
     const ons_arity *arity = &op->arity;
@@ -175,8 +174,7 @@ static ons_status *import_node(scope *s, const Onnx__NodeProto *node, size_t ind
     return ons_import_note(s->in, import_known(s, op, node, index, name), "node", name, ons_text(node->op_type));
 }
 
-/* ----------------------------------------------------------------------------------------------------------------
- * lists */
+/* ------------------------------------------------------------------------------------------------------------ lists */
 
 /* The values that the nodes make; a function's results have theirs already. */
 static ons_status *define_outputs(scope *s, const Onnx__NodeProto *node) {
@@ -224,8 +222,7 @@ void ons_scope_free(scope *s) {
     ons_map_free(&s->results);
 }
 
-/* -------------------------------------------------------------------------------------------------------------
- * branches */
+/* --------------------------------------------------------------------------------------------------------- branches */
 
 static ons_status *import_branch_parts(scope *s, const Onnx__GraphProto *proto) {
     /* What a body takes has the type of what it is given, whatever the file says or leaves out. */

@@ -99,8 +99,7 @@ static ons_status *read_graph(roles *r) {
     return NULL;
 }
 
-/* -----------------------------------------------------------------------------------------------------------
- * statistics */
+/* ------------------------------------------------------------------------------------------------------- statistics */
 
 /* Gives `fresh` the name that `old` has. */
 static ons_status *swap_names(ons_graph *graph, ons_value_id fresh, ons_value_id old) {
@@ -168,8 +167,7 @@ static ons_status *assign_statistics(roles *r) {
     return NULL;
 }
 
-/* ----------------------------------------------------------------------------------------------------------------
- * reach */
+/* ------------------------------------------------------------------------------------------------------------ reach */
 
 static void find_reached(roles *r) {
     for (size_t i = r->graph->nodes.count; i-- > 0;) {
@@ -192,8 +190,7 @@ static void demote_unreached(roles *r) {
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
- * all */
+/* -------------------------------------------------------------------------------------------------------------- all */
 
 static ons_status *assign(roles *r) {
     size_t count = r->graph->values.count + 1;

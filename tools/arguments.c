@@ -23,8 +23,7 @@ typedef struct parsing {
 static const char *file_of(const ons_subcommand *s) { return s->file == NULL ? "MODEL.onnx" : s->file; }
 static const char *file_kind(const ons_subcommand *s) { return s->file_kind == NULL ? "model" : s->file_kind; }
 
-/* ------------------------------------------------------------------------------------------------------------- names
- */
+/* ------------------------------------------------------------------------------------------------------------ names */
 
 static bool reads(const ons_subcommand *s, const ons_option *option) { return (option->commands & s->command) != 0; }
 
@@ -96,8 +95,7 @@ static ons_status *check_names(const ons_subcommand *s, int argc, char **argv) {
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ parsing
- */
+/* ---------------------------------------------------------------------------------------------------------- parsing */
 
 static ons_status *set_option(parsing *p, int key, const char *argument) {
     const ons_option *options = ons_options();

@@ -19,8 +19,7 @@ static const struct {
 };
 enum { COMMANDS = sizeof commands / sizeof commands[0] };
 
-/* ---------------------------------------------------------------------------------------------------------- the page
- */
+/* --------------------------------------------------------------------------------------------------------- the page */
 
 /* Text as troff reads it: a dash stays one, and no line begins with a request. */
 static void put_troff(const char *text) {
@@ -118,8 +117,7 @@ static void print_page(void) {
     put_variables();
 }
 
-/* -------------------------------------------------------------------------------------------------------- completion
- */
+/* ------------------------------------------------------------------------------------------------------- completion */
 
 /* What can stand behind "--name=": the option's words, or files. */
 static void put_case(const ons_option *option) {
@@ -172,8 +170,7 @@ static void print_completion(void) {
     puts("complete -o filenames -F _onstage onstage");
 }
 
-/* ------------------------------------------------------------------------------------------------------------- others
- */
+/* ----------------------------------------------------------------------------------------------------------- others */
 
 static void print_environment(void) {
     puts("# Environment variables\n");

@@ -10,9 +10,7 @@ typedef struct bounds {
     ons_arena *arena;
 } bounds;
 
-/* ---------------------------------------------------------------------------------------------------------------
- * chains
- */
+/* ----------------------------------------------------------------------------------------------------------- chains */
 
 static double seconds_of(const graph_node *n) { return n->forward + n->input_gradient + n->weight_gradient; }
 
@@ -60,9 +58,7 @@ static ons_status *find_chains(bounds *b) {
     return NULL;
 }
 
-/* -----------------------------------------------------------------------------------------------------------
- * bottleneck
- */
+/* ------------------------------------------------------------------------------------------------------- bottleneck */
 
 /* Whether every node reads what the one before it makes, and nothing else: then a stage is a stretch of the chain. */
 static bool is_chain(const bounds *b) {
@@ -102,9 +98,7 @@ static ons_status *split_chain(const bounds *b, double *value) {
     return NULL;
 }
 
-/* ---------------------------------------------------------------------------------------------------------------
- * bounds
- */
+/* ----------------------------------------------------------------------------------------------------------- bounds */
 
 static void take(double candidate, const char *name, double *value, const char **from) {
     if (candidate <= *value) return;

@@ -36,8 +36,7 @@ typedef struct run {
     size_t change_count, change_room;
 } run;
 
-/* --------------------------------------------------------------------------------------------------------------- links
- */
+/* ------------------------------------------------------------------------------------------------------------ links */
 
 static ons_status *find_links(run *r) {
     uint32_t n = r->s.stage_count;
@@ -68,9 +67,7 @@ static double travel(const run *r, uint32_t from, uint32_t to, int64_t bytes) {
     return (double)bytes / r->in->link_bandwidth + r->in->link_latency;
 }
 
-/* ---------------------------------------------------------------------------------------------------------------
- * memory
- */
+/* ----------------------------------------------------------------------------------------------------------- memory */
 
 static ons_status *note(run *r, double at, uint32_t device, uint32_t action, uint32_t phase, int64_t bytes) {
     if (bytes == 0) return NULL;
@@ -115,9 +112,7 @@ static ons_status *check_memory(run *r, verdict *v) {
     return NULL;
 }
 
-/* ---------------------------------------------------------------------------------------------------------------
- * events
- */
+/* ----------------------------------------------------------------------------------------------------------- events */
 
 static size_t at_link(const run *r, uint32_t link, uint32_t micro_batch) {
     return (size_t)link * r->in->micro_batches + micro_batch;
@@ -251,9 +246,7 @@ static ons_status *do_action(run *r, const solution_action *a, uint32_t device, 
     return send_all(r, a, action, end);
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
- * run
- */
+/* -------------------------------------------------------------------------------------------------------------- run */
 
 static ons_status *prepare(run *r) {
     size_t m = r->in->micro_batches, stages = r->s.stage_count, devices = r->in->devices;

@@ -13,9 +13,7 @@
 #include "tests/planner/transformer_work.h"
 #include "tests/planner/vision_work.h"
 
-/* ---------------------------------------------------------------------------------------------------------------
- * graphs
- */
+/* ----------------------------------------------------------------------------------------------------------- graphs */
 
 typedef ons_status *graph_make(ons_arena *arena, ons_workload *work);
 
@@ -156,9 +154,7 @@ static ons_status *write_graph(const char *folder, const char *profiles, size_t 
     return status;
 }
 
-/* -------------------------------------------------------------------------------------------------------------
- * problems
- */
+/* --------------------------------------------------------------------------------------------------------- problems */
 
 /* Links: none (free), or as between V100s of a node. Memory in bytes. */
 static const instance PROBLEMS[] = {

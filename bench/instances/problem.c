@@ -7,9 +7,7 @@
 
 const char *const objective_names[OBJECTIVES] = {"step_seconds", "bottleneck_seconds"};
 
-/* --------------------------------------------------------------------------------------------------------------
- * members
- */
+/* ---------------------------------------------------------------------------------------------------------- members */
 
 static ons_status *take_text(const ons_json *o, const char *name, ons_arena *arena, const char **text) {
     ONS_TRY(ons_json_get_text(o, name, text));
@@ -59,9 +57,7 @@ static ons_status *take_nodes(const instance *in, const ons_json *o, const char 
     return NULL;
 }
 
-/* ----------------------------------------------------------------------------------------------------------------
- * graph
- */
+/* ------------------------------------------------------------------------------------------------------------ graph */
 
 static ons_status *take_node(instance *in, const ons_json *o, ons_arena *arena) {
     graph_node *n = &in->nodes[in->node_count];
@@ -145,9 +141,7 @@ ons_status *instance_parse_graph(const void *bytes, size_t size, ons_arena *aren
     return status;
 }
 
-/* -------------------------------------------------------------------------------------------------------------
- * instance
- */
+/* --------------------------------------------------------------------------------------------------------- instance */
 
 static ons_status *take_objective(const ons_json *o, objective *which) {
     const char *name;

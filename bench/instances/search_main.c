@@ -22,8 +22,7 @@ typedef struct options {
     bool write, table;
 } options;
 
-/* --------------------------------------------------------------------------------------------------------- one problem
- */
+/* ------------------------------------------------------------------------------------------------------ one problem */
 
 static ons_status *take_better(instance *in, const options *o, const best_try *best, ons_arena *arena) {
     in->best = best->verdict.value;
@@ -76,8 +75,7 @@ static ons_status *do_one(const options *o, const char *name) {
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- the set
- */
+/* ---------------------------------------------------------------------------------------------------------- the set */
 
 static int tell(ons_status *status) {
     if (status == NULL) return 0;

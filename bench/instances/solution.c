@@ -3,9 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---------------------------------------------------------------------------------------------------------------
- * stages
- */
+/* ----------------------------------------------------------------------------------------------------------- stages */
 
 static ons_status *take_recomputed(const instance *in, const ons_json *o, uint32_t stage, solution *s) {
     const ons_json *array = ons_json_find(o, "recompute"), *each;
@@ -138,9 +136,7 @@ static ons_status *take_stages(const instance *in, const ons_json *array, ons_ar
     return check_circles(s, waits, arena);
 }
 
-/* --------------------------------------------------------------------------------------------------------------
- * actions
- */
+/* ---------------------------------------------------------------------------------------------------------- actions */
 
 typedef struct said {
     bool forward, input, weight; /* of a micro-batch */

@@ -37,9 +37,7 @@ static bool has_node(const number_list *list, uint32_t node) {
     return false;
 }
 
-/* --------------------------------------------------------------------------------------------------------------
- * tensors
- */
+/* ---------------------------------------------------------------------------------------------------------- tensors */
 
 static void find_uses(walk *w, local_tensor *t) {
     const graph_tensor *g = tensor_of(w, t);
@@ -106,9 +104,7 @@ static ons_status *find_again(walk *w) {
     return NULL;
 }
 
-/* --------------------------------------------------------------------------------------------------------------
- * forward
- */
+/* ---------------------------------------------------------------------------------------------------------- forward */
 
 static void walk_forward(const walk *w, stage_costs *c) {
     int64_t live = 0;
@@ -133,9 +129,7 @@ static void walk_forward(const walk *w, stage_costs *c) {
         if (!w->tensors[i].lost) c->kept += tensor_of(w, &w->tensors[i])->bytes;
 }
 
-/* -------------------------------------------------------------------------------------------------------------
- * backward
- */
+/* --------------------------------------------------------------------------------------------------------- backward */
 
 typedef struct backward_walk {
     const walk *w;

@@ -29,8 +29,7 @@ typedef struct offer {
     const ons_schedule *schedule;
 } offer;
 
-/* ----------------------------------------------------------------------------------------------------------- solutions
- */
+/* -------------------------------------------------------------------------------------------------------- solutions */
 
 static void print_stage(FILE *out, const offer *o, uint32_t stage) {
     fprintf(out, "%s\n    {\"device\": %u, \"names\": [", stage > 0 ? "," : "", o->schedule->device_of[stage]);
@@ -109,8 +108,7 @@ static ons_status *judge_planned(trying *t, const char *name, const ons_planned 
     return judge(t, &o);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- strategies
- */
+/* ------------------------------------------------------------------------------------------------------- strategies */
 
 static ons_status *try_portfolio(trying *t) {
     ons_portfolio_options options = {.strategy = ons_partition_strategy_find("auto"),
@@ -192,8 +190,7 @@ static ons_status *try_pfeife(trying *t) {
     return judge(t, &o);
 }
 
-/* --------------------------------------------------------------------------------------------------------------- tries
- */
+/* ------------------------------------------------------------------------------------------------------------ tries */
 
 /* A strategy that is not for a problem says so; that is no failure of the set. */
 static ons_status *attempt(trying *t, ons_status *(*strategy)(trying *t)) {

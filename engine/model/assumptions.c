@@ -283,9 +283,7 @@ static ons_status *assume_no_effect(const ons_model *model, const ons_config *co
         "leave it out, or export the model in train(): eval() leaves Dropout out");
 }
 
-/* ------------------------------------------------------------------------------------------------------------------
- * all
- */
+/* -------------------------------------------------------------------------------------------------------------- all */
 
 ons_status *ons_assumptions_find(const ons_model *model, const ons_config *config, ons_arena *arena,
                                  ons_assumptions *list) {
@@ -319,9 +317,7 @@ ons_status *ons_assumptions_refuse(const ons_model *model, const ons_config *con
     return status;
 }
 
-/* ----------------------------------------------------------------------------------------------------------------
- * forms
- */
+/* ------------------------------------------------------------------------------------------------------------ forms */
 
 /* An attribute that is set, an output that inference lacks, or an input that says so. */
 static bool acts_as_in_training(const ons_graph *graph, const ons_node *node) {

@@ -83,7 +83,7 @@ void ons_plan_subject_print_batch(const ons_plan_subject *s, FILE *out) {
     if (s->micro_batches > 1) fprintf(out, " %s %" PRId64 " micro-batches", replicas ? "of" : "in", s->micro_batches);
 }
 
-/* ------------------------------------------------------------------------------------------------------ comparison */
+/* ------------------------------------------------------------------------------------------------------- comparison */
 
 static ons_status *differs(const char *what, const char *planned, const char *run) {
     return ons_status_new(

@@ -313,9 +313,7 @@ static ons_status *measure(making *m, ons_profile_speed *speed) {
     return NULL;
 }
 
-/* --------------------------------------------------------------------------------------------------------------
- * fitting
- */
+/* ---------------------------------------------------------------------------------------------------------- fitting */
 
 static ons_status *describe_device(making *m, const ons_profile_speed *speed) {
     ons_device_context_memory memory;

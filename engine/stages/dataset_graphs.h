@@ -28,7 +28,7 @@ typedef struct ons_dataset_graphs {
     /* Where stages have micro-batches of several units; else zeroed. graphs[ONS_WHOLE] is that of one unit, whether or
      * not any stage runs it. */
     ons_arena *grouping_arena;   /* owned: what follows */
-    uint32_t *sizes;             /* [device]: units in a micro-batch; NULL: one everywhere */
+    uint32_t *sizes;             /* [device of the cuts]: units in a micro-batch; NULL: one everywhere */
     ons_grouped_graphs *grouped; /* of each size above one */
     uint32_t grouped_count;
 } ons_dataset_graphs;

@@ -67,15 +67,13 @@ static ons_status *describe_device(const verifying *v, const ons_local_stage *st
                                    const ons_portions *own, ons_batch_variant variant, description *d) {
     const ons_share_unit *units = stage->training.units;
     ons_verify_share *share = &d->shares[stage->device];
-    uint32_t size = variant == ONS_REST ? 1 : ons_units_size(v->sizes, stage->device); /* the rest is one of all */
-    uint32_t together = variant == ONS_REST ? 1 : ons_units_together(v->o->schedule);
-    uint32_t first = (uint32_t)own->count[variant] * together / size;
-    uint32_t second = variant == ONS_WHOLE ? (uint32_t)own->count[ONS_SHORTER] * together / size : 0;
+    uint32_t first = (uint32_t)own->count[variant];
+    uint32_t second = variant == ONS_WHOLE ? (uint32_t)own->count[ONS_SHORTER] : 0;
     if (first == 0) variant = second > 0 ? ONS_SHORTER : ONS_WHOLE;
     *share = share_of(v, stage);
     share->micro_batches = first + second;
     share->first_count = first;
-    share->number = (uint32_t)numbers->first * together / size;
+    share->number = (uint32_t)numbers->first;
     share->variant = variant;
     d->programs[stage->device] = &units[variant].stage;
     if (first > 0 && second > 0) d->seconds[stage->device] = &units[ONS_SHORTER].stage;
@@ -85,15 +83,17 @@ static ons_status *describe_device(const verifying *v, const ons_local_stage *st
 /* Part of a training step: whole and shorter micro-batches, or the rest, which is the last one. */
 static ons_status *add_training(verifying *v, ons_batch_variant variant, const ons_portions *p) {
     description d;
-    uint64_t total = ons_portions_together(p);
-    if (variant == ONS_WHOLE && ons_ring_numbers(&v->stages[0].ring, v->stages[0].ring.own, total).count == 0 &&
-        !v->stages[0].ring.in_turn)
+    if (variant == ONS_WHOLE && !v->stages[0].ring.in_turn &&
+        ons_ring_numbers(&v->stages[0].ring, v->stages[0].ring.own, ons_portions_together(p)).count == 0)
         return NULL;
     ONS_TRY(begin_pass(v, &d));
     for (uint32_t i = 0; i < v->rank_count; ++i) {
         const ons_local_stage *stage = &v->stages[i];
+        uint32_t parts = ons_units_together(v->o->schedule) / ons_units_size(v->sizes, stage->device);
+        ons_portions of_stage = ons_portions_in_parts(*p, parts);
+        uint64_t total = ons_portions_together(&of_stage);
         ons_numbers numbers = ons_ring_numbers(&stage->ring, stage->ring.own, total);
-        ons_portions own = ons_portions_of_numbers(*p, &numbers);
+        ons_portions own = ons_portions_of_numbers(of_stage, &numbers);
         if (variant == ONS_REST) { /* of replicas each may have it */
             bool has_it = !stage->ring.in_turn || total % stage->ring.count == stage->ring.own;
             numbers.first = total;
@@ -101,7 +101,8 @@ static ons_status *add_training(verifying *v, ons_batch_variant variant, const o
         }
         ONS_TRY(describe_device(v, stage, &numbers, &own, variant, &d));
     }
-    d.pass->sizes = variant == ONS_REST ? NULL : v->sizes;
+    d.pass->sizes = v->sizes;
+    d.pass->rest = variant == ONS_REST;
     d.pass->updates = true;
     d.pass->halves = variant != ONS_REST; /* what is left of an epoch is not halved */
     d.pass->asynchronous = v->o->schedule->asynchronous;

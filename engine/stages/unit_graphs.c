@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "engine/stages/dataset_graphs.h"
+#include "planner/schedule/device_groups.h"
 #include "runtime/program/units.h"
 
 static const ons_grouped_graphs *find(const ons_dataset_graphs *g, uint32_t size) {
@@ -10,7 +11,7 @@ static const ons_grouped_graphs *find(const ons_dataset_graphs *g, uint32_t size
     return i < g->grouped_count ? &g->grouped[i] : NULL;
 }
 
-/* NULL: the device runs what all stages run. */
+/* `device`: of the cuts. NULL: it runs what all stages run. */
 static const ons_grouped_graphs *find_of_device(const ons_dataset_graphs *g, ons_batch_variant v, uint32_t device) {
     return v != ONS_WHOLE || g->sizes == NULL ? NULL : find(g, g->sizes[device]);
 }
@@ -57,16 +58,6 @@ static ons_status *check_batching(const ons_batching *b) {
     return NULL;
 }
 
-static ons_status *check_copies(const ons_schedule *schedule) {
-    for (uint32_t i = 0; i < schedule->stages; ++i)
-        ONS_CHECK(
-            ons_schedule_grouping(schedule, i).copies == 1, ONS_UNSUPPORTED,
-            "stage %u has %u copies, in a plan with stages whose micro-batches are of their own size: training has "
-            "the one or the other so far; plan without one of the two",
-            i, ons_schedule_grouping(schedule, i).copies);
-    return NULL;
-}
-
 static ons_status *build_graph(const ons_stage_graph_options *whole, const ons_stage_graph *unit, int64_t rows,
                                ons_stage_graph *graph) {
     ons_stage_graph_options options = *whole;
@@ -99,19 +90,20 @@ static ons_status *build_rest(const ons_stage_graph_options *whole, int64_t rows
 
 ons_status *ons_dataset_graphs_build_groups(const ons_stage_graph_options *whole, const ons_schedule *schedule,
                                             const ons_batching *batching, int64_t samples, ons_dataset_graphs *g) {
+    ons_device_groups groups;
     int64_t together = ons_units_together(schedule);
     if (together == 1 && g->grouping_arena == NULL) return NULL;
     ons_dataset_graphs_drop_groups(g);
     if ((g->grouping_arena = ons_arena_new()) == NULL) return ons_status_out_of_memory();
-    ONS_TRY(ons_units_sizes(schedule, g->grouping_arena, &g->sizes));
+    ONS_TRY(ons_units_group_sizes(schedule, g->grouping_arena, &g->sizes));
+    ONS_TRY(ons_device_groups_find(schedule, g->grouping_arena, &groups));
     int64_t rows = batching->rows;
     if (together > 1) {
         rows *= together;
         ONS_TRY(check_model(whole, g->graphs[ONS_WHOLE].graph));
         ONS_TRY(check_batching(batching));
-        ONS_TRY(check_copies(schedule));
     }
-    ONS_TRY(build_sizes(whole, schedule->devices, g));
+    ONS_TRY(build_sizes(whole, groups.count, g));
     if (batching->fixed || ons_batching_is_uneven(batching)) return NULL;
     return build_rest(whole, samples % batching->batch % rows, g);
 }

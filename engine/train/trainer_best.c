@@ -15,9 +15,7 @@ typedef struct ons_best_value {
     void *data;
 } best_value;
 
-/* ---------------------------------------------------------------------------------------------------------------
- * making
- */
+/* ----------------------------------------------------------------------------------------------------------- making */
 
 static ons_status *add_value(ons_trainer *t, ons_value_id id) {
     if (!ons_trainer_owns(t, id)) return NULL;
@@ -59,9 +57,7 @@ void ons_trainer_close_best(ons_trainer *t) {
     for (size_t i = 0; i < t->best.value_count; ++i) free(t->best.values[i].data);
 }
 
-/* -------------------------------------------------------------------------------------------------------------
- * watching
- */
+/* --------------------------------------------------------------------------------------------------------- watching */
 
 static ons_status *take_values(ons_trainer *t) {
     t->looked_name = NULL;
@@ -103,9 +99,7 @@ void ons_trainer_read_best(ons_trainer *t, bool read) {
     t->looked_name = NULL;
 }
 
-/* ----------------------------------------------------------------------------------------------------------
- * checkpoints
- */
+/* ------------------------------------------------------------------------------------------------------ checkpoints */
 
 size_t ons_trainer_best_count(const ons_trainer *t) {
     return t->config->best && t->best.step > 0 ? t->best.value_count : 0;

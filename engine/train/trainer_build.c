@@ -96,9 +96,7 @@ static ons_status *build_validation(ons_trainer *t) {
     return ons_dataset_graphs_build(&options, &t->validation);
 }
 
-/* ---------------------------------------------------------------------------------------------------------------
- * stages
- */
+/* ----------------------------------------------------------------------------------------------------------- stages */
 
 static ons_status *count_steps(ons_trainer *t) {
     t->steps_per_epoch = (int64_t)ons_stepper_steps_per_epoch(ons_local_stages_get(t->local_stages, 0)->stepper);

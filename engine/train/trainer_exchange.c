@@ -32,9 +32,7 @@ bool ons_trainer_owns(const ons_trainer *t, ons_value_id value) {
     return !t->remote || ons_trainer_owner(t, value) == world(t)->rank;
 }
 
-/* --------------------------------------------------------------------------------------------------------------
- * meeting
- */
+/* ---------------------------------------------------------------------------------------------------------- meeting */
 
 static ons_status *failure(ons_transport *transport) {
     ons_status *status = transport->failure(transport);

@@ -30,7 +30,9 @@ static const ons_device_group *group_of(const ons_trainer *t, uint32_t device) {
 }
 
 /* Micro-batches of the schedule in one of the device's own. */
-static uint32_t units_of(const ons_trainer *t, uint32_t device) { return ons_units_size(t->training.sizes, device); }
+static uint32_t units_of(const ons_trainer *t, uint32_t device) {
+    return ons_units_size(t->training.sizes, ons_local_stages_groups(t->local_stages)->of_device[device]);
+}
 
 static ons_status *describe(const ons_trainer *t, const ons_local_stage *local_stage, ons_stage_report *report) {
     const ons_plan *plan = &t->lowering.plan;

@@ -1,6 +1,6 @@
 #include "graph/passes/cutter.h"
 
-/* ----------------------------------------------------------------------------------------------------------- needs */
+/* ------------------------------------------------------------------------------------------------------------ needs */
 
 static bool note_need(cutter *c, uint32_t device, ons_value_id value, uint32_t need) {
     uint32_t *known = &c->need[at_value(c, device, value)];
@@ -90,7 +90,7 @@ static void run_unneeded_nodes(cutter *c) {
         }
 }
 
-/* ----------------------------------------------------------------------------------------------------------- parts */
+/* ------------------------------------------------------------------------------------------------------------ parts */
 
 ons_part_kind ons_cut_transfer_kind(const cutter *c, ons_value_id value, uint32_t device, uint32_t *reader) {
     const ons_cut_stage *there = &c->cut->stages[device];
@@ -142,7 +142,7 @@ ons_status *ons_cut_find_needs(cutter *c) {
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------- transfers */
+/* -------------------------------------------------------------------------------------------------------- transfers */
 
 static bool is_received(const cutter *c, uint32_t device, ons_value_id value) {
     return c->need[at_value(c, device, value)] != 0 && !c->runs[at_node(c, device, producer_of(c, value))];

@@ -6,7 +6,7 @@ bool ons_cut_is_view(const ons_node *node) {
     return ons_is_view(node->op) && node->output_count > 0 && node->outputs[0] != ONS_NONE;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- parts */
+/* ------------------------------------------------------------------------------------------------------------ parts */
 
 static bool makes_wanted(const cutter *c, const ons_node *node, const bool *wanted) {
     for (uint32_t i = 0; i < node->output_count; ++i)
@@ -41,7 +41,7 @@ static ons_status *find_parts(cutter *c) {
     return NULL;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- stages */
+/* ----------------------------------------------------------------------------------------------------------- stages */
 
 static bool replaces_parameter(const cutter *c, const ons_node *node) {
     for (uint32_t i = 0; i < node->output_count; ++i) {

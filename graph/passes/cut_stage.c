@@ -15,7 +15,7 @@ typedef struct assembly {
 
 static ons_graph *graph_of(const assembly *a) { return a->stage->graph; }
 
-/* ---------------------------------------------------------------------------------------------------------- values */
+/* ----------------------------------------------------------------------------------------------------------- values */
 
 static ons_status *add_value(assembly *a, ons_value_id id, ons_value_kind kind, cut_operand operand,
                              const char *suffix) {
@@ -81,7 +81,7 @@ static ons_status *add_outputs(assembly *a) {
     return NULL;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- nodes */
+/* ------------------------------------------------------------------------------------------------------------ nodes */
 
 static uint32_t count_nodes(assembly *a) {
     uint32_t count = 0;
@@ -150,7 +150,7 @@ static ons_status *add_node(assembly *a, const cut_step *step) {
     return NULL;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- swaps */
+/* ------------------------------------------------------------------------------------------------------------ swaps */
 
 /* The forward part from which on a value is there: [*first, *end). */
 static void find_forward_part(const assembly *a, ons_value_id value, ons_node_id *first, ons_node_id *end) {
@@ -209,7 +209,7 @@ static ons_status *add_swaps(assembly *a) {
     return NULL;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- stage */
+/* ------------------------------------------------------------------------------------------------------------ stage */
 
 static void translate_transfers(const assembly *a) {
     for (uint32_t i = 0; i < a->stage->send_count; ++i) a->stage->sends[i].value = a->fresh[a->stage->sends[i].value];

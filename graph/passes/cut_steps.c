@@ -32,7 +32,7 @@ typedef struct lister {
     bool *shows_second; /* of each view: as it stands it shows a second version */
 } lister;
 
-/* ------------------------------------------------------------------------------------------------------------ base */
+/* ------------------------------------------------------------------------------------------------------------- base */
 
 static ons_status *list_base(lister *l) {
     cutter *c = l->c;
@@ -101,7 +101,7 @@ static ons_status *find_replaced(lister *l) {
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------- decisions */
+/* -------------------------------------------------------------------------------------------------------- decisions */
 
 /* A node of the device's forward parts that makes values which can be made again. */
 static bool can_rerun(const lister *l, ons_value_id root) {
@@ -239,7 +239,7 @@ static ons_status *list_groups(lister *l) {
     return NULL;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- steps */
+/* ------------------------------------------------------------------------------------------------------------ steps */
 
 static ons_status *add_step(lister *l, ons_node_id id, ons_part part, bool again);
 
@@ -338,7 +338,7 @@ static ons_status *list_steps(lister *l) {
     return NULL;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- reads */
+/* ------------------------------------------------------------------------------------------------------------ reads */
 
 static void count_inputs(const cutter *c, cut_steps *steps, const cut_step *step, bool add) {
     const ons_node *node = ons_graph_node(c->whole, step->node);

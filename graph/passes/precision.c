@@ -27,7 +27,7 @@ typedef enum choice {
     CONSTANTS_FULL, /* low but for its constants: the scales of a Resize, say */
 } choice;
 
-/* ----------------------------------------------------------------------------------------------------------- casts */
+/* ------------------------------------------------------------------------------------------------------------ casts */
 
 static bool is_weight(const ons_value *value) {
     return value->producer == ONS_NONE && (value->kind == ONS_PARAMETER || value->kind == ONS_BUFFER);

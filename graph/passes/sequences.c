@@ -67,7 +67,7 @@ ons_status *ons_bind_stack(binder *b, const char *name, const ons_value_id *item
                           value);
 }
 
-/* ------------------------------------------------------------------------------------------- for replacements */
+/* ------------------------------------------------------------------------------------------------- for replacements */
 
 ons_status *ons_replacement_sequence(const ons_replacement *m, uint32_t input, const ons_value_id **items,
                                      uint32_t *count) {

@@ -194,8 +194,7 @@ ons_status *ons_convolution_prepare(ons_prepare *p, const ons_convolution *c, on
     return status;
 }
 
-/* -------------------------------------------------------------------------------------------------------------
- * reference */
+/* -------------------------------------------------------------------------------------------------------- reference */
 
 void ons_convolution_reference(const ons_convolution *c, const double *x, const double *w, const double *y,
                                double *result) {

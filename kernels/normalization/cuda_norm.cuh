@@ -53,7 +53,7 @@ __device__ inline void read_row(const T *row, int64_t columns, float (&to)[PACKS
                         ons::ROW_THREADS, __VA_ARGS__);                                                                \
     } while (0)
 
-/* ------------------------------------------------------------------------------------------------------------- forward */
+/* ---------------------------------------------------------------------------------------------------------- forward */
 
 /* y may be x. Not `centered`: the mean is taken for 0. The variance is that of the differences from the mean, in a pass of its own. */
 template <class Group, class T, class S>
@@ -134,7 +134,7 @@ inline void run_rms_norm(const ons_launch *l) {
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------------ backward */
+/* --------------------------------------------------------------------------------------------------------- backward */
 
 /* dx = r (a - mean(a) - n mean(a n)), n = (x - mean) r, a = dy scale; dx may be dy or x. Without means nothing comes through one. */
 template <class Group, class T, class S>

@@ -126,7 +126,7 @@ __device__ inline Index average_divisor(const windows<Index> &w, bool include_pa
     return count;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- launches */
+/* --------------------------------------------------------------------------------------------------------- launches */
 
 /* Whether all that kernels count with, taps and the place behind the last output's window too, is below 2³⁰. */
 inline bool counts_in_32_bits(const ons_cuda_pooling *s) {

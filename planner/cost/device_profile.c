@@ -35,8 +35,7 @@ const char *ons_precision_name(ons_precision precision) {
     return precision >= 0 && precision < ONS_PRECISION_COUNT ? precision_names[precision] : NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- reading
- */
+/* ---------------------------------------------------------------------------------------------------------- reading */
 
 /* A number of at least `least`; 0 is too little where `least` is 0 and `positive`. */
 typedef struct range {
@@ -317,8 +316,7 @@ ons_status *ons_device_profile_load(const char *name, ons_arena *arena, ons_devi
     return ons_status_at(status, "%s", name);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- writing
- */
+/* ---------------------------------------------------------------------------------------------------------- writing */
 
 static ons_status *set_object(ons_json *parent, const char *name, const char *const *fields, const double *values,
                               size_t count) {
@@ -424,8 +422,7 @@ ons_status *ons_device_profile_print(const ons_device_profile *profile, char **t
     return status;
 }
 
-/* --------------------------------------------------------------------------------------------------------------- using
- */
+/* ------------------------------------------------------------------------------------------------------------ using */
 
 ons_status *ons_device_profile_use(ons_device_profile *profile, ons_precision precision) {
     ONS_CHECK(precision >= 0 && precision < ONS_PRECISION_COUNT && profile->matrix_flops_of[precision] > 0,

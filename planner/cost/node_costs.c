@@ -10,8 +10,7 @@
 
 enum { VERSION = 1 };
 
-/* ------------------------------------------------------------------------------------------------------------- reading
- */
+/* ---------------------------------------------------------------------------------------------------------- reading */
 
 static ons_status *read_text(const ons_json *json, const char *name, ons_arena *arena, const char **text) {
     const char *value;
@@ -123,8 +122,7 @@ ons_status *ons_node_costs_load(const char *path, ons_arena *arena, ons_node_cos
     return ons_status_at(status, "%s", path);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- writing
- */
+/* ---------------------------------------------------------------------------------------------------------- writing */
 
 static ons_status *fill_run(ons_json *run, const ons_node_costs *c) {
     ONS_TRY(ons_json_set_text(run, "model", c->model));

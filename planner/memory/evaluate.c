@@ -38,7 +38,7 @@ static uint32_t waiting(const ons_memory_workspace *w) {
     return w->problem->load.in_flight > 1 ? w->problem->load.in_flight - 1 : 0;
 }
 
-/* ------------------------------------------------------------------------------------------------- what runs again */
+/* -------------------------------------------------------------------------------------------------- what runs again */
 
 static bool needs_rerun(const ons_memory_workspace *w, const uint8_t *decisions, uint32_t tensor) {
     const ons_stage_tensor *t = &w->tensors[tensor];
@@ -99,7 +99,7 @@ static void find_reruns(ons_memory_workspace *w, const uint8_t *decisions, ons_p
     }
 }
 
-/* ----------------------------------------------------------------------------------------------------------- parts */
+/* ------------------------------------------------------------------------------------------------------------ parts */
 
 static void add_part(ons_memory_workspace *w, double *now, double seconds, int64_t bytes) {
     w->parts[w->part_count++] = (ons_stage_part){*now, seconds, bytes};
@@ -140,7 +140,7 @@ static double make_parts(ons_memory_workspace *w) {
     return now;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- copies */
+/* ----------------------------------------------------------------------------------------------------------- copies */
 
 /* By `key`, then by need; the lists come nearly sorted. */
 static void sort_swaps(const ons_memory_workspace *w, uint32_t *list, const uint32_t *key) {
@@ -259,7 +259,7 @@ static double find_stall(ons_memory_workspace *w, const uint8_t *decisions, ons_
     return waited + (copying > room ? copying - room : 0) + charged;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- memory */
+/* ----------------------------------------------------------------------------------------------------------- memory */
 
 typedef struct account {
     ons_memory_workspace *w;
@@ -399,7 +399,7 @@ void ons_stage_walk(ons_memory_workspace *w, const uint8_t *decisions, ons_prefe
     find_memory(w, decisions, seconds > w->period_seconds ? seconds : w->period_seconds, walk);
 }
 
-/* ------------------------------------------------------------------------------------------------- given decisions */
+/* -------------------------------------------------------------------------------------------------- given decisions */
 
 static ons_status *check_decision(ons_memory_workspace *w, const ons_tensor_decision *d, const uint8_t *decisions) {
     ONS_CHECK(d->tensor < w->work->tensor_count, ONS_INVALID_ARGUMENT, "decision about tensor %u: there are %u",

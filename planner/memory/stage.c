@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* ------------------------------------------------------------------------------------------------------- workspace */
+/* -------------------------------------------------------------------------------------------------------- workspace */
 
 /* `t` and `n`: of all tensors and nodes, and a little more. */
 static ons_status *allocate_stage(ons_memory_workspace *w, ons_arena *a, size_t t, size_t n) {
@@ -92,7 +92,7 @@ void ons_memory_workspace_free(ons_memory_workspace *workspace) {
     if (workspace != NULL) ons_arena_free(workspace->arena);
 }
 
-/* --------------------------------------------------------------------------------------------------------- opening */
+/* ---------------------------------------------------------------------------------------------------------- opening */
 
 static double ticks(double seconds) { return rint(seconds * 0x1p44) * 0x1p-44; }
 

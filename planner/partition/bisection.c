@@ -283,7 +283,7 @@ ons_status *ons_bisection_search(ons_stage_costs *costs, const ons_bisection_opt
     return status;
 }
 
-/* --------------------------------------------------------------------------------------------------------- windows */
+/* ---------------------------------------------------------------------------------------------------------- windows */
 
 /* What no decision about tensors makes smaller. It grows with the stage. */
 static bool may_hold(const ons_stage_costs *costs, uint32_t first, uint32_t end, uint32_t stage, double limit) {

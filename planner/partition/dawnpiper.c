@@ -41,7 +41,7 @@ typedef struct search {
     uint32_t *first; /* the result */
 } search;
 
-/* --------------------------------------------------------------------------------------------------------- answers */
+/* ---------------------------------------------------------------------------------------------------------- answers */
 
 static bool same_span(const ons_span *a, const ons_span *b) {
     return a->first == b->first && a->end == b->end && a->low == b->low && a->high == b->high;
@@ -78,7 +78,7 @@ static ons_status *keep(search *x, const answer *a) {
     return NULL;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- BiPar */
+/* ------------------------------------------------------------------------------------------------------------ BiPar */
 
 static uint32_t middle_stage(const ons_span *s) {
     return s->high - s->low == 2 ? s->low : s->low + (s->high - s->low) / 2; /* three stages: one and two */
@@ -218,7 +218,7 @@ static ons_status *bipartition(search *x, const ons_span *span, double limit, ui
     return keep(x, result);
 }
 
-/* -------------------------------------------------------------------------------------------------------- strategy */
+/* --------------------------------------------------------------------------------------------------------- strategy */
 
 /* Cuts of an answered span and of its halves. */
 static void collect(const search *x, const ons_span *span, uint32_t *first) {

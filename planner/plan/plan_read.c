@@ -268,7 +268,7 @@ static ons_status *read_decisions(const reader *r, const ons_json *root) {
     return NULL;
 }
 
-/* --------------------------------------------------------------------------------------- layout, costs, prediction */
+/* ---------------------------------------------------------------------------------------- layout, costs, prediction */
 
 static ons_status *read_stage_layout(const ons_json *o, ons_plan_stage *s) {
     int64_t in_flight, versions;

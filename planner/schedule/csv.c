@@ -23,8 +23,7 @@ typedef struct reader {
     uint32_t stages, micro_batches;
 } reader;
 
-/* -------------------------------------------------------------------------------------------------------------- cells
- */
+/* ------------------------------------------------------------------------------------------------------------ cells */
 
 static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
@@ -135,8 +134,7 @@ static ons_status *read_cell(reader *r, span cell) {
                           r->line, r->column, ons_shown(copy, shown));
 }
 
-/* -------------------------------------------------------------------------------------------------------------- lines
- */
+/* ------------------------------------------------------------------------------------------------------------ lines */
 
 static ons_status *read_line(reader *r, span line) {
     uint32_t before = r->count;
@@ -195,8 +193,7 @@ static ons_status *settle_gradients(const reader *r, ons_arena *arena) {
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ updates
- */
+/* ---------------------------------------------------------------------------------------------------------- updates */
 
 static bool makes_weight_gradient(const ons_action *a) {
     return a->kind == ONS_ACTION_BACKWARD || a->kind == ONS_ACTION_WEIGHT_GRADIENT;
@@ -235,8 +232,7 @@ ons_status *ons_schedule_parse_csv(const char *text, size_t size, ons_arena *are
     return ons_schedule_verify(schedule, NULL, arena);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ writing
- */
+/* ---------------------------------------------------------------------------------------------------------- writing */
 
 static const char *word_of(ons_action_kind kind) {
     for (int i = 0; i < COMPUTATIONS; ++i)

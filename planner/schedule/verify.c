@@ -58,7 +58,7 @@ typedef struct verifier {
     uint32_t *queue, queued; /* devices that may be able to go on */
 } verifier;
 
-/* ------------------------------------------------------------------------------------------------------- positions */
+/* -------------------------------------------------------------------------------------------------------- positions */
 
 /* A copy of a stage. */
 typedef struct lane {
@@ -130,7 +130,7 @@ static ons_status *place_all(verifier *v, ons_arena *arena) {
     return NULL;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- edges */
+/* ------------------------------------------------------------------------------------------------------------ edges */
 
 static ons_status *make_line(verifier *v, ons_arena *arena) {
     ons_stage_edge *line;
@@ -170,7 +170,7 @@ static bool is_local(const verifier *v, const ons_stage_edge *e) {
     return v->device_of[e->from] == v->device_of[e->to];
 }
 
-/* ----------------------------------------------------------------------------------------------------------- rules */
+/* ------------------------------------------------------------------------------------------------------------ rules */
 
 /* Sends and receives that a stage must name where they are named. */
 static uint32_t wanted_communication(const verifier *v, uint32_t stage) {
@@ -285,7 +285,7 @@ static ons_status *check_stage(const verifier *v, uint32_t stage) {
     return NULL;
 }
 
-/* -------------------------------------------------------------------------------------------------------- messages */
+/* --------------------------------------------------------------------------------------------------------- messages */
 
 static channel *channel_of(const verifier *v, uint32_t edge, bool gradient, uint32_t copy) {
     return &v->channels[((size_t)v->first_channel[edge] + copy) * 2 + gradient];

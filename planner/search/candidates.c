@@ -26,7 +26,7 @@ typedef struct listing {
     uint32_t count;
 } listing;
 
-/* --------------------------------------------------------------------------------------------------- one candidate */
+/* ---------------------------------------------------------------------------------------------------- one candidate */
 
 /* What a schedule is refused for is why it lost; what is wrong with the program or the machine is passed on. */
 static ons_status *note_refusal(const listing *l, ons_status *status, ons_portfolio_candidate *c) {

@@ -1,6 +1,6 @@
 #include "planner/search/flexpipe_space.h"
 
-/* ------------------------------------------------------------------------------------------------------ pp and mbs */
+/* ------------------------------------------------------------------------------------------------------- pp and mbs */
 
 static ons_flexpipe_sizes sizes_of(const ons_flexpipe_space *s, uint32_t devices, int64_t samples) {
     uint32_t copies = s->copies ? s->most_devices / devices : 1;

@@ -64,7 +64,7 @@ static bool is_large(const planner_search *s) {
     return s->orders[0].planned.problem.work->node_count > CAREFUL_MOST_NODES;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- stages */
+/* ----------------------------------------------------------------------------------------------------------- stages */
 
 /* With the decisions that the search knows the cost of; the costs of stages own them. */
 static ons_status *take_solutions(ons_planned *planned, ons_stage_costs *costs, ons_arena *arena) {
@@ -97,7 +97,7 @@ ons_status *ons_planned_evaluate(ons_planned *planned, ons_arena *arena) {
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------------------ bottleneck */
+/* ------------------------------------------------------------------------------------------------------- bottleneck */
 
 /* What all stages send for a micro-batch. */
 static int64_t sent_bytes(const ons_planned *planned) {
@@ -118,7 +118,7 @@ static bool is_better(const ons_planned *a, const ons_planned *b) {
     return sent_bytes(a) < sent_bytes(b);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ step */
+/* ------------------------------------------------------------------------------------------------------------- step */
 
 /* Splits that were simulated, from all orders. */
 typedef struct choice {
@@ -364,7 +364,7 @@ static ons_status *choose_step(planner_search *s, const ordered *slowest_stage, 
     return NULL;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- orders */
+/* ----------------------------------------------------------------------------------------------------------- orders */
 
 /* Large graphs are mostly chains of small nodes, of which another order makes little; it must be faster by this. Of
  * others, splits that are not faster may send less. */

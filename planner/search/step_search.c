@@ -30,7 +30,7 @@ typedef struct seeker {
     uint64_t most_nodes, estimated;
 } seeker;
 
-/* ------------------------------------------------------------------------------------------------------- one split */
+/* -------------------------------------------------------------------------------------------------------- one split */
 
 static void set_times(seeker *s, const uint32_t *first, uint32_t stage) {
     uint32_t cut = first[stage];
@@ -171,7 +171,7 @@ static ons_status *descend(seeker *s) {
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------- gathering */
+/* -------------------------------------------------------------------------------------------------------- gathering */
 
 static ons_status *open_seeker(ons_stage_costs *costs, ons_arena *arena, seeker *s) {
     const ons_planning_problem *p = ons_stage_costs_problem(costs);

@@ -52,7 +52,7 @@ static ons_status *simulate(stretch *x, uint32_t micro_batches, ons_arena *arena
     return ons_pipeline_tasks_run(&x->tasks, arena, &x->simulation);
 }
 
-/* ---------------------------------------------------------------------------------------------------- steady state */
+/* ----------------------------------------------------------------------------------------------------- steady state */
 
 /* When the stage has finished a micro-batch. */
 static double finished(const stretch *x, uint32_t stage, uint32_t micro_batch) {
@@ -108,7 +108,7 @@ static ons_status *simulate_stretch(stretch *x, ons_arena *arena) {
     }
 }
 
-/* ---------------------------------------------------------------------------------------------------------- report */
+/* ----------------------------------------------------------------------------------------------------------- report */
 
 /* The device that computes a unit of a step in a stage. */
 static ons_device_forecast *device_of(const ons_pipeline_forecast *f, const ons_schedule *s, uint32_t stage,

@@ -59,7 +59,7 @@ void ons_simulation_free(ons_simulation *s) {
     free(s);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- adding */
+/* ----------------------------------------------------------------------------------------------------------- adding */
 
 static ons_status *add_stream(ons_simulation *s, const stream *added, ons_resource_id *id) {
     ONS_CHECK(s->resources.count < ONS_NO_RESOURCE, ONS_UNSUPPORTED, "more streams than can be numbered");
@@ -116,7 +116,7 @@ void ons_simulation_rewind(ons_simulation *s, ons_simulation_savepoint savepoint
     s->dependencies.count = savepoint.dependencies;
 }
 
-/* --------------------------------------------------------------------------------------------------------- running */
+/* ---------------------------------------------------------------------------------------------------------- running */
 
 /* What follows each task: in its streams (next, of which a task has at most two), and by dependency (successors of t:
  * dependencies by_task[begin[t]] to by_task[begin[t + 1] - 1]). */
@@ -229,7 +229,7 @@ static uint32_t find_times(ons_simulation *s, successors *x) {
     return tail;
 }
 
-/* ------------------------------------------------------------------------------------------------------- deadlocks */
+/* -------------------------------------------------------------------------------------------------------- deadlocks */
 
 enum { NAMED_TASKS = 8, NAME_BYTES = 160 };
 
@@ -299,7 +299,7 @@ ons_status *ons_simulation_run(ons_simulation *s) {
     return status;
 }
 
-/* --------------------------------------------------------------------------------------------------------- results */
+/* ---------------------------------------------------------------------------------------------------------- results */
 
 uint32_t ons_simulation_task_count(const ons_simulation *s) { return (uint32_t)s->tasks.count; }
 const ons_task_spec *ons_simulation_task(const ons_simulation *s, ons_task_id task) { return &s->tasks.items[task]; }

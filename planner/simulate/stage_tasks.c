@@ -62,7 +62,7 @@ bool ons_within(const uint32_t *list, uint32_t count, uint32_t from, uint32_t en
     return true;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- parts */
+/* ------------------------------------------------------------------------------------------------------------ parts */
 
 static void set_part(maker *m, uint32_t part, ons_action_kind kind, double seconds, int64_t bytes) {
     m->kind[part] = kind;
@@ -217,7 +217,7 @@ static ons_decision find_decision(const ons_tensor_decision *sorted, uint32_t co
     return found != NULL ? found->decision : ONS_KEEP;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- pieces */
+/* ----------------------------------------------------------------------------------------------------------- pieces */
 
 /* Memory within a piece, relative to its start. */
 typedef struct level {
@@ -339,7 +339,7 @@ ons_status *ons_stage_tasks_divide(const ons_stage_tasks *tasks, ons_arena *aren
     return NULL;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- copies */
+/* ----------------------------------------------------------------------------------------------------------- copies */
 
 typedef struct sort_entry {
     uint32_t key, copy;

@@ -11,7 +11,7 @@ static const char *const names[] = {
 
 const char *ons_order_name(ons_order_kind kind) { return names[kind]; }
 
-/* ----------------------------------------------------------------------------------------------------------- edges */
+/* ------------------------------------------------------------------------------------------------------------ edges */
 
 typedef void visit_edge(void *context, uint32_t from, uint32_t to);
 

@@ -100,7 +100,7 @@ static ons_status *find_blocks(packer *p, ons_arena *arena) {
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------- one block */
+/* -------------------------------------------------------------------------------------------------------- one block */
 
 static bool better(const taken_set *a, const taken_set *b) {
     return a->stage != b->stage ? a->stage < b->stage : a->load < b->load;
@@ -280,7 +280,7 @@ static bool take_in_turn(packer *p, uint32_t begin, uint32_t end, double most, t
     return true;
 }
 
-/* ---------------------------------------------------------------------------------------------------- all of them */
+/* ------------------------------------------------------------------------------------------------------ all of them */
 
 /* Whether stages of at most `most` seconds do; `p->order` then says how. */
 static bool pack(packer *p, double most) {

@@ -4,7 +4,7 @@
 
 #include "planner/workload/workload_index.h"
 
-/* -------------------------------------------------------------------------------------------------------- checking */
+/* --------------------------------------------------------------------------------------------------------- checking */
 
 static bool is_cost(double seconds) { return isfinite(seconds) && seconds >= 0; }
 
@@ -68,7 +68,7 @@ static ons_status *check(const ons_workload *work) {
     return NULL;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- lists */
+/* ------------------------------------------------------------------------------------------------------------ lists */
 
 /* Lists are filled in two passes: count into begin[i + 1], then sum, then place. */
 static ons_status *new_lists(ons_work_lists *lists, uint32_t count, ons_arena *arena) {
@@ -172,7 +172,7 @@ ons_work_list ons_work_crossing(const ons_workload *work, uint32_t cut) {
     return cut < work->node_count ? list_of(&work->index->crossing, cut) : (ons_work_list){NULL, 0};
 }
 
-/* ---------------------------------------------------------------------------------------------------- sums, maxima */
+/* ----------------------------------------------------------------------------------------------------- sums, maxima */
 
 /* Adds `bytes` to [from, to) of a list that is summed up afterwards. */
 static void add_span(int64_t *changes, uint32_t from, uint32_t to, int64_t bytes) {
@@ -318,7 +318,7 @@ ons_status *ons_workload_finish(ons_workload *work, ons_arena *arena) {
     return NULL;
 }
 
-/* ----------------------------------------------------------------------------------------------------- stage costs */
+/* ------------------------------------------------------------------------------------------------------ stage costs */
 
 double ons_work_forward_seconds(const ons_workload *work, uint32_t first, uint32_t end) {
     return work->index->forward_seconds[end] - work->index->forward_seconds[first];

@@ -14,7 +14,7 @@
 #include "runtime/checkpoint/checkpoint_files.h"
 #include "runtime/checkpoint/removal.h"
 
-/* ---------------------------------------------------------------------------------------------------------- JSON */
+/* ------------------------------------------------------------------------------------------------------------- JSON */
 
 static ons_status *set_optional_text(ons_json *json, const char *name, const char *text) {
     return ons_json_set_text(json, name, text == NULL ? "" : text);
@@ -90,7 +90,7 @@ static ons_status *write_json(const char *path, const ons_checkpoint_info *info,
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------------------ removing */
+/* --------------------------------------------------------------------------------------------------------- removing */
 
 static void remove_file(const char *folder, const char *name) {
     char *path = ons_checkpoint_join(folder, name);
@@ -174,7 +174,7 @@ static void remove_old(const char *folder, uint64_t step, uint32_t keep) {
     ons_status_free(status);
 }
 
-/* ------------------------------------------------------------------------------------------------------- writing */
+/* ---------------------------------------------------------------------------------------------------------- writing */
 
 ons_status *ons_checkpoint_prepare(const char *folder, uint64_t step, uint32_t *copy) {
     ons_removal_wait(); /* the room of what the last checkpoint removed may be needed */

@@ -76,7 +76,7 @@ void ons_checkpoint_remove_shard(const char *folder, const ons_shard *shard);
 ons_status *ons_checkpoint_complete(const char *folder, const ons_checkpoint_info *info, const ons_shard *shards,
                                     uint32_t count, uint32_t keep);
 
-/* ---------------------------------------------------------------------------------------------------- reading */
+/* ---------------------------------------------------------------------------------------------------------- reading */
 
 typedef struct ons_checkpoint_part {
     ons_safetensors tensors; /* in the mapping */

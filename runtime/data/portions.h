@@ -37,6 +37,16 @@ static inline ons_portions ons_portions_make(uint64_t batch, uint64_t micro_batc
     return p;
 }
 
+/* Cuts each micro-batch but the rest into `parts` that follow each other: a stage's own, where all stages together take
+ * several of them. */
+static inline ons_portions ons_portions_in_parts(ons_portions p, uint64_t parts) {
+    for (ons_batch_variant v = ONS_WHOLE; v < ONS_REST; ++v) {
+        p.rows[v] /= parts;
+        p.count[v] *= parts;
+    }
+    return p;
+}
+
 static inline uint64_t ons_portions_total(const ons_portions *p) {
     return p->count[ONS_WHOLE] + p->count[ONS_SHORTER] + p->count[ONS_REST];
 }

@@ -37,6 +37,7 @@ static ons_status *launch(evaluation *e) {
         .lineup = {{e->unit->stage, NULL}, 0},
         .actions = e->unit->stage->forward,
         .micro_batches = 1,
+        .form = ONS_PASS_OF_BATCH,
         .begins = true,
         .number = e->number,
         .step = e->step,

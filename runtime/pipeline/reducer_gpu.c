@@ -158,9 +158,7 @@ static void drain(ons_reducer *r) {
     d->event_synchronize(r->gpu->updated);
 }
 
-/* ------------------------------------------------------------------------------------------------------------
- * exchanges
- */
+/* -------------------------------------------------------------------------------------------------------- exchanges */
 
 /* Of a number of things those that go in a round. */
 static uint32_t first_of(uint32_t round, uint32_t begin, uint32_t end) {
@@ -351,9 +349,7 @@ static void put_addition(ons_reducer *r, const bucket_exchange *x) {
     end_span(r, r->gpu->adding, begin, ADDITIONS, "add", x->bucket->bytes[own]);
 }
 
-/* ------------------------------------------------------------------------------------------------------------
- * launching
- */
+/* -------------------------------------------------------------------------------------------------------- launching */
 
 static ons_status *hand_back(ons_reducer *r) {
     uint32_t bucket = r->gpu->unfinished;

@@ -391,9 +391,7 @@ static void receive_and_add(void *argument, uintptr_t native) {
     record(job->lane, "pieces", begin, bucket->bytes[own]);
 }
 
-/* ------------------------------------------------------------------------------------------------------------
- * launching
- */
+/* -------------------------------------------------------------------------------------------------------- launching */
 
 static ons_status *launch(ons_reducer *r, uint32_t bucket) {
     ons_device *d = r->device;

@@ -22,9 +22,8 @@ struct ons_stepper {
     ons_stepper_options o;
     ons_arena *arena;
     uint64_t usable, steps_per_epoch; /* samples, steps of an epoch */
-    uint32_t least;                   /* micro-batches but the rest of an epoch's last step, of this rank */
-    uint32_t *sizes;                  /* [device]: of those, in one of its stages' own; NULL: one everywhere */
-    uint32_t together;                /* of those, that all stages can divide into their own: portions are of as many */
+    uint32_t size, together;          /* units of the step in a micro-batch, and in as many as all stages can divide */
+    uint32_t most, least; /* micro-batches of this rank, but for the rest: of a whole step, of an epoch's last one */
     ons_action_list most_actions, least_actions, rest_actions, update_actions;
     const bool *most_halved, *least_halved; /* see ons_pipeline_pass; the rest is computed as a whole */
     uint64_t filled[ONS_FEED_SLOTS];        /* the step whose samples a slot holds; 0: none */
@@ -47,7 +46,8 @@ struct ons_stepper {
 static bool is_asynchronous(const ons_stepper *s) { return s->o.schedule->asynchronous; }
 
 static ons_portions portions_of(const ons_stepper *s, uint64_t samples) {
-    return ons_portions_make(s->o.batch, (uint64_t)s->o.micro_batches * s->o.ring.count / s->together, samples);
+    uint64_t units = (uint64_t)s->o.micro_batches * s->o.ring.count;
+    return ons_portions_in_parts(ons_portions_make(s->o.batch, units / s->together, samples), s->together / s->size);
 }
 
 static ons_numbers numbers_of(const ons_stepper *s, const ons_portions *of_step, uint32_t rank) {
@@ -77,8 +77,7 @@ static ons_status *list_actions(ons_stepper *s, uint32_t micro_batches, ons_acti
     ons_schedule shorter;
     if (micro_batches == 0) return NULL;
     if (s->o.schedule->groupings != NULL) /* copies may have one more or less than others */
-        return ons_device_list_shorten(&s->o.schedule->lists[s->o.device],
-                                       micro_batches / ons_units_size(s->sizes, s->o.device), s->arena, list);
+        return ons_device_list_shorten(&s->o.schedule->lists[s->o.device], micro_batches, s->arena, list);
     ONS_TRY(ons_schedule_shorten(s->o.schedule, micro_batches, s->arena, &shorter));
     *list = shorter.lists[s->o.device];
     return halved == NULL ? NULL : list_halved(s, &shorter, halved);
@@ -109,7 +108,8 @@ static ons_status *set_up(ons_stepper *s) {
     const ons_stepper_options *o = &s->o;
     uint64_t samples = o->order.count;
     s->together = ons_units_together(o->schedule);
-    ONS_TRY(ons_units_sizes(o->schedule, s->arena, &s->sizes));
+    s->size = ons_units_of_device(o->schedule, o->device);
+    s->most = o->micro_batches / s->size;
     ons_portions last = portions_of(s, samples % o->batch);
     s->usable = o->units[ONS_REST].program != NULL ? samples : samples - last.rows[ONS_REST];
     ONS_CHECK(s->usable > 0, ONS_INVALID_DATA,
@@ -120,14 +120,14 @@ static ons_status *set_up(ons_stepper *s) {
     s->step.seed = o->order.seed;
     last = portions_of(s, s->usable % o->batch);
     last = own_portions(s, &last);
-    s->least = ons_portions_together(&last) * s->together;
+    s->least = ons_portions_together(&last);
     ONS_NEW(s->shares, s->arena, o->ring.count);
     ONS_NEW(s->counted, s->arena, o->micro_batches + 2);
     ons_device *device = ons_device_context_device(ons_worker_device_context(o->worker));
     void *losses;
     ONS_TRY(device->allocate_host(device, losses_bytes(s), &losses));
     s->losses = losses;
-    ONS_TRY(list_actions(s, o->micro_batches, &s->most_actions, &s->most_halved));
+    ONS_TRY(list_actions(s, s->most, &s->most_actions, &s->most_halved));
     ONS_TRY(list_actions(s, s->least, &s->least_actions, &s->least_halved));
     ONS_TRY(list_updates(s));
     return list_rest(s);
@@ -304,9 +304,8 @@ static double sample_share(const ons_stepper *s, const ons_unit *unit) {
     return is_asynchronous(s) ? 1 : (double)unit->rows / (double)s->samples;
 }
 
-/* `count`: of this stage's micro-batches; `done`: of units. */
-static ons_pipeline_pass make_pass(ons_stepper *s, const ons_action_list *actions, const uint32_t *sizes,
-                                   uint32_t count, uint32_t done, bool last) {
+static ons_pipeline_pass make_pass(ons_stepper *s, const ons_action_list *actions, uint32_t count, uint32_t done,
+                                   bool last) {
     ons_pipeline_pass pass = {
         .actions = *actions,
         .micro_batches = count,
@@ -321,30 +320,25 @@ static ons_pipeline_pass make_pass(ons_stepper *s, const ons_action_list *action
         .load = load,
         .places = places(done, s->slot),
     };
-    uint32_t size = ons_units_size(sizes, s->o.device);
-    pass.sizes = sizes;
     pass.stride = (uint32_t)s->numbers.stride;
-    pass.number = ((uint32_t)s->numbers.first * s->together + done * pass.stride) / size;
-    pass.step.first_micro_batch = (uint32_t)s->numbers.first * s->together;
-    pass.step.micro_batch = pass.number * size;
+    pass.number = (uint32_t)s->numbers.first + done * pass.stride;
+    pass.step.first_micro_batch = (uint32_t)s->numbers.first * s->size;
+    pass.step.micro_batch = pass.number * s->size;
     return pass;
 }
 
-/* `first_count` of `count` micro-batches of the first unit, the others of the second; but for the rest, the schedule's:
- * several of them can be one of the stage's own. */
+/* `first_count` of `count` micro-batches of the first unit, the others of the second. */
 static uint32_t make_leg(ons_stepper *s, const ons_unit *const units[2], uint32_t first_count, uint32_t done,
                          uint32_t count, bool last, leg *l) {
     bool rest = units[0] == &s->o.units[ONS_REST];
-    uint32_t size = rest ? 1 : ons_units_size(s->sizes, s->o.device);
-    const ons_action_list *actions = rest                          ? &s->rest_actions
-                                     : count == s->o.micro_batches ? &s->most_actions
-                                                                   : &s->least_actions;
+    const ons_action_list *actions = rest ? &s->rest_actions : count == s->most ? &s->most_actions : &s->least_actions;
     *l = (leg){.stepper = s, .units = {units[0], units[1]}, .slot = s->slot};
-    l->pass = make_pass(s, actions, rest ? NULL : s->sizes, count / size, done, last);
+    l->pass = make_pass(s, actions, count, done, last);
+    l->pass.form = rest ? ONS_PASS_OF_REST : ONS_PASS_OF_STEP;
     l->pass.halved = actions == &s->most_actions    ? s->most_halved
                      : actions == &s->least_actions ? s->least_halved
                                                     : NULL;
-    l->pass.lineup = (ons_lineup){{units[0]->stage, units[1] == NULL ? NULL : units[1]->stage}, first_count / size};
+    l->pass.lineup = (ons_lineup){{units[0]->stage, units[1] == NULL ? NULL : units[1]->stage}, first_count};
     l->pass.read = is_asynchronous(s) && units[0]->loss != ONS_NONE ? read_loss : NULL;
     l->pass.context = l;
     l->pass.step.sample_share = sample_share(s, units[0]);
@@ -356,7 +350,7 @@ static uint32_t make_leg(ons_stepper *s, const ons_unit *const units[2], uint32_
 static ons_status *launch_update(ons_stepper *s) {
     leg *l = &s->legs[TOGETHER];
     *l = (leg){.stepper = s, .units = {&s->o.units[ONS_WHOLE], NULL}, .slot = s->slot};
-    l->pass = make_pass(s, &s->update_actions, s->sizes, 0, 0, true);
+    l->pass = make_pass(s, &s->update_actions, 0, 0, true);
     l->pass.lineup = (ons_lineup){{l->units[0]->stage, NULL}, 0};
     l->pass.context = l;
     return ons_worker_launch(s->o.worker, &l->pass);
@@ -366,11 +360,11 @@ static ons_status *launch_update(ons_stepper *s) {
 static ons_status *launch(ons_stepper *s, uint32_t *micro_batches) {
     const ons_stepper_options *o = &s->o;
     const ons_portions *own = &s->own;
-    uint32_t together = ons_portions_together(own) * s->together, done = 0;
-    ONS_CHECK(together == 0 || together == o->micro_batches || together == s->least, ONS_DEFECT,
-              "a step of %u micro-batches, and there are lists for %u and %u", together, o->micro_batches, s->least);
+    uint32_t together = ons_portions_together(own), done = 0;
+    ONS_CHECK(together == 0 || together == s->most || together == s->least, ONS_DEFECT,
+              "a step of %u micro-batches, and there are lists for %u and %u", together, s->most, s->least);
     if (together > 0) {
-        uint32_t whole = (uint32_t)own->count[ONS_WHOLE] * s->together;
+        uint32_t whole = (uint32_t)own->count[ONS_WHOLE];
         const ons_unit *const units[] = {&o->units[whole > 0 ? ONS_WHOLE : ONS_SHORTER],
                                          whole > 0 && together > whole ? &o->units[ONS_SHORTER] : NULL};
         done = make_leg(s, units, whole, 0, together, own->count[ONS_REST] == 0, &s->legs[TOGETHER]);
@@ -400,7 +394,7 @@ static ons_status *keep(const leg *l, uint32_t done) {
 }
 
 static ons_status *keep_legs(const ons_stepper *s) {
-    uint32_t together = ons_portions_together(&s->own) * s->together;
+    uint32_t together = ons_portions_together(&s->own);
     if (together > 0) ONS_TRY(keep(&s->legs[TOGETHER], 0));
     return s->own.count[ONS_REST] == 0 ? NULL : keep(&s->legs[REST], together);
 }

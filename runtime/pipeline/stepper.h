@@ -33,7 +33,7 @@ typedef struct ons_stepper_options {
     ons_feed *feed;                     /* holds the samples of so many micro-batches, and numbers of `batch` */
     ons_unit units[ONS_BATCH_VARIANTS]; /* program NULL: there are no such micro-batches, or the rest is dropped */
     size_t batch;                       /* samples of a step */
-    uint32_t micro_batches;             /* of a step, of this rank, at most */
+    uint32_t micro_batches;             /* of a step, of this rank, at most; where stages' are units, so many units */
     ons_ring ring;                      /* the ranks that share a step's micro-batches, each with `micro_batches` */
     ons_reducer *reducer;               /* the worker's */
     ons_order order;

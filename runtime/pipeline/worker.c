@@ -74,9 +74,6 @@ static ons_status *open_channel(ons_worker *w, const ons_worker_channel *wanted,
     return add_track(w, name, &c->track);
 }
 
-static uint32_t own_copies(const ons_worker *w) { return w->o.ring.in_turn ? w->o.ring.count : 1; }
-static uint32_t own_copy(const ons_worker *w) { return w->o.ring.in_turn ? w->o.ring.own : 0; }
-
 /* After how many of its own micro-batches a copy meets the same one of so many others again. */
 static uint32_t period_of(uint32_t own, uint32_t others) {
     uint32_t period = 1;
@@ -84,14 +81,20 @@ static uint32_t period_of(uint32_t own, uint32_t others) {
     return period;
 }
 
-/* What micro-batches send goes to the copy that has the same samples; what a step sends once comes to each copy from
- * one of the senders, which all have the same. */
-static bool goes_there(const ons_worker *w, const ons_cut_transfer *t, bool sends, uint32_t copy, uint32_t copies) {
-    uint32_t own = own_copy(w);
-    if (t->kind == ONS_PART_END) return sends ? copy % own_copies(w) == own : own % copies == copy;
-    for (uint32_t i = 0; i < period_of(own_copies(w), copies); ++i)
-        if (((uint64_t)i * own_copies(w) + own) % copies == copy) return true;
-    return false;
+static bool have_common(const ons_worker *w, uint32_t size, const ons_unit_share *other) {
+    const ons_unit_share own = {size, ons_worker_own_copies(w), ons_worker_own_copy(w)};
+    return ons_units_next_common(&own, other, 0) != UINT64_MAX;
+}
+
+/* What micro-batches send goes to copies that have the same samples, in steps or, of validation, in batches; what a
+ * step sends once comes to each copy from one of the senders, which all have the same. */
+static bool goes_there(const ons_worker *w, const ons_worker_channel *c) {
+    uint32_t own = ons_worker_own_copy(w);
+    if (c->kind == ONS_PART_END)
+        return c->sends ? c->copy % ons_worker_own_copies(w) == own : own % c->copies == c->copy;
+    const ons_unit_share of_step = {ons_units_size(w->o.sizes, c->device), c->copies, c->copy};
+    const ons_unit_share of_batches = {1, c->copies, c->copy};
+    return have_common(w, ons_units_size(w->o.sizes, ons_worker_device(w)), &of_step) || have_common(w, 1, &of_batches);
 }
 
 static ons_status *open_transfer(ons_worker *w, const ons_cut_transfer *t, bool sends, uint32_t *channels) {
@@ -102,11 +105,11 @@ static ons_status *open_transfer(ons_worker *w, const ons_cut_transfer *t, bool 
                                            .copy = copy,
                                            .copies = copies,
                                            .device = group_of(w, t->peer).first + copy,
-                                           .period = period_of(own_copies(w), copies),
+                                           .period = period_of(ons_worker_own_copies(w), copies),
                                            .kind = t->kind,
                                            .sends = sends};
         channels[copy] = ONS_NO_POSITION;
-        if (goes_there(w, t, sends, copy, copies)) ONS_TRY(open_channel(w, &wanted, &channels[copy]));
+        if (goes_there(w, &wanted)) ONS_TRY(open_channel(w, &wanted, &channels[copy]));
     }
     return NULL;
 }
@@ -158,17 +161,21 @@ static ons_status *set_up_program(ons_worker *w, const ons_stage_program *stage,
     p->stage = stage;
     ONS_TRY(open_channels(w, p));
     ONS_NEW(p->ring_begin, w->arena, cut->receive_count + 1);
+    ONS_NEW(p->arrived_begin, w->arena, (size_t)p->receive_begin[cut->receive_count] + 1);
     ONS_NEW(p->swap_of_receive, w->arena, cut->receive_count + 1);
     ONS_NEW(p->host_offset, w->arena, cut->swap_count + 1);
     ONS_NEW(p->receive_of_swap, w->arena, cut->swap_count + 1);
     for (uint32_t i = 0; i < cut->swap_count; ++i) p->receive_of_swap[i] = ONS_NO_POSITION;
     for (uint32_t i = 0; i < cut->receive_count; ++i) {
         p->ring_begin[i + 1] = p->ring_begin[i] + stage->rings[i];
+        for (uint32_t way = p->receive_begin[i]; way < p->receive_begin[i + 1]; ++way)
+            p->arrived_begin[way + 1] =
+                p->arrived_begin[way] + (p->receive_channel[way] == ONS_NO_POSITION ? 0 : stage->rings[i]);
         p->swap_of_receive[i] = swap_of(cut, cut->receives[i].value);
         if (p->swap_of_receive[i] != ONS_NO_POSITION) p->receive_of_swap[p->swap_of_receive[i]] = i;
     }
     ONS_TRY(new_events(w, p->send_begin[cut->send_count], &p->sent));
-    ONS_TRY(new_events(w, p->ring_begin[cut->receive_count], &p->arrived));
+    ONS_TRY(new_events(w, p->arrived_begin[p->receive_begin[cut->receive_count]], &p->arrived));
     if (stage->halves != NULL) ONS_TRY(new_events(w, p->ring_begin[cut->receive_count], &p->first_arrived));
     ONS_TRY(new_events(w, p->ring_begin[cut->receive_count], &p->released));
     ONS_TRY(new_events(w, (size_t)cut->swap_count * stage->slots, &p->out));

@@ -31,8 +31,10 @@ typedef struct ons_worker_options {
     ons_reducer *reducer;           /* sums over the replicas of this device; NULL: there is one */
     uint32_t stage;                 /* the number of the device in the cut: of its group, where there are copies */
     const ons_device_group *groups; /* by number, as the cut's transfers name their peers; NULL: each is a device */
-    uint32_t replica; /* of the whole pipeline, which messages and traces name; `transport` has its ranks */
-    ons_ring ring;    /* of `reducer`: replicas, or copies of the stage */
+    const uint32_t *sizes; /* [device]: units of a step in a micro-batch of its stages (runtime/program/units.h); NULL:
+                              one everywhere */
+    uint32_t replica;      /* of the whole pipeline, which messages and traces name; `transport` has its ranks */
+    ons_ring ring;         /* of `reducer`: replicas, or copies of the stage */
     const ons_stage_program *const *programs; /* all that will run; they outlive the worker */
     uint32_t program_count;
     ons_trace *trace; /* NULL: none. Not while another thread adds tracks */
@@ -48,14 +50,19 @@ ons_status *ons_worker_connect(ons_worker *worker);
  */
 void ons_worker_drain(ons_worker *worker);
 
+/* How the micro-batches of different stages stand to each other in a pass, where stages have sizes of their own. */
+typedef enum ons_pass_form {
+    ONS_PASS_OF_STEP,  /* each stage's are as many units as its size: between different sizes messages go in pieces */
+    ONS_PASS_OF_REST,  /* there is one, which all stages compute at once: it begins at a unit that does so for all */
+    ONS_PASS_OF_BATCH, /* all stages compute the same ones, and number them alike: validation */
+} ons_pass_form;
+
 /* A pipeline pass takes micro-batches through the stage and back. */
 typedef struct ons_pipeline_pass {
     ons_lineup lineup;
     ons_action_list actions; /* forward, backward and update actions of this stage; micro-batches count from 0 */
     uint32_t micro_batches;  /* of this stage */
-    /* [device]: units of the step that a micro-batch of its stages is (runtime/program/units.h); NULL: one everywhere.
-     * Between stages of different sizes messages go in pieces. */
-    const uint32_t *sizes;
+    ons_pass_form form;
     bool begins;  /* the part of the beginning runs first */
     bool updates; /* update actions are carried out */
     bool asynchronous;

@@ -10,7 +10,7 @@ static bool same(const ons_pipeline_pass *a, const ons_pipeline_pass *b) {
     const ons_lineup *p = &a->lineup, *q = &b->lineup;
     return p->programs[0] == q->programs[0] && p->programs[1] == q->programs[1] && p->first_count == q->first_count &&
            a->actions.items == b->actions.items && a->actions.count == b->actions.count &&
-           a->micro_batches == b->micro_batches && a->sizes == b->sizes && a->begins == b->begins &&
+           a->micro_batches == b->micro_batches && a->form == b->form && a->begins == b->begins &&
            a->updates == b->updates && a->asynchronous == b->asynchronous && a->version == b->version &&
            a->number == b->number && a->stride == b->stride && a->places == b->places;
 }

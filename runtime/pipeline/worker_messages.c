@@ -39,7 +39,25 @@ static bool is_split(const ons_program_pass *x, const ons_cut_transfer *t) { ret
 
 /* Units of a micro-batch at the other end. */
 static uint32_t other_size(const ons_program_pass *x, const ons_worker_channel *c) {
-    return ons_units_size(x->f->sizes, c->device);
+    return ons_worker_other_size(x->w, x->f, c);
+}
+
+/* The first unit of one of this stage's micro-batches. */
+static uint64_t first_unit(const ons_program_pass *x, uint32_t micro_batch) {
+    return ons_pipeline_pass_number(x->f, micro_batch) * ons_worker_size(x->w, x->f);
+}
+
+/* The micro-batch of the pass that has one of this copy's units. */
+static uint32_t micro_batch_of(const ons_program_pass *x, uint64_t unit) {
+    uint32_t stride = x->f->stride == 0 ? 1 : x->f->stride;
+    return (uint32_t)((unit / ons_worker_size(x->w, x->f) - x->f->number) / stride);
+}
+
+/* The first unit from `unit` on that this copy and the one at the other end both have. */
+static uint64_t next_common(const ons_program_pass *x, const ons_worker_channel *c, uint64_t unit) {
+    const ons_unit_share own = {ons_worker_size(x->w, x->f), ons_worker_own_copies(x->w), ons_worker_own_copy(x->w)};
+    const ons_unit_share other = {other_size(x, c), c->copies, c->copy};
+    return ons_units_next_common(&own, &other, unit);
 }
 
 /* Some bytes of a message; the job has its address. */
@@ -69,9 +87,9 @@ static ons_status *put_message(const ons_program_pass *x, const ons_cut_transfer
 
 /* The piece of a message that begins with unit `first`, of as many units as both ends' micro-batches have in common. */
 static ons_status *put_piece(const ons_program_pass *x, const ons_cut_transfer *t, const ons_worker_channel *c,
-                             uint32_t first, ons_task *task) {
+                             uint64_t first, ons_task *task) {
     ons_job *job;
-    uint32_t size = ons_worker_size(x->w, x->f), micro_batch = first / size;
+    uint32_t size = ons_worker_size(x->w, x->f), micro_batch = micro_batch_of(x, first);
     size_t unit_bytes = (size_t)ons_stage_program_bytes(x->stage, t->value) / size;
     ONS_CHECK(c->link == NULL, ONS_DEFECT, "a message between stages that share a GPU in pieces");
     ONS_TRY(ons_program_pass_job(x, t->part, micro_batch, &job));
@@ -82,7 +100,8 @@ static ons_status *put_piece(const ons_program_pass *x, const ons_cut_transfer *
 
 /* Whether both ends of a channel have micro-batches of different sizes. */
 static bool is_in_pieces(const ons_program_pass *x, const ons_worker_channel *c) {
-    return ons_units_is_cut(c->kind) && ons_worker_size(x->w, x->f) != other_size(x, c);
+    return x->f->form == ONS_PASS_OF_STEP && ons_units_is_cut(c->kind) &&
+           ons_worker_size(x->w, x->f) != other_size(x, c);
 }
 
 static ons_status *receive_ahead(const ons_program_pass *x, uint32_t channel);
@@ -163,8 +182,8 @@ static ons_status *offer_value(const ons_program_pass *x, uint32_t index, uint32
 static ons_status *send_pieces(const ons_program_pass *x, const ons_cut_transfer *t, const ons_worker_channel *c,
                                uint32_t micro_batch) {
     uint32_t size = ons_worker_size(x->w, x->f), other = other_size(x, c);
-    uint32_t first = micro_batch * size;
-    for (uint32_t end = first + size; first < end; first = ons_units_piece_end(first, size, other))
+    uint64_t begin = first_unit(x, micro_batch), first = next_common(x, c, begin);
+    for (; first < begin + size; first = next_common(x, c, ons_units_piece_end(first, size, other)))
         ONS_TRY(put_piece(x, t, c, first, send_message));
     return NULL;
 }
@@ -173,12 +192,13 @@ static bool is_once(const ons_program_pass *x, ons_part_kind kind) {
     return kind == ONS_PART_END && !x->f->asynchronous;
 }
 
-/* Whether a message of the micro-batch goes this way: to or from the copy that has the same samples. What a step sends
- * once goes every way that there is. */
+/* Whether a message of the micro-batch, or a piece of it, goes this way: to or from a copy that has the same samples.
+ * What a step sends once goes every way that there is. */
 static bool goes_by(const ons_program_pass *x, uint32_t channel, uint32_t micro_batch) {
     if (channel == ONS_NO_POSITION) return false;
     const ons_worker_channel *c = &x->w->channels[channel];
-    return is_once(x, c->kind) || ons_pipeline_pass_number(x->f, micro_batch) % c->copies == c->copy;
+    uint64_t first = first_unit(x, micro_batch), units = is_in_pieces(x, c) ? ons_worker_size(x->w, x->f) : 1;
+    return is_once(x, c->kind) || next_common(x, c, first) < first + units;
 }
 
 /* `way`: the place of channel and event among those of the program's sends. */
@@ -281,6 +301,12 @@ static void await_place(const ons_program_pass *x, const ons_worker_channel *c, 
         w->device->stream_wait(c->stream, x->p->out[swap * slots + (micro_batch - ring) % slots]);
 }
 
+/* What comes of a message from one of the other end's copies is there. */
+static ons_event *arrival_of(const ons_program_pass *x, uint32_t index, uint32_t copy, uint32_t micro_batch) {
+    uint32_t way = x->p->receive_begin[index] + copy;
+    return x->p->arrived[x->p->arrived_begin[way] + micro_batch % x->stage->rings[index]];
+}
+
 /* `turn`: how often this message has come before, by any channel. */
 static ons_status *receive_value(const ons_program_pass *x, uint32_t index, uint32_t channel, uint32_t micro_batch,
                                  uint32_t turn, ons_piece piece) {
@@ -292,7 +318,7 @@ static ons_status *receive_value(const ons_program_pass *x, uint32_t index, uint
                             : put_message(x, &x->cut->receives[index], channel, micro_batch, piece, receive_message));
     if (piece == ONS_FIRST_HALF) w->device->event_record(c->stream, x->p->first_arrived[place]);
     if (piece != ONS_FIRST_HALF || !is_split(x, &x->cut->receives[index]))
-        w->device->event_record(c->stream, x->p->arrived[place]);
+        w->device->event_record(c->stream, arrival_of(x, index, c->copy, micro_batch));
     return NULL;
 }
 
@@ -345,31 +371,34 @@ static uint32_t next_receive(const ons_program_pass *x, uint32_t channel, uint32
     return index;
 }
 
-/* The sender's micro-batches come one by one, of each all messages of the channel, and of a message all pieces. */
-static void move_on(const ons_program_pass *x, uint32_t channel, uint32_t end) {
+/* The sender's micro-batches come one by one, of each all messages of the channel, and of a message all pieces. `next`:
+ * the unit of the next piece, whichever micro-batch has it. */
+static void move_on(const ons_program_pass *x, uint32_t channel, uint64_t next) {
     ons_worker_channel *c = &x->w->channels[channel];
-    uint32_t other = other_size(x, c);
-    c->next_unit = end;
-    if (end % other != 0) return;
+    uint64_t other = other_size(x, c), begin = c->next_unit / other * other;
+    c->next_unit = next;
+    if (next < begin + other) return;
     c->next_receive = next_receive(x, channel, c->next_receive + 1);
     if (c->next_receive < x->cut->receive_count)
-        c->next_unit = end - other;
+        c->next_unit = next_common(x, c, begin);
     else
         c->next_receive = next_receive(x, channel, 0);
 }
 
 static ons_status *receive_pieces(const ons_program_pass *x, uint32_t channel) {
     const ons_worker_channel *c = &x->w->channels[channel];
-    uint32_t size = ons_worker_size(x->w, x->f), other = other_size(x, c);
-    while (c->next_unit < x->f->micro_batches * size) {
-        uint32_t index = c->next_receive, first = c->next_unit, end = ons_units_piece_end(first, size, other);
-        uint32_t micro_batch = first / size, ring = x->stage->rings[index];
+    uint64_t size = ons_worker_size(x->w, x->f);
+    while (c->next_receive < x->cut->receive_count && c->next_unit != UINT64_MAX &&
+           micro_batch_of(x, c->next_unit) < x->f->micro_batches) {
+        uint32_t index = c->next_receive, micro_batch = micro_batch_of(x, c->next_unit), ring = x->stage->rings[index];
+        uint64_t end = ons_units_piece_end(c->next_unit, (uint32_t)size, other_size(x, c));
+        uint64_t next = next_common(x, c, end);
         if (micro_batch >= ring + x->given_back[index]) return NULL;
-        if (first % size == 0 && micro_batch >= ring) await_place(x, c, index, micro_batch);
-        ONS_TRY(put_piece(x, &x->cut->receives[index], c, first, receive_message));
-        if (end % size == 0)
-            x->w->device->event_record(c->stream, x->p->arrived[x->p->ring_begin[index] + micro_batch % ring]);
-        move_on(x, channel, end);
+        if (micro_batch >= ring) await_place(x, c, index, micro_batch);
+        ONS_TRY(put_piece(x, &x->cut->receives[index], c, c->next_unit, receive_message));
+        if (next / size != c->next_unit / size)
+            x->w->device->event_record(c->stream, arrival_of(x, index, c->copy, micro_batch));
+        move_on(x, channel, next);
     }
     return NULL;
 }
@@ -390,7 +419,7 @@ ons_status *ons_program_pass_release(const ons_program_pass *x, uint32_t index, 
     return NULL;
 }
 
-/* The channel by which a message comes. */
+/* The channel by which a message comes that is not in pieces. */
 static uint32_t channel_of(const ons_program_pass *x, uint32_t index, uint32_t micro_batch) {
     uint32_t way = x->p->receive_begin[index];
     while (!goes_by(x, x->p->receive_channel[way], micro_batch)) ++way;
@@ -405,6 +434,13 @@ static uint32_t number_of(const ons_program_pass *x, uint32_t index, uint32_t ch
     return number + (once ? 0 : (micro_batch - first_by(x, channel)) / period * kinds_of(x, channel));
 }
 
+void ons_program_pass_follow_message(const ons_program_pass *x, uint32_t index, uint32_t micro_batch,
+                                     ons_stream *stream) {
+    for (uint32_t way = x->p->receive_begin[index]; way < x->p->receive_begin[index + 1]; ++way)
+        if (goes_by(x, x->p->receive_channel[way], micro_batch))
+            x->w->device->stream_wait(stream, arrival_of(x, index, way - x->p->receive_begin[index], micro_batch));
+}
+
 ons_status *ons_program_pass_await(const ons_program_pass *x, uint32_t index, uint32_t micro_batch, ons_piece piece) {
     ons_worker *w = x->w;
     uint32_t place = x->p->ring_begin[index] + micro_batch % x->stage->rings[index];
@@ -415,8 +451,10 @@ ons_status *ons_program_pass_await(const ons_program_pass *x, uint32_t index, ui
         if (w->asked[channel] <= number_of(x, index, channel, micro_batch))
             ONS_TRY(ons_links_await_news(w->o.links, seen, w->o.transport));
     }
-    bool first = piece == ONS_FIRST_HALF && is_in_halves(x, &x->cut->receives[index], micro_batch);
-    w->device->stream_wait(w->compute, first ? x->p->first_arrived[place] : x->p->arrived[place]);
+    if (piece == ONS_FIRST_HALF && is_in_halves(x, &x->cut->receives[index], micro_batch))
+        w->device->stream_wait(w->compute, x->p->first_arrived[place]);
+    else
+        ons_program_pass_follow_message(x, index, micro_batch, w->compute);
     return NULL;
 }
 
@@ -427,7 +465,7 @@ ons_status *ons_program_pass_begin_messages(const ons_program_pass *x) {
     for (uint32_t i = 0; i < w->channel_count; ++i) {
         if (w->channels[i].sends) continue;
         w->channels[i].next_receive = next_receive(x, i, 0);
-        w->channels[i].next_unit = 0;
+        w->channels[i].next_unit = next_common(x, &w->channels[i], first_unit(x, 0));
         ons_program_pass_follow_compute(x, w->channels[i].stream);
         ONS_TRY(receive_ahead(x, i));
     }

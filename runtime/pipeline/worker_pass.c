@@ -252,9 +252,7 @@ static ons_status *copy_out(const ons_program_pass *x, uint32_t index, uint32_t 
     ons_event *event = x->p->out[index * x->stage->slots + micro_batch % x->stage->slots];
     ons_program_pass_follow_compute(x, x->w->swap_out);
     uint32_t receive = x->p->receive_of_swap[index]; /* nobody may have read it yet */
-    if (receive != ONS_NO_POSITION)
-        x->w->device->stream_wait(x->w->swap_out,
-                                  x->p->arrived[x->p->ring_begin[receive] + micro_batch % x->stage->rings[receive]]);
+    if (receive != ONS_NO_POSITION) ons_program_pass_follow_message(x, receive, micro_batch, x->w->swap_out);
     ONS_TRY(put_copy(x, index, micro_batch, true));
     x->w->device->event_record(x->w->swap_out, event);
     return ons_program_pass_leave(x, &(ons_pending){x->stage, x->cut->send_count + index, micro_batch, .event = event});

@@ -44,6 +44,9 @@ ons_status *ons_program_pass_begin_messages(const ons_program_pass *x);
 ons_status *ons_program_pass_receive_ahead(const ons_program_pass *x);
 /* Sends what is there once the piece has been computed. */
 ons_status *ons_program_pass_send(const ons_program_pass *x, uint32_t index, uint32_t micro_batch, ons_piece piece);
+/* `stream` waits until all of the message that was asked for has come. */
+void ons_program_pass_follow_message(const ons_program_pass *x, uint32_t index, uint32_t micro_batch,
+                                     ons_stream *stream);
 /* Makes the compute stream wait until what the piece reads of the message has come. */
 ons_status *ons_program_pass_await(const ons_program_pass *x, uint32_t index, uint32_t micro_batch, ons_piece piece);
 /* Frees the place of a message that has been read: the next one may take it. */

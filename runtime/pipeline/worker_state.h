@@ -15,7 +15,7 @@ typedef struct ons_worker_channel {
     uint32_t peer, number; /* as the cut has them */
     uint32_t copy, copies; /* which of the peer's, and how many those are */
     uint32_t device;       /* that has it */
-    uint32_t period;       /* every so many micro-batches one goes this way */
+    uint32_t period;       /* every so many micro-batches one goes this way, between stages of one size */
     ons_part_kind kind;
     bool sends;
     ons_channel *channel;
@@ -23,17 +23,18 @@ typedef struct ons_worker_channel {
     ons_nccl_channel *nccl; /* likewise, where there is NCCL */
     ons_stream *stream;
     ons_trace_track *track;
-    uint32_t next_receive, next_unit; /* where messages come in pieces: those that come next */
+    uint32_t next_receive; /* where messages come in pieces: the one that comes next, … */
+    uint64_t next_unit;    /* … from which of the step's units on; UINT64_MAX: none does */
 } ons_worker_channel;
 
 /* A program with the events of what leaves and comes. */
 typedef struct ons_worker_program {
     const ons_stage_program *stage;
     ons_event **sent;          /* of each send_channel */
-    ons_event **arrived;       /* of each receive and place of its ring, at ring_begin[receive] */
-    ons_event **first_arrived; /* likewise: of the first half, where messages come in halves */
-    ons_event **released;      /* likewise */
-    uint32_t *ring_begin;
+    ons_event **arrived;       /* of each receive_channel and place of the receive's ring, at arrived_begin[channel] */
+    ons_event **first_arrived; /* of the first half, where messages come in halves, and by one channel: at … */
+    ons_event **released;      /* likewise: … ring_begin[receive] and the place */
+    uint32_t *ring_begin, *arrived_begin;
     ons_event **out; /* of each swap and slot */
     ons_event **in;  /* of each swap */
     /* Channels to and from each copy of the other end, at their number behind …_begin[transfer]; ONS_NO_POSITION where
@@ -154,9 +155,25 @@ struct ons_worker {
     ons_worker_busy busy;
 };
 
-/* Units of the step in one micro-batch of the worker's stage. */
+static inline uint32_t ons_worker_own_copies(const ons_worker *worker) {
+    return worker->o.ring.in_turn ? worker->o.ring.count : 1;
+}
+static inline uint32_t ons_worker_own_copy(const ons_worker *worker) {
+    return worker->o.ring.in_turn ? worker->o.ring.own : 0;
+}
+
+/* Its place among the schedule's devices. */
+static inline uint32_t ons_worker_device(const ons_worker *worker) {
+    return worker->o.transport == NULL ? 0 : worker->o.transport->rank;
+}
+
+/* Units of the step in one micro-batch of the worker's stage, or of the one at the other end of a channel. */
 static inline uint32_t ons_worker_size(const ons_worker *worker, const ons_pipeline_pass *pass) {
-    return ons_units_size(pass->sizes, worker->o.transport == NULL ? 0 : worker->o.transport->rank);
+    return pass->form == ONS_PASS_OF_BATCH ? 1 : ons_units_size(worker->o.sizes, ons_worker_device(worker));
+}
+static inline uint32_t ons_worker_other_size(const ons_worker *worker, const ons_pipeline_pass *pass,
+                                             const ons_worker_channel *channel) {
+    return pass->form == ONS_PASS_OF_BATCH ? 1 : ons_units_size(worker->o.sizes, channel->device);
 }
 
 /* worker_trace.c: what ran when */

@@ -174,7 +174,7 @@ static bool find_behind(finder *f) {
     return found;
 }
 
-/* -------------------------------------------------------------------------------------------------- random numbers */
+/* --------------------------------------------------------------------------------------------------- random numbers */
 
 /* The second half's elements stand behind the first one's in what the numbers are drawn for. */
 static ons_status *number_elements(const finder *f, ons_node_id id) {

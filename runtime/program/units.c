@@ -9,34 +9,70 @@
 
 /* ------------------------------------------------------------------------------------------------------------ sizes */
 
-/* No size is 0. */
-static uint32_t least_common_multiple(uint32_t a, uint32_t b) {
-    uint32_t x = a, y = b;
-    if (a == 0 || b == 0) return 1;
-    while (y != 0) {
-        uint32_t rest = x % y;
-        x = y;
-        y = rest;
+/* Neither is 0. */
+static uint64_t greatest_common_divisor(uint64_t a, uint64_t b) {
+    while (b != 0) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
     }
-    return a / x * b;
+    return a;
+}
+
+static uint32_t size_of(const ons_schedule *schedule, uint32_t stage) {
+    return ons_schedule_grouping(schedule, stage).size;
 }
 
 uint32_t ons_units_together(const ons_schedule *schedule) {
     uint32_t units = 1;
     for (uint32_t i = 0; i < schedule->stages; ++i)
-        units = least_common_multiple(units, ons_schedule_grouping(schedule, i).size);
+        units *= size_of(schedule, i) / (uint32_t)greatest_common_divisor(units, size_of(schedule, i));
     return units;
+}
+
+uint32_t ons_units_of_device(const ons_schedule *schedule, uint32_t device) {
+    for (uint32_t i = 0; i < schedule->stages; ++i)
+        if (ons_schedule_holds(schedule, i, device)) return size_of(schedule, i);
+    return 1;
 }
 
 ons_status *ons_units_sizes(const ons_schedule *schedule, ons_arena *arena, uint32_t **sizes) {
     *sizes = NULL;
     if (ons_units_together(schedule) == 1) return NULL;
     ONS_NEW(*sizes, arena, schedule->devices);
-    for (uint32_t i = 0; i < schedule->stages; ++i) {
-        ons_stage_grouping g = ons_schedule_grouping(schedule, i);
-        for (uint32_t copy = 0; copy < g.copies; ++copy) (*sizes)[schedule->device_of[i] + copy] = g.size;
-    }
+    for (uint32_t i = 0; i < schedule->devices; ++i) (*sizes)[i] = ons_units_of_device(schedule, i);
     return NULL;
+}
+
+ons_status *ons_units_group_sizes(const ons_schedule *schedule, ons_arena *arena, uint32_t **sizes) {
+    ons_device_groups groups;
+    uint32_t *of_device;
+    ONS_TRY(ons_units_sizes(schedule, arena, &of_device));
+    *sizes = NULL;
+    if (of_device == NULL) return NULL;
+    ONS_TRY(ons_device_groups_find(schedule, arena, &groups));
+    ONS_NEW(*sizes, arena, groups.count);
+    for (uint32_t i = 0; i < groups.count; ++i) (*sizes)[i] = of_device[groups.items[i].first];
+    return NULL;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- shares */
+
+/* From there on everything repeats itself. */
+static uint64_t period_of(const ons_unit_share *a, const ons_unit_share *b) {
+    uint64_t first = (uint64_t)a->size * a->copies, second = (uint64_t)b->size * b->copies;
+    return first * (second / greatest_common_divisor(first, second));
+}
+
+static uint64_t next_of_both(const ons_unit_share *a, const ons_unit_share *b, uint64_t unit) {
+    return ons_unit_share_next(b, ons_unit_share_next(a, unit));
+}
+
+uint64_t ons_units_next_common(const ons_unit_share *a, const ons_unit_share *b, uint64_t unit) {
+    uint64_t next = next_of_both(a, b, unit), end;
+    if (next == unit) return unit; /* mostly */
+    for (end = unit + period_of(a, b); next < end && next != unit; next = next_of_both(a, b, unit)) unit = next;
+    return next == unit ? unit : UINT64_MAX;
 }
 
 /* --------------------------------------------------------------------------------------------------- random numbers */

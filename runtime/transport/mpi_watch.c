@@ -32,9 +32,7 @@ static void fail_silent(ons_mpi_world *w, uint32_t rank) {
     ons_mpi_world_fail(w, ONS_IO_ERROR, reason);
 }
 
-/* --------------------------------------------------------------------------------------------------------------
- * sending
- */
+/* ---------------------------------------------------------------------------------------------------------- sending */
 
 static size_t length_of(const ons_mpi_news *news) {
     return offsetof(ons_mpi_news, message) + strlen(news->message) + 1;

@@ -301,9 +301,7 @@ ons_status *ons_mpi_transport_new(double stall_seconds, ons_transport **transpor
     return ons_mpi_transport_new_in_pieces(stall_seconds, ONS_MPI_PIECE_BYTES, transport);
 }
 
-/* ------------------------------------------------------------------------------------------------------------
- * launchers
- */
+/* -------------------------------------------------------------------------------------------------------- launchers */
 
 static uint32_t number_of(ons_variable variable) {
     const char *text = ons_environment(variable);

@@ -120,10 +120,11 @@ ons_status *ons_manifest_write(const ons_verify_options *o, uint32_t stage, cons
     ons_manifest_header head = {
         .stage = stage,
         .stages = o->stages,
-        .micro_batches = share.micro_batches * size,
+        .micro_batches = share.micro_batches * (o->rest ? 1 : size),
         .updates = ons_verify_updates(o, stage),
         .size = size,
-        .first_count = (lineup.programs[1] == NULL ? share.micro_batches : share.first_count) * size,
+        .rest = o->rest,
+        .first_count = (lineup.programs[1] == NULL ? share.micro_batches : share.first_count) * (o->rest ? 1 : size),
         .asynchronous = o->asynchronous,
         .programs = lineup.programs[1] == NULL ? 1 : 2,
         .share = share,
@@ -161,6 +162,7 @@ static bool is_sound(const ons_manifest *manifest) {
         bool sends = e->kind == ONS_MANIFEST_SEND || e->kind == ONS_MANIFEST_WAIT;
         if (e->kind > ONS_MANIFEST_RELEASE || e->index >= (sends ? h->send_count : h->receive_count)) return false;
         if (sends && e->copy >= manifest->sends[e->index].copies) return false;
+        if (e->micro_batch > 0 && e->micro_batch >= h->share.micro_batches) return false;
     }
     return true;
 }

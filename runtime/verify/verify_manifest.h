@@ -30,7 +30,7 @@ typedef struct ons_manifest_event {
 typedef struct ons_manifest_header {
     uint64_t bytes;                                              /* of all of it, this included */
     uint32_t stage, stages, micro_batches, updates;              /* micro-batches as the schedule counts them */
-    uint32_t size, reserved;                                     /* so many of them are one of the stage's own; 0 */
+    uint32_t size, rest;                                         /* see ons_verify_options */
     uint32_t send_count, receive_count, event_count, name_bytes; /* of both programs */
     uint32_t first_count;  /* micro-batches of the first program; as `micro_batches` where there is no other */
     uint32_t asynchronous; /* or not */

@@ -21,7 +21,7 @@ typedef struct cells {
 
 /* Bytes that something on its way reads. */
 typedef struct loan {
-    uint32_t half, transfer;
+    uint32_t half, transfer, copy; /* of the receiver */
     cells where;
 } loan;
 
@@ -354,7 +354,7 @@ static ons_status *lend(memory *m, uint32_t transfer, ons_value_id value) {
     ons_buffer_id buffer = m->t->l->buffer_of_value[value];
     /* The next message into a ring waits for the copy; see receive_value in worker_messages.c. */
     if (!has_place(m->t, buffer) || m->t->rings[buffer] > 0) return NULL;
-    loan l = {m->step->half, transfer, where(m, value)};
+    loan l = {m->step->half, transfer, m->step->copy, where(m, value)};
     for (uint32_t i = l.where.first; i < l.where.end; ++i) ++m->loans_of[i];
     ONS_PUSH(&m->loans, l);
     return NULL;
@@ -364,7 +364,7 @@ static void give_back(memory *m, uint32_t transfer) {
     size_t kept = 0;
     for (size_t i = 0; i < m->loans.count; ++i) {
         loan l = m->loans.items[i];
-        if (l.half != m->step->half || l.transfer != transfer) {
+        if (l.half != m->step->half || l.transfer != transfer || l.copy != m->step->copy) {
             m->loans.items[kept++] = l;
             continue;
         }

@@ -8,22 +8,27 @@
 /* How far a stage has come. */
 typedef struct stage_state {
     const ons_manifest *manifest;
-    uint32_t at;                  /* event */
-    uint32_t *sent;               /* of each send and copy that receives it: so many times */
-    uint32_t *arrived;            /* of each receive, likewise */
-    uint32_t *awaited, *released; /* of each receive, likewise */
+    uint32_t at;        /* event */
+    uint32_t *sent;     /* of each send and copy that receives it: so many times */
+    uint32_t *arrived;  /* [receive · micro-batches + micro-batch]: so many units of it */
+    uint32_t *released; /* of each receive: so many times */
 } stage_state;
 
 /* One channel between two devices: a message after the other. */
 typedef struct way {
     uint32_t from, to, channel;
     ons_part_kind kind;
-    uint32_t size, other; /* units of the step in a micro-batch of `from`, and of `to`; 1 where a message comes once */
-    uint32_t *queue;      /* sends that were put on their way: index, micro-batch in turn */
+    bool once;   /* each message comes once in a step, and not for every micro-batch */
+    bool pieces; /* the ends' micro-batches are of different sizes, and a message goes as what they have in common */
+    uint32_t *queue; /* sends that were put on their way: index, micro-batch in turn */
     size_t queued, done, room;
     uint32_t receive; /* the next that the other end takes … */
-    uint32_t unit;    /* … from which unit on; the sender's micro-batches come one by one */
+    uint64_t unit;    /* … from this unit of the step on, which both ends have; NONE_LEFT: no more come. The sender's
+                         micro-batches come one by one, … */
+    uint64_t first;   /* … and this is the first such unit of one of them */
 } way;
+
+#define NONE_LEFT UINT64_MAX
 
 typedef struct simulation {
     uint32_t stages;
@@ -53,11 +58,16 @@ static uint32_t next_of(const ons_manifest_transfer *list, uint32_t count, uint3
     return at;
 }
 
+/* Copies that have nothing of the rest run the programs of their own micro-batches. */
+static bool are_of_one_size(const ons_manifest *a, const ons_manifest *b) {
+    return a->head->size == b->head->size || (a->head->rest != 0 && a->head->share.micro_batches > 0);
+}
+
 /* Between stages of different sizes: the same samples are as many bytes, and the numbers are those of either's graph.
  */
 static bool is_alike(const ons_manifest *a, const ons_manifest_transfer *send, const ons_manifest *b,
                      const ons_manifest_transfer *receive) {
-    if (a->head->size == b->head->size || !ons_units_is_cut((ons_part_kind)send->kind))
+    if (are_of_one_size(a, b) || !ons_units_is_cut((ons_part_kind)send->kind))
         return ons_type_equal(&send->type, &receive->type) && send->bytes == receive->bytes;
     return send->type.dtype == receive->type.dtype && send->type.layout == receive->type.layout &&
            send->bytes % a->head->size == 0 && receive->bytes % b->head->size == 0 &&
@@ -67,7 +77,7 @@ static bool is_alike(const ons_manifest *a, const ons_manifest_transfer *send, c
 static ons_status *check_pair(const ons_manifest *a, const ons_manifest_transfer *send, const ons_manifest *b,
                               const ons_manifest_transfer *receive) {
     uint32_t from = a->head->stage, to = b->head->stage;
-    ONS_CHECK((send->number == receive->number || a->head->size != b->head->size) &&
+    ONS_CHECK((send->number == receive->number || !are_of_one_size(a, b)) &&
                   strcmp(name_of(a, send), name_of(b, receive)) == 0,
               ONS_DEFECT, "stage %u sends '%s' where stage %u receives '%s'", from, name_of(a, send), to,
               name_of(b, receive));
@@ -147,14 +157,26 @@ static way *find_way(const simulation *p, uint32_t from, uint32_t to, uint32_t c
 /* Which program a part of a micro-batch runs: ons_lineup_find. */
 static uint32_t half_of(const ons_manifest_header *head, ons_part_kind kind, uint32_t micro_batch) {
     if (head->programs == 1) return 0; /* also of no micro-batch */
-    if (kind == ONS_PART_END && !head->asynchronous) micro_batch = head->micro_batches - 1;
-    return micro_batch >= head->first_count;
+    if (kind == ONS_PART_END && !head->asynchronous) micro_batch = head->share.micro_batches - 1;
+    return micro_batch >= head->share.first_count;
+}
+
+static const ons_manifest_header *head_of(const simulation *p, uint32_t stage) {
+    return p->stage_states[stage].manifest->head;
+}
+
+static bool is_once(const ons_manifest_header *head, ons_part_kind kind) {
+    return kind == ONS_PART_BEGIN || (kind == ONS_PART_END && !head->asynchronous);
 }
 
 /* How often a transfer of this kind happens in the pass. */
-static uint32_t times(const simulation *p, uint32_t stage, ons_part_kind kind) {
-    const ons_manifest_header *head = p->stage_states[stage].manifest->head;
-    return kind == ONS_PART_END ? head->updates : kind == ONS_PART_BEGIN ? 1 : head->micro_batches / head->size;
+static uint32_t times(const ons_manifest_header *head, ons_part_kind kind) {
+    return kind == ONS_PART_END ? head->updates : kind == ONS_PART_BEGIN ? 1 : head->share.micro_batches;
+}
+
+/* Of how many units a message comes. */
+static uint32_t units_in(const ons_manifest_header *head, ons_part_kind kind) {
+    return is_once(head, kind) || head->rest != 0 ? 1 : head->size;
 }
 
 /* The stage's number of one of a device's micro-batches. */
@@ -162,28 +184,48 @@ static uint64_t number_of(const ons_manifest_header *head, uint32_t micro_batch)
     return head->share.number + (uint64_t)micro_batch * head->share.copies;
 }
 
-/* Whether what the receiver needs for its micro-batch comes from this sender. What a step sends once comes to a copy
- * from one of the sender's. */
-static bool comes_by(const simulation *p, const way *w, uint32_t micro_batch) {
-    const ons_manifest_header *from = p->stage_states[w->from].manifest->head,
-                              *to = p->stage_states[w->to].manifest->head;
-    bool once = w->kind == ONS_PART_END && !to->asynchronous;
-    uint64_t number = once ? to->share.copy : number_of(to, micro_batch);
-    return number % from->share.copies == from->share.copy;
+/* The first unit of a device's pass. */
+static uint64_t begin_of(const ons_manifest_header *head) { return (uint64_t)head->share.number * head->size; }
+
+/* The first unit from `unit` on that both ends have, where each has its own. */
+static uint64_t next_common(const simulation *p, const way *w, uint64_t unit) {
+    const ons_manifest_header *from = head_of(p, w->from), *to = head_of(p, w->to);
+    const ons_unit_share a = {from->size, from->share.copies, from->share.copy};
+    const ons_unit_share b = {to->size, to->share.copies, to->share.copy};
+    return w->once || to->rest != 0 ? NONE_LEFT : ons_units_next_common(&a, &b, unit);
+}
+
+/* The first unit of all that comes this way. What a step sends once comes to a copy from one of the sender's. */
+static uint64_t find_first(const simulation *p, const way *w) {
+    const ons_manifest_header *from = head_of(p, w->from), *to = head_of(p, w->to);
+    const ons_unit_share sender = {from->size, from->share.copies, from->share.copy};
+    if (w->once && w->kind == ONS_PART_END)
+        return to->share.copy % from->share.copies == from->share.copy ? 0 : NONE_LEFT;
+    if (w->once || to->rest != 0)
+        return ons_unit_share_next(&sender, begin_of(to)) == begin_of(to) ? begin_of(to) : NONE_LEFT;
+    return next_common(p, w, begin_of(to));
+}
+
+/* The receiver's micro-batch that is next. */
+static uint32_t micro_batch_of(const simulation *p, const way *w) {
+    const ons_manifest_header *to = head_of(p, w->to);
+    return w->once ? 0 : (uint32_t)((w->unit / to->size - to->share.number) / to->share.copies);
 }
 
 /* Whether the other end has taken all that it takes in the pass. */
-static bool is_through(const simulation *p, const way *w) { return w->unit / w->other >= times(p, w->to, w->kind); }
+static bool is_through(const simulation *p, const way *w) {
+    return w->unit == NONE_LEFT || micro_batch_of(p, w) >= times(head_of(p, w->to), w->kind);
+}
 
 /* The next message of the sender's micro-batch that the other end takes, or of those behind it. */
 static void find_next_receive(const simulation *p, way *w, uint32_t at) {
     const ons_manifest *to = p->stage_states[w->to].manifest;
-    uint32_t count = to->head->receive_count;
-    selection s = {p->stage_states[w->from].manifest->head->share.group, w->channel, 0};
-    for (;; at = 0, w->unit += w->size) {
-        s.half = half_of(to->head, w->kind, w->unit);
-        w->receive = comes_by(p, w, w->unit / w->other) ? next_of(to->receives, count, at, &s) : count;
-        if (w->receive < count || is_through(p, w)) return;
+    uint32_t count = to->head->receive_count, size = head_of(p, w->from)->size;
+    selection s = {head_of(p, w->from)->share.group, w->channel, 0};
+    for (; !is_through(p, w); at = 0, w->first = w->unit = next_common(p, w, w->first / size * size + size)) {
+        s.half = half_of(to->head, w->kind, micro_batch_of(p, w));
+        w->receive = next_of(to->receives, count, at, &s);
+        if (w->receive < count) return;
     }
 }
 
@@ -210,9 +252,10 @@ static ons_status *add_ways_of(simulation *p, uint32_t from, const ons_manifest_
         if (find_way(p, from, to, t->channel) != NULL) continue;
         way *w = &p->ways[p->way_count++];
         *w = (way){.from = from, .to = to, .channel = t->channel, .kind = (ons_part_kind)t->kind};
-        bool cut = ons_units_is_cut(w->kind);
-        w->size = cut ? p->stage_states[from].manifest->head->size : 1;
-        w->other = cut ? p->stage_states[to].manifest->head->size : 1;
+        w->once = is_once(head_of(p, to), w->kind);
+        w->pieces =
+            ons_units_is_cut(w->kind) && !are_of_one_size(p->stage_states[from].manifest, p->stage_states[to].manifest);
+        w->first = w->unit = find_first(p, w);
         find_next_receive(p, w, 0);
     }
     return NULL;
@@ -236,10 +279,14 @@ static ons_status *add_ways(simulation *p, uint32_t from) {
  * messages between sizes, whose numbers are those of either's own graph. */
 static bool is_same_message(const way *w, const ons_manifest *a, const ons_manifest_transfer *s, const ons_manifest *b,
                             const ons_manifest_transfer *r) {
-    if (w->size != w->other) return strcmp(name_of(a, s), name_of(b, r)) == 0;
+    if (w->pieces) return strcmp(name_of(a, s), name_of(b, r)) == 0;
     if (variant_of(a, s->half) == variant_of(b, r->half)) return s->number == r->number;
     return s->kind == ONS_PART_END && strcmp(name_of(a, s), name_of(b, r)) == 0 && ons_type_equal(&s->type, &r->type) &&
            s->bytes == r->bytes;
+}
+
+static uint32_t *arrived_of(const stage_state *q, uint32_t receive, uint32_t micro_batch) {
+    return &q->arrived[(size_t)receive * (q->manifest->head->share.micro_batches + 1) + micro_batch];
 }
 
 /* A message, or a piece of one, goes where the sender has it ready and the receiver has a free place for it. */
@@ -248,25 +295,26 @@ static bool try_message(const simulation *p, way *w, ons_status **status) {
     const ons_manifest *to = b->manifest;
     if (w->done == w->queued || is_through(p, w)) return false;
     const ons_manifest_transfer *r = &to->receives[w->receive];
-    uint32_t first = r->half == 1 && half_of(to->head, w->kind, 0) == 0 ? to->head->first_count : 0;
-    if ((w->unit - first) / w->other >= r->ring + b->released[w->receive]) return false;
+    uint32_t taken = micro_batch_of(p, w), size = a->manifest->head->size;
+    uint32_t first = r->half == 1 && half_of(to->head, w->kind, 0) == 0 ? to->head->share.first_count : 0;
+    if (taken - first >= r->ring + b->released[w->receive]) return false;
     uint32_t send = w->queue[2 * w->done], micro_batch = w->queue[2 * w->done + 1];
     const ons_manifest_transfer *s = &a->manifest->sends[send];
-    uint64_t unit = number_of(to->head, w->unit / w->other) * w->other + w->unit % w->other;
-    bool turned = w->kind != ONS_PART_END && unit / w->size != number_of(a->manifest->head, micro_batch);
+    bool turned = w->kind != ONS_PART_END && w->unit / size != number_of(a->manifest->head, micro_batch);
     if (!is_same_message(w, a->manifest, s, to, r) || turned) {
-        *status = ons_status_new(
-            ONS_DEFECT, "stage %u sends '%s' of micro-batch %u when stage %u receives '%s' of micro-batch %u", w->from,
-            name_of(a->manifest, s), micro_batch, w->to, name_of(to, r), w->unit / w->other);
+        *status = ons_status_new(ONS_DEFECT,
+                                 "stage %u sends '%s' of micro-batch %u when stage %u receives '%s' of micro-batch %u",
+                                 w->from, name_of(a->manifest, s), micro_batch, w->to, name_of(to, r), taken);
         return false;
     }
-    uint32_t end = ons_units_piece_end(w->unit, w->size, w->other);
-    b->arrived[w->receive] += end % w->other == 0;
-    w->unit = end;
-    if (end % w->size != 0) return true;
+    uint64_t end = ons_units_piece_end(w->unit, size, to->head->size), next = next_common(p, w, end);
+    bool all = units_in(to->head, w->kind) == 1;
+    *arrived_of(b, w->receive, taken) += all ? 1 : (uint32_t)(end - w->unit);
+    bool goes_on = next != NONE_LEFT && next / size == w->unit / size;
+    w->unit = goes_on ? next : w->first;
+    if (goes_on) return true;
     ++w->done;
     ++a->sent[(size_t)send * p->copies + to->head->share.copy];
-    w->unit -= w->size;
     find_next_receive(p, w, w->receive + 1);
     return true;
 }
@@ -278,7 +326,10 @@ static const ons_manifest_transfer *waits_for(const simulation *p, const stage_s
     if (e->kind == ONS_MANIFEST_WAIT)
         return q->sent[(size_t)e->index * p->copies + e->copy] < e->count ? &q->manifest->sends[e->index] : NULL;
     if (e->kind != ONS_MANIFEST_AWAIT) return NULL;
-    return q->arrived[e->index] <= q->awaited[e->index] ? &q->manifest->receives[e->index] : NULL;
+    const ons_manifest_header *head = q->manifest->head;
+    const ons_manifest_transfer *t = &q->manifest->receives[e->index];
+    ons_part_kind kind = (ons_part_kind)t->kind;
+    return *arrived_of(q, e->index, is_once(head, kind) ? 0 : e->micro_batch) < units_in(head, kind) ? t : NULL;
 }
 
 static bool try_event(const simulation *p, uint32_t stage) {
@@ -291,7 +342,6 @@ static bool try_event(const simulation *p, uint32_t stage) {
         w->queue[2 * w->queued] = e->index;
         w->queue[2 * w->queued++ + 1] = e->micro_batch;
     }
-    if (e->kind == ONS_MANIFEST_AWAIT) ++q->awaited[e->index];
     if (e->kind == ONS_MANIFEST_RELEASE) ++q->released[e->index];
     ++q->at;
     return true;
@@ -317,7 +367,7 @@ static ons_status *check_end(const simulation *p) {
                   w->from, name_of(a, &a->sends[w->queue[2 * w->done]]), w->to);
         ONS_CHECK(is_through(p, w), ONS_DEFECT,
                   "deadlock: stage %u is to receive '%s' of micro-batch %u, and stage %u never sends it", w->to,
-                  name_of(b, &b->receives[w->receive]), w->unit / w->other, w->from);
+                  name_of(b, &b->receives[w->receive]), micro_batch_of(p, w), w->from);
     }
     return NULL;
 }
@@ -345,13 +395,13 @@ static ons_status *set_up(simulation *p, const ons_manifest *manifests) {
         stage_state *q = &p->stage_states[i];
         const ons_manifest_header *head = manifests[i].head;
         q->manifest = &manifests[i];
-        size_t sent = (size_t)head->send_count * p->copies;
-        uint32_t *counts = calloc(sent + 3 * (size_t)head->receive_count + 1, sizeof *counts);
+        size_t sent = (size_t)head->send_count * p->copies, receives = head->receive_count;
+        uint32_t *counts =
+            calloc(sent + receives + receives * (head->share.micro_batches + (size_t)1) + 1, sizeof *counts);
         if (counts == NULL) return ons_status_out_of_memory();
         q->sent = counts;
-        q->arrived = counts + sent;
-        q->awaited = q->arrived + head->receive_count;
-        q->released = q->awaited + head->receive_count;
+        q->released = counts + sent;
+        q->arrived = q->released + receives;
         sends += sent;
     }
     p->ways = calloc(sends + 1, sizeof *p->ways);

@@ -37,9 +37,11 @@ typedef struct ons_verify_options {
                                                  ons_lineup; NULL: all run the programs above */
     const ons_action_list *lists;             /* likewise */
     uint32_t micro_batches, first_count;
-    const uint32_t *sizes; /* of each stage: so many of the micro-batches are one of its own (runtime/program/units.h);
-                              NULL: one everywhere */
-    bool updates;          /* update actions are carried out */
+    const uint32_t *sizes; /* of each stage: so many units of the step are a micro-batch of its own
+                              (runtime/program/units.h); NULL: one everywhere */
+    bool rest;    /* there is one micro-batch, which all stages compute at once: it begins at a unit that does so
+                     for all */
+    bool updates; /* update actions are carried out */
     bool asynchronous;
     bool inference; /* forward parts alone */
     bool halves;    /* forward parts that the lists have in halves are computed so */

@@ -11,6 +11,7 @@ typedef struct leaving {
 
 typedef struct lister {
     const ons_verify_options *o;
+    uint32_t stage;
     ons_lineup lineup;
     ons_verify_share share;
     const ons_stage_program *s; /* whose part is listed */
@@ -54,10 +55,15 @@ static ons_status *leave(lister *l, uint32_t transfer, uint32_t copy, uint32_t m
     return NULL;
 }
 
-/* To the copy that has the same samples; what a step sends once to each of those that take it from this one. */
+/* To copies that have the same samples; what a step sends once to each of those that take it from this one. */
 static bool goes_to(const lister *l, const ons_cut_transfer *t, uint32_t copy, uint32_t copies, uint32_t micro_batch) {
     if (t->kind == ONS_PART_END && !l->o->asynchronous) return copy % l->share.copies == l->share.copy;
-    return (l->share.number + (uint64_t)micro_batch * l->share.copies) % copies == copy;
+    uint32_t size = ons_units_size(l->o->sizes, l->stage);
+    uint32_t other = ons_units_size(l->o->sizes, ons_verify_group(l->o, t->peer).first);
+    const ons_unit_share own = {size, l->share.copies, l->share.copy}, there = {other, copies, copy};
+    bool in_pieces = size != other && ons_units_is_cut(t->kind) && !l->o->rest;
+    uint64_t first = (l->share.number + (uint64_t)micro_batch * l->share.copies) * size;
+    return ons_units_next_common(&own, &there, first) < first + (in_pieces ? size : 1);
 }
 
 static ons_status *add_sends(lister *l, uint32_t index, ons_part part, uint32_t micro_batch) {
@@ -224,7 +230,11 @@ ons_lineup ons_verify_lineup(const ons_verify_options *o, uint32_t stage) {
 static uint32_t count_transfers(const ons_stage_program *s) { return s->cut->send_count + s->cut->swap_count; }
 
 ons_status *ons_verify_list_steps(const ons_verify_options *o, uint32_t stage, ons_verify_steps *steps) {
-    lister l = {.o = o, .lineup = ons_verify_lineup(o, stage), .share = ons_verify_share_of(o, stage), .steps = steps};
+    lister l = {.o = o,
+                .stage = stage,
+                .lineup = ons_verify_lineup(o, stage),
+                .share = ons_verify_share_of(o, stage),
+                .steps = steps};
     uint32_t most = 0;
     l.copies = 1;
     for (int half = 0; half < 2 && l.lineup.programs[half] != NULL; ++half) {

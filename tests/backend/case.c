@@ -58,8 +58,7 @@ static ons_status *run_sets(const char *folder, const char *model, ons_arena *ar
     return NULL;
 }
 
-/* -------------------------------------------------------------------------------------------------------------
- * verdicts */
+/* --------------------------------------------------------------------------------------------------------- verdicts */
 
 /* "/long/folder/model.onnx: " in front of a message says nothing here. */
 static const char *without_path(const char *message, const char *model) {

@@ -84,8 +84,7 @@ static ons_status *forward(const check *c, double *result) {
     return status;
 }
 
-/* --------------------------------------------------------------------------------------------------- differentiation
- */
+/* -------------------------------------------------------------------------------------------------- differentiation */
 
 /* A cotangent that no symmetry of an operator cancels, the same in every run. Infinite elements (of a mask) have none.
  */
@@ -129,8 +128,7 @@ static ons_status *differentiate(check *c) {
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------- differences
- */
+/* ------------------------------------------------------------------------------------------------------ differences */
 
 typedef struct sides {
     double *above, *below;
@@ -256,8 +254,7 @@ static ons_status *check_inputs(check *c) {
     return NULL;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- cases
- */
+/* ------------------------------------------------------------------------------------------------------------ cases */
 
 /* Floats of a byte are codes: the steps between them are as large as the numbers. */
 static bool has_codes(const ons_graph *graph) {

@@ -28,8 +28,7 @@ static const char *const random_operators[] = {
     "RandomNormalLike", "RandomUniform", "RandomUniformLike", NULL,
 };
 
-/* -------------------------------------------------------------------------------------------------- walking over nodes
- */
+/* ----------------------------------------------------------------------------------------------- walking over nodes */
 
 typedef const char *visit(const Onnx__NodeProto *node);
 
@@ -57,8 +56,7 @@ static const char *visit_model(const Onnx__ModelProto *model, visit *each) {
     return found;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- reasons
- */
+/* ---------------------------------------------------------------------------------------------------------- reasons */
 
 static const char *reason_of_node(const Onnx__NodeProto *node) {
     for (size_t g = 0; g < sizeof outside_operators / sizeof outside_operators[0]; ++g)

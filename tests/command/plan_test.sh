@@ -464,11 +464,19 @@ if succeeds plan "${sized[@]}" -o p.json && succeeds train "${choice[@]}" "${dat
 fi
 begin "stages that choose beside a strategy that does not let them"
 refuses 1 "--stage-replicas free beside --partition auto" plan "${choice[@]}" --stage-replicas free --device-profile a100-40gb
-begin "a plan of stages with sizes and with replicas is not trained yet"
-towers=("$golden/../families/two_towers/model.onnx" --loss cross_entropy --batch 32 --micro-batches 16)
-if succeeds plan "${towers[@]}" --stages 8 --partition graphpipe --stage-sizes free --stage-replicas free --device-profile a100-40gb -o p.json &&
-    grep -q '"replicas":.[2-9]' p.json; then
-    refuses 3 "the one or the other" train "${towers[@]}" --input "x=$golden/../families/two_towers/x.npy" --target "$golden/../families/two_towers/target.npy" --steps 1 --plan p.json
+begin "stages with sizes and with replicas: planned to the byte, and trained"
+both=("$golden/mlp/model.onnx" --loss cross_entropy --batch 48 --micro-batches 12 --threads 1)
+if succeeds plan "${both[@]}" "${data[@]}" --stages 6 --partition graphpipe --stage-sizes free --stage-replicas free -o p.json &&
+    succeeds train "${both[@]}" "${data[@]}" --steps 9 --plan p.json; then
+    if awk '/planned  *taken/ { on = 1; next } on && NF == 13 && $10 $11 != $12 $13 { exit 1 }' "$work/stdout"; then pass "$name"; else fail "$name" "not as planned"; fi
+fi
+begin "such a plan for devices that are not here is trained here, to the bits of its own"
+planned=("${both[@]}" --stages 6 --partition graphpipe --stage-sizes free --stage-replicas free --device-profile a100-40gb)
+if succeeds plan "${planned[@]}" -o p.json && succeeds train "${both[@]}" "${data[@]}" --steps 9 --plan p.json --val-rows 0:50 --out a.onnx &&
+    succeeds train "${both[@]}" "${data[@]}" --steps 9 --plan p.json --shard-optimizer --memory 1MiB --out b.onnx; then
+    if ! grep -q '"replicas":.[2-9]' p.json || ! grep -q '"micro_batch":.[2-9]' p.json; then fail "$name" "the plan has not both"
+    elif ! cmp -s a.onnx b.onnx; then fail "$name" "divided updates come to other weights"
+    else pass "$name"; fi
 fi
 
 # The only step takes all samples, with the plan as without one.

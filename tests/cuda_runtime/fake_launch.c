@@ -114,8 +114,7 @@ __attribute__((constructor)) static void take_kernels(void) {
     ons_emulation_kernels = &runtime;
 }
 
-/* ------------------------------------------------------------------------------------------ kernels made at run time
- */
+/* ----------------------------------------------------------------------------------------- kernels made at run time */
 
 cudaError_t cudaLibraryLoadData(cudaLibrary_t *library, const void *code, enum cudaJitOption *jit_options,
                                 void **jit_values, unsigned jit_count, enum cudaLibraryOption *options, void **values,

@@ -111,9 +111,7 @@ cudaError_t cudaFree(void *address) { return free_block("cudaFree", address, fal
 
 cudaError_t cudaFreeHost(void *address) { return free_block("cudaFreeHost", address, true); }
 
-/* ---------------------------------------------------------------------------------------------------------------
- * copies
- */
+/* ----------------------------------------------------------------------------------------------------------- copies */
 
 /* *block: NULL where it is the host's, and not pinned. */
 static cudaError_t look_up(const void *address, size_t bytes, const char *what, fake_block **block) {

@@ -92,9 +92,7 @@ bool fake_cuda_nothing_left(void) {
     return l.streams + l.events + l.graphs + l.executables + l.device_blocks + l.host_blocks == 0;
 }
 
-/* ----------------------------------------------------------------------------------------------------------------
- * calls
- */
+/* ------------------------------------------------------------------------------------------------------------ calls */
 
 static cudaError_t check_call(const char *name, unsigned needs) {
     if (!fake.asked)
@@ -154,9 +152,7 @@ const char *cudaGetErrorString(cudaError_t error) {
     }
 }
 
-/* --------------------------------------------------------------------------------------------------------------
- * devices
- */
+/* ---------------------------------------------------------------------------------------------------------- devices */
 
 cudaError_t cudaDriverGetVersion(int *version) {
     *version = fake.driver;

@@ -45,8 +45,7 @@ void fake_put_locked(cudaStream_t stream, gpu_operation o) {
     if (o.event != NULL) ++((cudaEvent_t)o.event)->queued;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- pending
- */
+/* ---------------------------------------------------------------------------------------------------------- pending */
 
 static bool any_node(const gpu_recording *r, bool (*look)(const gpu_operation *, const void *), const void *argument) {
     for (size_t i = 0; i < r->operations.count; ++i)
@@ -63,8 +62,7 @@ bool fake_any_pending(bool (*look)(const gpu_operation *operation, const void *a
     return false;
 }
 
-/* --------------------------------------------------------------------------------------------------------------- rules
- */
+/* ------------------------------------------------------------------------------------------------------------ rules */
 
 /* `sum`: of the source when it was put, 0: it may change. */
 static void run_copy(const gpu_operation *o, uint64_t sum) {

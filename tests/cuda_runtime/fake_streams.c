@@ -28,9 +28,7 @@ cudaError_t fake_check_event(cudaEvent_t event, const char *name) {
     return fake_complain(cudaErrorInvalidResourceHandle, "%s of what is no event (any more)", name);
 }
 
-/* --------------------------------------------------------------------------------------------------------------
- * streams
- */
+/* ---------------------------------------------------------------------------------------------------------- streams */
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *result, unsigned flags) {
     cudaError_t error = fake_enter("cudaStreamCreateWithFlags", CONTEXT | NO_CAPTURE);
@@ -101,9 +99,7 @@ cudaError_t cudaDeviceSynchronize(void) {
     return fake_leave(error);
 }
 
-/* ---------------------------------------------------------------------------------------------------------------
- * events
- */
+/* ----------------------------------------------------------------------------------------------------------- events */
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *result, unsigned flags) {
     cudaError_t error = fake_enter("cudaEventCreateWithFlags", CONTEXT);

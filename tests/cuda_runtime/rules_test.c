@@ -63,8 +63,7 @@ static void launch_with(const world *w, const void *address) {
     (void)ons_emulation_kernels->launch((uintptr_t)w->first, &kernel, do_nothing, NULL, NULL);
 }
 
-/* --------------------------------------------------------------------------------------------------------------- wrong
- */
+/* ------------------------------------------------------------------------------------------------------------ wrong */
 
 static void malloc_in_capture(world *w) {
     void *more;

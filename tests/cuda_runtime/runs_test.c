@@ -35,8 +35,7 @@ static void expect_nothing_left(const char *what) {
               l.streams, l.events, l.graphs, l.executables, l.device_blocks, l.host_blocks);
 }
 
-/* -------------------------------------------------------------------------------------------------------------- steady
- */
+/* ----------------------------------------------------------------------------------------------------------- steady */
 
 /* From the second step on no memory is taken, and nothing is copied to the GPU that makes the host wait. */
 static void expect_steady(const char *model, const char *const *options) {
@@ -73,8 +72,7 @@ Test(steady, validation, .timeout = 300) {
     expect_steady("mlp", OPTIONS("rows", "0:32", "val-rows", "32:40", "val-every", "1"));
 }
 
-/* -------------------------------------------------------------------------------------------------------------- faults
- */
+/* ----------------------------------------------------------------------------------------------------------- faults */
 
 /* What a child's run came to. */
 typedef enum outcome { TOLD = 10, WENT_WELL, NOT_REACHED, LEFT, SEVERAL_LINES } outcome;
@@ -250,8 +248,7 @@ Test(broken, gpu_is_lost_while_values_are_swapped, .timeout = 600) {
     expect_told(FAKE_CUDA_LOSE_DEVICE, 1, 701, options, true);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ refusals
- */
+/* --------------------------------------------------------------------------------------------------------- refusals */
 
 static void expect_refusal(int gpus, int driver, int major, const char *word) {
     fake_cuda_machine(gpus, driver, major);

@@ -77,8 +77,7 @@ int far_current_gpu(void) { return current_gpu; }
 
 void far_wake(void) { gpu_wake(); }
 
-/* ------------------------------------------------------------------------------------------------------------- running
- */
+/* ---------------------------------------------------------------------------------------------------------- running */
 
 static void open_memory(bool open) {
     for (block *b = blocks; b != NULL; b = b->next)
@@ -103,8 +102,7 @@ static bool is_lost(void) { return false; }
 const gpu_rules gpu_rules_of_fake = {
     .run = run_operation, .drop = drop_operation, .open_memory = open_memory, .is_lost = is_lost};
 
-/* -------------------------------------------------------------------------------------------------------------- memory
- */
+/* ----------------------------------------------------------------------------------------------------------- memory */
 
 static size_t pages(int64_t bytes) { return ((size_t)bytes + 4095) / 4096 * 4096 + 4096; }
 
@@ -161,8 +159,7 @@ static void release_host(ons_device *device, void *address, int64_t bytes) {
     free(address);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- streams
- */
+/* ---------------------------------------------------------------------------------------------------------- streams */
 
 static ons_status *stream_new(ons_device *device, const char *name, int threads, ons_stream **result) {
     (void)name, (void)threads;
@@ -211,8 +208,7 @@ static void copy(ons_stream *stream, void *to, const void *from, size_t bytes) {
     if (bytes > 0) put(stream, (gpu_operation){.kind = COPY, .to = to, .from = from, .bytes = bytes});
 }
 
-/* -------------------------------------------------------------------------------------------------------------- events
- */
+/* ----------------------------------------------------------------------------------------------------------- events */
 
 static ons_status *event_new(ons_device *device, ons_event **result) {
     (void)device;
@@ -261,8 +257,7 @@ static double seconds_between(ons_event *first_event, ons_event *second_event) {
     return seconds;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- recordings
- */
+/* ------------------------------------------------------------------------------------------------------- recordings */
 
 static ons_status *record_begin(ons_stream *stream) {
     ons_recording *recording = calloc(1, sizeof *recording);
@@ -312,8 +307,7 @@ static void recording_repeat(ons_stream *stream, ons_recording *recording) {
     pthread_mutex_unlock(&scheduler.lock);
 }
 
-/* -------------------------------------------------------------------------------------------------------------- device
- */
+/* ----------------------------------------------------------------------------------------------------------- device */
 
 static ons_status *failure(ons_device *device) {
     (void)device;

@@ -30,8 +30,7 @@ static bool close_to(double is, double should, double tolerance) {
     return fabs(is - should) <= tolerance * fmax(fabs(should), 1e-3);
 }
 
-/* -------------------------------------------------------------------------------------------------------------- losses
- */
+/* ----------------------------------------------------------------------------------------------------------- losses */
 
 typedef struct golden_run {
     char model[32];
@@ -102,8 +101,7 @@ Test(far, golden_without_epilogues, .timeout = 600) {
     for (size_t i = 0; i < sizeof runs / sizeof runs[0]; ++i) expect_golden(&runs[i]);
 }
 
-/* ------------------------------------------------------------------------------------------------------- the same bits
- */
+/* ---------------------------------------------------------------------------------------------------- the same bits */
 
 typedef struct result {
     weights weights;

@@ -77,8 +77,7 @@ Test(fused, images_in_bf16, .timeout = 600) { expect_chains("resnet18", "bf16");
 Test(fused, images_in_fp16, .timeout = 600) { expect_chains("resnet18", "fp16"); }
 Test(fused, tokens_in_bf16, .timeout = 600) { expect_chains("gpt_decomposed", "bf16"); }
 
-/* ---------------------------------------------------------------------------------------------------------- the plan
- */
+/* --------------------------------------------------------------------------------------------------------- the plan */
 
 static ons_plan_input plan_input(const run *r, const ons_model *model, const ons_device_profile *profile, bool joined) {
     ons_plan_input input;

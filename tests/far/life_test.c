@@ -26,8 +26,7 @@ static run start(const char *model, const char *device, const char *stages) {
     return r;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- the device
- */
+/* ------------------------------------------------------------------------------------------------------- the device */
 
 Test(device, the_host_cannot_read_it, .signal = SIGSEGV) {
     ons_device *device;
@@ -72,8 +71,7 @@ Test(device, copies_run_when_somebody_waits) {
     device->free(device);
 }
 
-/* --------------------------------------------------------------------------------------------------------------- files
- */
+/* ------------------------------------------------------------------------------------------------------------ files */
 
 Test(life, checkpoint_and_resume, .timeout = 300) {
     run whole = start("mlp", "cuda", "1");
@@ -150,8 +148,7 @@ Test(life, export_and_evaluation, .timeout = 300) {
     unlink(near_rows);
 }
 
-/* -------------------------------------------------------------------------------------------------------------- faults
- */
+/* ----------------------------------------------------------------------------------------------------------- faults */
 
 /* The last stage alone sees labels. */
 Test(fault, changes_no_weight_of_any_stage, .timeout = 300) {
@@ -176,8 +173,7 @@ Test(fault, of_the_gpu_ends_the_step, .timeout = 300) { expect_failure("1"); }
 
 Test(fault, of_the_gpu_ends_the_step_of_two_stages, .timeout = 300) { expect_failure("2"); }
 
-/* ------------------------------------------------------------------------------------------------------------ refusals
- */
+/* --------------------------------------------------------------------------------------------------------- refusals */
 
 Test(refusal, names_all_operators_without_a_kernel) {
     run r = start("lenet", "cuda", "1");

@@ -38,9 +38,7 @@ static void expect_no_complaint(void) {
     cr_expect_eq(fake->counts().alive, 0, "communicators are left");
 }
 
-/* --------------------------------------------------------------------------------------------------------------
- * traffic
- */
+/* ---------------------------------------------------------------------------------------------------------- traffic */
 
 /* Random messages between some ranks, in an order that all know; each rank has a thread, as a stage does. */
 enum { RANKS = 4, MESSAGES = 120, BYTES_MOST = 5000, CHANNELS_EACH_WAY = 2 };
@@ -178,9 +176,7 @@ Test(nccl, random_traffic, .timeout = 300) {
     cr_expect_eq(fake->counts().messages, 4 * (2 * MESSAGES + 2 * RANKS * (RANKS - 1) * CHANNELS_EACH_WAY));
 }
 
-/* -------------------------------------------------------------------------------------------------------------
- * training
- */
+/* --------------------------------------------------------------------------------------------------------- training */
 
 typedef struct result {
     weights weights;
@@ -309,8 +305,7 @@ Test(nccl, recorded_where_asked_for, .timeout = 600) {
     expect_no_complaint();
 }
 
-/* --------------------------------------------------------------------------------------------------------- which it is
- */
+/* ------------------------------------------------------------------------------------------------------ which it is */
 
 Test(choice, as_many_gpus_as_stages, .timeout = 300) {
     for (int gpus = 1; gpus <= 3; ++gpus) {
@@ -340,9 +335,7 @@ Test(choice, refusals, .timeout = 300) {
     expect_refusal(OPTIONS("stages", "2"), ONS_UNSUPPORTED, "libnccl_that_is_not_there", "--transport local");
 }
 
-/* -------------------------------------------------------------------------------------------------------------
- * failures
- */
+/* --------------------------------------------------------------------------------------------------------- failures */
 
 Test(failure, of_a_message_ends_all_stages_with_one_message, .timeout = 300) {
     for (int after = 1; after < 60; after += 19) {

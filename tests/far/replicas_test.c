@@ -20,9 +20,7 @@ static void use_fake(int gpus) { fake = far_nccl_use(gpus); }
 
 static void expect_no_complaint(void) { cr_expect_null(far_nccl_complaint(), "%s", far_nccl_complaint()); }
 
-/* -------------------------------------------------------------------------------------------------------------
- * training
- */
+/* --------------------------------------------------------------------------------------------------------- training */
 
 typedef struct result {
     weights weights;
@@ -182,8 +180,7 @@ Test(replicas, validate_as_one, .timeout = 300) {
     expect_no_complaint();
 }
 
-/* --------------------------------------------------------------------------------------------------------- checkpoints
- */
+/* ------------------------------------------------------------------------------------------------------ checkpoints */
 
 static run start(const char *folder, const char *const *options) {
     run r = prepare("mlp", OPTIONS("batch", "16", "checkpoint", folder, "resume", "true", "threads", "1"), options);
@@ -228,8 +225,7 @@ Test(checkpoint, of_slices_goes_on, .timeout = 300) {
     expect_no_complaint();
 }
 
-/* ------------------------------------------------------------------------------------------------------------- choices
- */
+/* ---------------------------------------------------------------------------------------------------------- choices */
 
 static void expect_refusal(const char *const *options, ons_status_code code, const char *word, const char *remedy) {
     run r = prepare("mlp", options, NULL);
@@ -257,9 +253,7 @@ Test(choice, refusals, .timeout = 300) {
     expect_refusal(OPTIONS("replicas", "3"), ONS_UNSUPPORTED, "libnccl_that_is_not_there", "--transport local");
 }
 
-/* -------------------------------------------------------------------------------------------------------------
- * failures
- */
+/* --------------------------------------------------------------------------------------------------------- failures */
 
 Test(failure, of_a_message_ends_all_replicas_with_one_message, .timeout = 300) {
     for (int after = 1; after < 90; after += 11) {
@@ -332,8 +326,7 @@ Test(failure, names_the_replica, .timeout = 300) {
     expect_no_complaint();
 }
 
-/* --------------------------------------------------------------------------------------------------------------- trace
- */
+/* ------------------------------------------------------------------------------------------------------------ trace */
 
 Test(trace, shows_sums, .timeout = 300) {
     static const char *const transports[] = {"local", "nccl"};

@@ -22,8 +22,7 @@ uint64_t gpu_draw(void) {
     return scheduler.random_state >> 33;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- putting
- */
+/* ---------------------------------------------------------------------------------------------------------- putting */
 
 void gpu_add_stream(gpu_stream *stream) {
     stream->next = scheduler.streams;
@@ -63,8 +62,7 @@ bool gpu_join(gpu_stream *stream, const gpu_event *event) {
     return event->recording == stream->recording;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- recordings
- */
+/* ------------------------------------------------------------------------------------------------------- recordings */
 
 void gpu_begin_recording(gpu_recording *recording, gpu_stream *origin) {
     recording->origin = origin;
@@ -95,8 +93,7 @@ bool gpu_end_recording(gpu_recording *recording) {
     return joined;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- running
- */
+/* ---------------------------------------------------------------------------------------------------------- running */
 
 static double now(void) {
     struct timespec time;

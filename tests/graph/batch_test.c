@@ -135,9 +135,7 @@ static void build_counted(scene *s, int64_t batch, ons_value_id x) {
     add_output(s, build(s, "Mul", ONS_IN(x, counts), ONS_DEFAULTS));
 }
 
-/* -----------------------------------------------------------------------------------------------------------
- * evaluation
- */
+/* ------------------------------------------------------------------------------------------------------- evaluation */
 
 static scene *open_scene(build_function *make, int64_t batch) {
     scene *s = scene_open();

@@ -225,8 +225,7 @@ Test(bind, lists_all_blockers) {
     close_bound(&b);
 }
 
-/* ------------------------------------------------------------------------------------------------------- control flow
- */
+/* ----------------------------------------------------------------------------------------------------- control flow */
 
 static void put_list(bytes *graph, int field, const char *const *names, int type) {
     for (; *names != NULL; ++names) put_message(graph, field, value_info(*names, type, ""));

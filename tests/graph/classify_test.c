@@ -141,8 +141,7 @@ Test(classify, a_single_number_with_a_shape_is_a_weight) {
     close_imported(&m);
 }
 
-/* -------------------------------------------------------------------------------------------------------------- tables
- */
+/* ----------------------------------------------------------------------------------------------------------- tables */
 
 /* What the elements are, by index; `dims` end with 0. */
 typedef float element_function(int64_t k, const int64_t *dims);

@@ -30,7 +30,7 @@ void cut_case_scatter(cut_case *c, uint32_t stages) {
     for (ons_node_id id = 0; id < c->graph->nodes.count; ++id) c->stage_of_node[id] = cut_case_random(c, stages);
 }
 
-/* ------------------------------------------------------------------------------------------------------- decisions */
+/* -------------------------------------------------------------------------------------------------------- decisions */
 
 /* The stage's value whose bytes a value shows. */
 static ons_value_id root_of(const ons_graph *graph, ons_value_id value) {

@@ -9,8 +9,7 @@
 
 enum { BUFFERS = 120, POSITIONS = 60, ROUNDS = 60 };
 
-/* ---------------------------------------------------------------------------------------------------- random buffers
- */
+/* --------------------------------------------------------------------------------------------------- random buffers */
 
 static bool live_together(const ons_buffer *a, const ons_buffer *b) {
     return !a->persistent && !b->persistent && a->first <= b->last && b->first <= a->last;
@@ -137,8 +136,7 @@ Test(layout, shared_buffers_share_a_place) {
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------ random graphs
- */
+/* ---------------------------------------------------------------------------------------------------- random graphs */
 
 enum { NODES = 80, KEPT = 3 };
 

@@ -173,8 +173,7 @@ static void check(const ons_shape *shapes, build_function *build, int spelling, 
     close_scene(&scenes[1]);
 }
 
-/* --------------------------------------------------------------------------------------------------------- attention
- */
+/* -------------------------------------------------------------------------------------------------------- attention */
 
 enum { PLAIN, ADDED, LEARNED, ADDED_TWICE, CHOSEN, HIDDEN, MASKS };
 
@@ -291,8 +290,7 @@ Test(attention_forms, other_sums_stay) {
     close_scene(&s);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- rotation
- */
+/* --------------------------------------------------------------------------------------------------------- rotation */
 
 static ons_value_id slice(scene *s, ons_value_id x, int64_t begin, int64_t end, int64_t step) {
     static const int64_t last = -1;

@@ -255,7 +255,7 @@ Test(forms, class_loss_of_log_softmax) {
     }
 }
 
-/* --------------------------------------------------------------------------------------------------- ready to run */
+/* ----------------------------------------------------------------------------------------------------- ready to run */
 
 /* Binds a graph and gives the operators that are left, "" where there are none: "DropoutTraining ". */
 static void bound_operators(scene *s, ons_mode mode, char text[static 256]) {

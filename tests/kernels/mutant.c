@@ -16,8 +16,7 @@ uint64_t mutant_draw(mutant *m, uint64_t count) {
     return ((uint64_t)words.words[0] << 32 | words.words[1]) % count;
 }
 
-/* ---------------------------------------------------------------------------------------------------- as it should be
- */
+/* -------------------------------------------------------------------------------------------------- as it should be */
 
 static void take_input(mutant_input *to, const ons_case_input *from) {
     *to = (mutant_input){.dtype = (int)from->dtype, .rank = from->shape.rank, .constant = from->constant};
@@ -45,8 +44,7 @@ static void take_case(mutant *m, const ons_case *example) {
     if (m->input_count > MUTANT_INPUTS) m->input_count = MUTANT_INPUTS;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- damage
- */
+/* ----------------------------------------------------------------------------------------------------------- damage */
 
 static const int64_t wild[] = {INT64_MIN, INT64_MAX, -1,        0,          1,         2,  3,       5,
                                7,         100,       INT32_MAX, 4294967296, 1ll << 40, -2, -100000, INT64_MIN + 1};
@@ -192,8 +190,7 @@ void mutant_init(mutant *m, const ons_operator *op, uint64_t seed, uint64_t numb
     for (uint64_t i = 1 + mutant_draw(m, 3); i > 0; --i) damage(m);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- writing
- */
+/* ---------------------------------------------------------------------------------------------------------- writing */
 
 static int64_t elements_of(const mutant_input *input) {
     int64_t count = 1;
@@ -328,8 +325,7 @@ bytes mutant_model(const mutant *m) {
     return b;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ printing
- */
+/* --------------------------------------------------------------------------------------------------------- printing */
 
 static void say(char text[static MUTANT_TEXT], const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void say(char text[static MUTANT_TEXT], const char *format, ...) {

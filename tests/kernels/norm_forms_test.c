@@ -154,7 +154,7 @@ static void expect_same(scene *plain, scene *fused, const char *op, int spelling
               (long long)fused->saved, (long long)plain->saved);
 }
 
-/* ------------------------------------------------------------------------------------------------ RMSNormalization */
+/* ------------------------------------------------------------------------------------------------- RMSNormalization */
 
 enum { SQUARES = 2, ROOTS = 5 };
 
@@ -229,7 +229,7 @@ Test(norm_forms, rms_norm_along_rows_alone) {
     close_scene(&s);
 }
 
-/* ---------------------------------------------------------------------------------------------- GroupNormalization */
+/* ----------------------------------------------------------------------------------------------- GroupNormalization */
 
 static ons_value_id filled(scene *s, int64_t count, double value, bool initialiser) {
     ons_type type = ons_type_make(ONS_FLOAT32, ons_shape_make(1, &count));

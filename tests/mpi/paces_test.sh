@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A plan in which stages chose how many micro-batches they take at once trains, over threads and processes, to the same
-# bits, and goes on from a checkpoint; one whose stages are of other sizes does not.
+# bits, and goes on from a checkpoint; one whose stages are of other sizes does not. So does one in which they chose
+# copies, too.
 
 # shellcheck source=tests/mpi/cases.sh
 source tests/mpi/cases.sh
@@ -35,5 +36,32 @@ if run "$onstage" "${train[@]}" --plan "$work/equal.json" --steps 9 --checkpoint
 else
     pass "$name"
 fi
+
+mlp=$PWD/tests/golden/mlp
+same=("$mlp/model.onnx" --loss cross_entropy --batch 48 --threads 1)
+options=(--input "$mlp/input.npy" --target "$mlp/target.npy" --rows 0:150 --val-rows 150:192 --metric accuracy --val-every 3 --log-grad-norms)
+figures() { grep -oE '"(loss|val[a-z_]*|grad_norm)":[^,}]*' "$1"; }
+run "$onstage" plan "${same[@]}" --micro-batches 12 --stages 6 --partition graphpipe --device-profile a100-40gb --stage-sizes free --stage-replicas free \
+    -o "$work/both.json"
+name="stages choose sizes and copies"
+if ((status == 0)) && grep -q '"micro_batch":.[2-9]' "$work/both.json" && grep -q '"replicas":.[2-9]' "$work/both.json"; then pass "$name"; else fail "$name" "exit code $status"; fi
+
+train=(train "${same[@]}" "${options[@]}" --plan "$work/both.json")
+run "$onstage" "${train[@]}" --steps 9 --out "$work/threads.onnx" --log-json "$work/threads.jsonl" || fail "threads" "it does not run"
+run "${mpirun[@]}" -n 6 "$onstage" "${train[@]}" --steps 9 --out "$work/processes.onnx" --log-json "$work/processes.jsonl" --trace "$work/trace.json"
+compare "sizes and copies: threads and processes" "$work/threads.onnx" "$work/processes.onnx"
+figures "$work/threads.jsonl" >"$work/threads.txt"
+figures "$work/processes.jsonl" >"$work/processes.txt"
+compare "… the same losses and norms, validations too" "$work/threads.txt" "$work/processes.txt"
+
+for divided in "" --shard-optimizer; do
+    rm -rf "$work/c"
+    # shellcheck disable=SC2086
+    {
+        run "${mpirun[@]}" -n 6 "$onstage" "${train[@]}" $divided --steps 4 --checkpoint "$work/c"
+        run "${mpirun[@]}" -n 6 "$onstage" "${train[@]}" $divided --steps 9 --checkpoint "$work/c" --resume --out "$work/resumed.onnx"
+        compare "… resumed ${divided:-with whole updates}" "$work/threads.onnx" "$work/resumed.onnx"
+    }
+done
 
 report_and_exit

@@ -53,8 +53,7 @@ static int finish(ons_transport *transport, ons_status *status) {
     return code;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- local
- */
+/* ------------------------------------------------------------------------------------------------------------ local */
 
 typedef struct local_rank {
     ons_transport *transport;
@@ -87,8 +86,7 @@ static int run_local(uint32_t ranks, uint64_t seed) {
     return code;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- mpi
- */
+/* -------------------------------------------------------------------------------------------------------------- mpi */
 
 static ons_status *run_traffic(ons_transport *transport, const char *argument) {
     uint64_t digest = 0;

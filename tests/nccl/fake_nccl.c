@@ -66,8 +66,7 @@ static void complain(const char *what, const comm *c) {
                  (unsigned long long)(c == NULL ? 0 : c->group->id), c == NULL ? -1 : c->rank, what);
 }
 
-/* ------------------------------------------------------------------------------------------------------- communicators
- */
+/* ---------------------------------------------------------------------------------------------------- communicators */
 
 int ncclGetVersion(int *version);
 int ncclGetUniqueId(ons_nccl_id *id);
@@ -179,8 +178,7 @@ const char *ncclGetLastError(void *handle) {
     return "";
 }
 
-/* ------------------------------------------------------------------------------------------------------------ messages
- */
+/* --------------------------------------------------------------------------------------------------------- messages */
 
 static bool ends_anyway(const comm *c) { return __atomic_load_n(&c->aborted, __ATOMIC_ACQUIRE); }
 
@@ -308,8 +306,7 @@ int ncclRecv(void *data, size_t count, int type, int peer, void *handle, void *s
     return message((end){.comm = handle, .data = data, .bytes = count}, peer, false, type, stream);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ meetings
- */
+/* --------------------------------------------------------------------------------------------------------- meetings */
 
 static void come_to_meet(void *argument) {
     end *e = argument;
@@ -371,8 +368,7 @@ int ncclGroupEnd(void) {
     return ONS_NCCL_SUCCESS;
 }
 
-/* --------------------------------------------------------------------------------------------------------------- table
- */
+/* ------------------------------------------------------------------------------------------------------------ table */
 
 static void use(const fake_nccl_streams *functions) { streams = *functions; }
 

@@ -64,8 +64,7 @@ int ncclAllReduce(const void *from, void *to, size_t count, int type, int operat
 int ncclGroupStart(void);
 int ncclGroupEnd(void);
 
-/* --------------------------------------------------------------------------------------------------------------- files
- */
+/* ------------------------------------------------------------------------------------------------------------ files */
 
 static void add_line(const char *file, const char *text) {
     char path[PATH_BYTES];
@@ -113,8 +112,7 @@ static void name_share(const comm *c, int rank, uint64_t number, char path[PATH_
              (unsigned long long)number);
 }
 
-/* ------------------------------------------------------------------------------------------------------- communicators
- */
+/* ---------------------------------------------------------------------------------------------------- communicators */
 
 /* Other processes wake nobody here. */
 static void *look_again(void *argument) {
@@ -224,8 +222,7 @@ const char *ncclGetLastError(void *handle) {
     return "";
 }
 
-/* ------------------------------------------------------------------------------------------------------------ messages
- */
+/* --------------------------------------------------------------------------------------------------------- messages */
 
 static bool ends_anyway(const comm *c) { return __atomic_load_n(&c->aborted, __ATOMIC_ACQUIRE); }
 
@@ -347,8 +344,7 @@ int ncclRecv(void *data, size_t count, int type, int peer, void *handle, void *s
     return message((end){.comm = handle, .data = data, .bytes = count, .peer = peer}, false, stream);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ meetings
- */
+/* --------------------------------------------------------------------------------------------------------- meetings */
 
 static void come_to_meet(void *argument) {
     char path[PATH_BYTES];

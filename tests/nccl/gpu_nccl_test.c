@@ -48,8 +48,7 @@ static void wait_for(ons_device *device, ons_stream *stream) {
     must(device->failure(device));
 }
 
-/* --------------------------------------------------------------------------------------------------------- one rank
- */
+/* --------------------------------------------------------------------------------------------------------- one rank */
 
 typedef struct own {
     const ons_nccl_api *api;
@@ -134,8 +133,7 @@ Test(one_gpu, sends_to_itself, .timeout = 120) {
     device->free(device);
 }
 
-/* ----------------------------------------------------------------------------------------------------- several GPUs
- */
+/* ----------------------------------------------------------------------------------------------------- several GPUs */
 
 /* A ring: each rank sends to the next one and receives from the one before, both ways at once. */
 typedef struct ring_rank {

@@ -194,8 +194,7 @@ Test(export, half_precision_in_typed_field) {
     imported_free(&m);
 }
 
-/* ------------------------------------------------------------------------------------------------------ external data
- */
+/* ---------------------------------------------------------------------------------------------------- external data */
 
 static bytes external_model(void) {
     bytes constant = node("Constant", "k", "", "k");
@@ -252,8 +251,7 @@ Test(export, weights_move_out_of_a_model_that_is_too_large) {
     imported_free(&m);
 }
 
-/* ------------------------------------------------------------------------------------------------------- edited graphs
- */
+/* ---------------------------------------------------------------------------------------------------- edited graphs */
 
 Test(export, untied_weight_becomes_an_initialiser) {
     bytes g = {0};
@@ -324,8 +322,7 @@ Test(export, inference_form_of_outputs_that_are_read) {
     imported_free(&m);
 }
 
-/* -------------------------------------------------------------------------------------------------------------
- * failures */
+/* --------------------------------------------------------------------------------------------------------- failures */
 
 static int count_files(void) {
     char command[128];

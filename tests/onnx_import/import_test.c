@@ -157,8 +157,7 @@ Test(import, old_style_initialiser_and_left_out_input) {
     imported_free(&m);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- statistics
- */
+/* ------------------------------------------------------------------------------------------------------- statistics */
 
 /* Two normalisations whose statistics the exporter has merged with each other and with a bias. */
 Test(import, merged_statistics_are_split) {
@@ -239,8 +238,7 @@ Test(import, untie) {
     imported_free(&m);
 }
 
-/* -------------------------------------------------------------------------------------------------------------
- * branches */
+/* --------------------------------------------------------------------------------------------------------- branches */
 
 static bytes branch(const char *op, const char *inputs, const char *output) {
     bytes g = {0};
@@ -272,8 +270,7 @@ Test(import, branches_capture_by_name) {
     imported_free(&m);
 }
 
-/* -------------------------------------------------------------------------------------------------------------
- * failures */
+/* --------------------------------------------------------------------------------------------------------- failures */
 
 Test(import, cycle) {
     bytes g = {0};

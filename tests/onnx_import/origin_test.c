@@ -105,9 +105,7 @@ Test(origin, a_file_that_says_nothing) {
     imported_free(&m);
 }
 
-/* -------------------------------------------------------------------------------------------------------------
- * repeated
- */
+/* --------------------------------------------------------------------------------------------------------- repeated */
 
 static const float twice[] = {1, 2, 3, 4, 1, 2, 3, 4};
 
@@ -173,9 +171,7 @@ Test(origin, a_repeated_weight_is_written_back_as_it_was) {
     imported_free(&m);
 }
 
-/* ------------------------------------------------------------------------------------------------------------
- * transposed
- */
+/* ------------------------------------------------------------------------------------------------------- transposed */
 
 static imported import_transposed(const char *copy_name, const float *copy) {
     bytes g = {0};
@@ -209,8 +205,7 @@ Test(origin, a_transposed_copy_is_made_from_its_weight) {
     imported_free(&m);
 }
 
-/* -------------------------------------------------------------------------------------------------------------- merged
- */
+/* ----------------------------------------------------------------------------------------------------------- merged */
 
 /* Two layers that read one weight; `folded`: the exporter has optimised. */
 static bytes merged_graph(const float *weight, const char *second_op, bool folded) {

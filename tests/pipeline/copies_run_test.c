@@ -94,8 +94,7 @@ Test(copies, come_to_what_plain_training_does, .timeout = 200) {
     try_plans("cnn_dynamic", (const char *const[]){"2,1", "1,3", NULL});
 }
 
-/* ------------------------------------------------------------------------------------------------------- checkpoints
- */
+/* ------------------------------------------------------------------------------------------------------ checkpoints */
 
 static run start(const char *plan, const char *folder, bool divided, int steps) {
     run r = configure("gpt_tied", plan);
@@ -159,8 +158,7 @@ Test(copies, checkpoints_go_on_with_others, .timeout = 200) {
     unlink(other);
 }
 
-/* -------------------------------------------------------------------------------------------------- what is written
- */
+/* -------------------------------------------------------------------------------------------------- what is written */
 
 Test(copies, are_named_in_a_trace) {
     char plan[PATH_BYTES], trace[PATH_BYTES];

@@ -48,8 +48,7 @@ static void try_all(pipeline_setting s) {
     pipeline_record_free(&whole);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- samples
- */
+/* ---------------------------------------------------------------------------------------------------------- samples */
 
 Test(cuts, swap_alone_and_recompute_alone) {
     pipeline_setting s = {.model = "lenet", .micro_batches = 4, .threads = 1, .steps = 2, .seed = 3};

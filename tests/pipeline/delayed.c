@@ -20,9 +20,7 @@ struct delayed {
     size_t lying;                 /* the snapshot that lies in the machine */
 };
 
-/* ---------------------------------------------------------------------------------------------------------------
- * weights
- */
+/* ---------------------------------------------------------------------------------------------------------- weights */
 
 static void put(delayed *d, size_t number) {
     const char *from = d->snapshots.items[number];
@@ -82,9 +80,7 @@ void delayed_free(delayed *d) {
 
 void delayed_set_stages(delayed *d, uint32_t stages) { d->stages = stages; }
 
-/* --------------------------------------------------------------------------------------------------------------
- * running
- */
+/* ---------------------------------------------------------------------------------------------------------- running */
 
 ons_status *delayed_find_stages(const ons_cut *cut, const ons_cut *whole, ons_arena *arena, uint32_t **stage_of_node) {
     const ons_cut_stage *one = &whole->stages[0];

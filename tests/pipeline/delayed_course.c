@@ -21,8 +21,7 @@ struct delayed_course {
     const ons_unit *last;     /* that has run */
 };
 
-/* ------------------------------------------------------------------------------------------------------------ building
- */
+/* --------------------------------------------------------------------------------------------------------- building */
 
 static ons_status *build_graphs(delayed_course *d) {
     ONS_TRY(ons_open_training_data(d->model, d->config, &d->dataset_graphs.dataset));
@@ -89,8 +88,7 @@ ons_status *delayed_course_follow(delayed_course *d, const ons_dataset_graphs *c
 
 ons_device_context *delayed_course_device_context(const delayed_course *d) { return d->device_context; }
 
-/* --------------------------------------------------------------------------------------------------------------- steps
- */
+/* ------------------------------------------------------------------------------------------------------------ steps */
 
 static ons_status *fetch(delayed_course *d, uint64_t step, size_t *samples) {
     uint64_t batch = (uint64_t)d->batching.batch, steps = (d->usable + batch - 1) / batch;

@@ -37,8 +37,7 @@ struct grouped {
     const ons_unit *last; /* that has run */
 };
 
-/* ------------------------------------------------------------------------------------------------------------ building
- */
+/* --------------------------------------------------------------------------------------------------------- building */
 
 static ons_status *build_graphs(grouped *g) {
     ONS_TRY(ons_open_training_data(g->model, g->config, &g->dataset_graphs.dataset));
@@ -158,8 +157,7 @@ ons_status *grouped_follow(grouped *g, const ons_stage_graph *graph, const ons_c
     return NULL;
 }
 
-/* ---------------------------------------------------------------------------------------------------------------- data
- */
+/* ------------------------------------------------------------------------------------------------------------- data */
 
 static ons_status *fetch(grouped *g, uint64_t step, size_t *samples) {
     uint64_t batch = (uint64_t)g->batching.batch, steps = (g->usable + batch - 1) / batch;
@@ -195,8 +193,7 @@ static ons_status *put_data(const grouped *g, const ons_unit *unit, size_t first
     return NULL;
 }
 
-/* --------------------------------------------------------------------------------------------------------------- parts
- */
+/* ------------------------------------------------------------------------------------------------------------ parts */
 
 typedef struct part_job {
     const ons_unit *unit;
@@ -271,8 +268,7 @@ static ons_status *add_groups(grouped *g, uint32_t active) {
     return NULL;
 }
 
-/* ---------------------------------------------------------------------------------------------------------------- step
- */
+/* ------------------------------------------------------------------------------------------------------------- step */
 
 static ons_status *read_scalar(const grouped *g, ons_value_id value, double *scalar) {
     return ons_device_context_scalar(g->device_context, g->last->program, value, scalar);
@@ -321,9 +317,7 @@ static ons_status *run_micro_batch(grouped *g, const ons_portions *p, ons_step *
     return NULL;
 }
 
-/* ---------------------------------------------------------------------------------------------------------------
- * copies
- */
+/* ----------------------------------------------------------------------------------------------------------- copies */
 
 /* What a copy's micro-batches have come to so far. A gradient's sum begins with what changes no number, not even 0's
  * sign; running means go on from what they were in the first copy, and forget in between what the others' micro-batches
@@ -381,9 +375,7 @@ static ons_status *run_in_turn(grouped *g, const ons_portions *p, ons_step *step
     return add_copies(g, count);
 }
 
-/* --------------------------------------------------------------------------------------------------------------
- * replicas
- */
+/* --------------------------------------------------------------------------------------------------------- replicas */
 
 static ons_status *run_replicas(grouped *g, const ons_portions *p, ons_step *step, size_t samples) {
     size_t first = 0;

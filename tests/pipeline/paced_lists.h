@@ -1,13 +1,19 @@
-/* Lists of a chain of stages, each with a device and micro-batches of its own size. */
+/* Lists of a chain of stages, each with micro-batches of its own size, and copies on a device each. */
 #ifndef ONSTAGE_TESTS_PIPELINE_PACED_LISTS_H
 #define ONSTAGE_TESTS_PIPELINE_PACED_LISTS_H
 
 #include "planner/schedule/schedule.h"
 
-/* Makes a generator of them: backward parts as soon as they can, forward parts as long as no more than `in_flight` of
- * the stage's micro-batches wait for their backward parts (0: as long as there are any, and before all backward parts),
- * or as many as it takes to come to the end. `sizes`: [stage], in units of a step of so many. */
-ons_status *paced_lists_make(uint32_t stages, uint32_t units, const uint32_t *sizes, uint32_t in_flight,
-                             ons_arena *arena, const ons_generator **generator);
+typedef struct paced_lists {
+    uint32_t stages, units; /* units of a step */
+    const uint32_t *sizes;  /* [stage], in units */
+    const uint32_t *copies; /* [stage]; NULL: one of each */
+    uint32_t in_flight;
+} paced_lists;
+
+/* Makes a schedule of them: backward parts as soon as they can, forward parts as long as no more than `in_flight` of
+ * the copy's micro-batches wait for their backward parts (0: as long as there are any, and before all backward parts),
+ * or as many as it takes to come to the end. Everything in `arena`. */
+ons_status *paced_lists_make(const paced_lists *wanted, ons_arena *arena, ons_schedule *schedule);
 
 #endif

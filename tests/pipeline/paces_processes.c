@@ -1,5 +1,5 @@
-/* Stages whose micro-batches are of different sizes, each in a process of its own: the bits of their lists carried out
- * one after another. */
+/* Stages whose micro-batches are of different sizes, and copies of such stages, each in a process of its own: the bits
+ * of their lists carried out one after another. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@ enum { STAGES_MOST = 4 };
 
 typedef struct pace_case {
     const char *model;
-    uint32_t micro_batches, stages, sizes[STAGES_MOST], in_flight, steps;
+    uint32_t micro_batches, stages, sizes[STAGES_MOST], copies[STAGES_MOST], in_flight, steps;
     pipeline_relief relief;
 } pace_case;
 
@@ -27,15 +27,38 @@ static const pace_case cases[] = {
      .in_flight = 2,
      .steps = 2,
      .relief = PIPELINE_SWAPS_AND_RECOMPUTES},
+    {.model = "mlp", .micro_batches = 4, .stages = 2, .sizes = {1, 2}, .copies = {4, 1}, .in_flight = 1, .steps = 6},
+    {.model = "mlp", .micro_batches = 12, .stages = 2, .sizes = {3, 2}, .copies = {2, 3}, .steps = 3},
+    {.model = "mlp",
+     .micro_batches = 12,
+     .stages = 3,
+     .sizes = {2, 3, 1},
+     .copies = {3, 2, 2},
+     .in_flight = 1,
+     .steps = 3},
+    {.model = "gpt_tied",
+     .micro_batches = 4,
+     .stages = 3,
+     .sizes = {1, 2, 4},
+     .copies = {2, 2, 1},
+     .steps = 2,
+     .relief = PIPELINE_RECOMPUTES},
 };
+
+static uint32_t count_devices(const pace_case *c) {
+    uint32_t devices = 0;
+    for (uint32_t i = 0; i < c->stages; ++i) devices += c->copies[0] == 0 ? 1 : c->copies[i];
+    return devices;
+}
 
 static ons_status *run(const pace_case *c) {
     pipeline_setting s = {.model = c->model,
                           .kind = &ons_generator_gpipe,
                           .micro_batches = c->micro_batches,
                           .stages = c->stages,
-                          .devices = c->stages,
+                          .devices = count_devices(c),
                           .sizes = c->sizes,
+                          .copies = c->copies[0] == 0 ? NULL : c->copies,
                           .in_flight = c->in_flight,
                           .steps = c->steps,
                           .relief = c->relief,

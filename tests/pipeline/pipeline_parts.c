@@ -13,8 +13,7 @@ typedef struct head {
     int64_t memory;
 } head;
 
-/* --------------------------------------------------------------------------------------------------------------- files
- */
+/* ------------------------------------------------------------------------------------------------------------ files */
 
 static ons_status *write_value(ons_file_writer *file, const struct pipeline_value *v) {
     uint64_t sizes[] = {strlen(v->name) + 1, v->bytes};
@@ -88,8 +87,7 @@ ons_status *pipeline_record_read(const char *path, pipeline_record *r) {
     return status;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- parts
- */
+/* ------------------------------------------------------------------------------------------------------------ parts */
 
 /* The same bits, or no number both. */
 static bool same(double a, double b) { return (a == b && signbit(a) == signbit(b)) || (isnan(a) && isnan(b)); }
@@ -150,8 +148,7 @@ ons_status *pipeline_compare_parts(const pipeline_record *whole, const pipeline_
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ distance
- */
+/* --------------------------------------------------------------------------------------------------------- distance */
 
 static const struct pipeline_value *find_value(const pipeline_record *record, const char *name) {
     for (uint32_t i = 0; i < record->value_count; ++i)

@@ -48,8 +48,7 @@ const char *pipeline_relief_name(pipeline_relief relief) {
     return names[relief];
 }
 
-/* -------------------------------------------------------------------------------------------------------------- graphs
- */
+/* ----------------------------------------------------------------------------------------------------------- graphs */
 
 static bool repeats(const trial *t) {
     return ons_batching_micro_batches(&t->batching) > 1 && !ons_pipeline_is_asynchronous(&t->pipeline);
@@ -111,12 +110,14 @@ static ons_status *list_actions(trial *t, ons_schedule *schedule) {
     t->pipeline.micro_batches = (uint32_t)t->batching.micro_batches;
     t->pipeline.replicas = (uint32_t)t->batching.replicas;
     ons_schedule whole;
+    const paced_lists paced = {t->s->stages, t->pipeline.micro_batches, t->s->sizes, t->s->copies, t->s->in_flight};
+    if (t->s->sizes != NULL) {
+        ONS_TRY(paced_lists_make(&paced, t->arena, schedule));
+        return ons_schedule_verify(schedule, NULL, t->arena);
+    }
     if (t->s->copies != NULL)
         return copies_schedule(t->s->copies, t->s->stages, t->pipeline.micro_batches,
                                t->s->kind != &ons_generator_one_f_one_b, t->arena, schedule);
-    if (t->s->sizes != NULL)
-        ONS_TRY(paced_lists_make(t->s->stages, t->pipeline.micro_batches, t->s->sizes, t->s->in_flight, t->arena,
-                                 &t->pipeline.generator));
     ONS_TRY(ons_schedule_make(&t->pipeline, t->arena, &whole));
     *schedule = whole;
     if (t->s->sliced > 0) ONS_TRY(ons_schedule_slice(&whole, t->s->sliced, t->arena, schedule));
@@ -320,8 +321,7 @@ static ons_status *build_local_stages(trial *t) {
     return ons_local_stages_start(t->local_stages);
 }
 
-/* --------------------------------------------------------------------------------------------------------------- steps
- */
+/* ------------------------------------------------------------------------------------------------------------ steps */
 
 static uint32_t device_context_count(const trial *t) {
     if (t->replayed != NULL) return t->schedule.devices;
@@ -517,8 +517,7 @@ void pipeline_record_free(pipeline_record *record) {
     *record = (pipeline_record){.arena = NULL};
 }
 
-/* ------------------------------------------------------------------------------------------------------------- compare
- */
+/* ---------------------------------------------------------------------------------------------------------- compare */
 
 /* NaN (a norm that nobody asked for) equals itself. */
 static bool same(const double *a, const double *b, size_t count) { return memcmp(a, b, count * sizeof *a) == 0; }

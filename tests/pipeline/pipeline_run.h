@@ -40,8 +40,8 @@ typedef struct pipeline_setting {
     bool late;              /* every message waits for a random time */
     bool nccl;              /* devices are GPUs of their own, with NCCL between them */
     const uint32_t *sizes;  /* [stage]: so many micro-batches are one of the stage's own, by lists made here
-                               (tests/pipeline/paced_lists.h); each stage has a device. NULL: one everywhere */
-    uint32_t in_flight;     /* … of which so many wait in a stage at most, where that is enough; 0: all */
+                               (tests/pipeline/paced_lists.h), for `copies`, too. NULL: one everywhere */
+    uint32_t in_flight;     /* … of which so many wait in a copy at most, where that is enough; 0: all */
     bool replayed;          /* the same, but by one thread: tests/pipeline/replayed.h */
     bool delayed;           /* pipedream, but in sequence: tests/pipeline/delayed.h with the same cut */
     uint64_t seed;

@@ -93,8 +93,7 @@ static void must_be_same(const outcome *expected, const outcome *found, int firs
     cr_assert(weights_equal(&expected->values, &found->values), "%s: %s: weights differ", d->where, what);
 }
 
-/* ------------------------------------------------------------------------------------------------------ plans and caps
- */
+/* --------------------------------------------------------------------------------------------------- plans and caps */
 
 /* What the largest stage takes without a cap. */
 static long long find_largest(const draw *d) {
@@ -202,8 +201,7 @@ static void try_plan(unsigned long long seed) {
     if (logs) unlink(log);
 }
 
-/* --------------------------------------------------------------------------------------------------------- checkpoints
- */
+/* ------------------------------------------------------------------------------------------------------ checkpoints */
 
 /* Written with some number of stages, and resumed with others, perhaps under a cap. */
 static void try_resume(unsigned long long seed) {
@@ -238,8 +236,7 @@ static void try_resume(unsigned long long seed) {
     cr_assert_eq(system(command), 0);
 }
 
-/* -------------------------------------------------------------------------------------------------------------- scale
- */
+/* ------------------------------------------------------------------------------------------------------------ scale */
 
 /* Norms of a first gradient; the first is that of all. */
 typedef struct norms {
@@ -297,8 +294,7 @@ static void try_scale(unsigned long long seed) {
                   "%s: gradient norm %d is %.9g instead of %.9g", d.where, i, split.items[i], whole.items[i]);
 }
 
-/* --------------------------------------------------------------------------------------------------------------- tests
- */
+/* ------------------------------------------------------------------------------------------------------------ tests */
 
 static void try_seeds(void (*try_one)(unsigned long long seed), unsigned long long last) {
     unsigned long long first = 1;

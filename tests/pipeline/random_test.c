@@ -51,8 +51,7 @@ static bool is_asynchronous(const pipeline *p) { return ons_pipeline_is_asynchro
 
 static void ok(ons_status *status) { cr_assert_null(status, "%s: %s", where, ons_status_get_message(status)); }
 
-/* ------------------------------------------------------------------------------------------------------------ building
- */
+/* --------------------------------------------------------------------------------------------------------- building */
 
 static void build_stage(pipeline *p, uint32_t number) {
     stage *s = &p->stages[number];
@@ -113,8 +112,7 @@ static void start(pipeline *p) {
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------------- running
- */
+/* ---------------------------------------------------------------------------------------------------------- running */
 
 /* Data of a sample depends on step, micro-batch and name alone. */
 static void put_data(const ons_stage_program *program, ons_part part, uint64_t number, const ons_turn *turn) {
@@ -267,8 +265,7 @@ static outcome run(pipeline *p) {
     return o;
 }
 
-/* --------------------------------------------------------------------------------------------------------------- cases
- */
+/* ------------------------------------------------------------------------------------------------------------ cases */
 
 static outcome run_whole(cut_random *m, ons_cut_options options, uint32_t micro_batches) {
     ons_cut cut;

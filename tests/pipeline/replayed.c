@@ -7,29 +7,32 @@
 #include "graph/sharing.h"
 #include "runtime/data/order.h"
 
-enum { ONCE = UINT32_MAX };
+enum { ONCE = UINT32_MAX / 2 }; /* … for the first copy of a stage, and from there on for the others */
 
 /* A unit of a message (ONCE: all of it) that nobody has read yet. */
 typedef struct letter {
     struct letter *next;
     const char *name;
-    uint32_t to, unit;
+    uint32_t to, unit; /* a group of devices */
     size_t bytes;
     char data[];
 } letter;
 
 typedef struct device {
-    uint32_t number;
+    uint32_t number, group, copy, copies;
+    uint32_t size; /* units in a micro-batch */
     ons_device_context *context;
     ons_share share;
+    bool ready; /* all that the step's micro-batches add up is there, of this copy */
+    bool adds;  /* this copy has had a micro-batch in the step */
     /* of the pass */
     const ons_share_unit *unit;
     const ons_cut_stage *cut;
     ons_value_id *roots;
     ons_action_list actions;
-    uint32_t size;  /* units in a micro-batch */
-    uint32_t next;  /* action */
-    uint32_t *read; /* [receive]: micro-batches that have read it */
+    uint32_t pieces; /* units in a message of a micro-batch */
+    uint32_t next;   /* action */
+    uint32_t *read;  /* [receive]: micro-batches that have read it */
     bool began, inside;
     /* of the part, while inside */
     ons_part part;
@@ -45,12 +48,12 @@ struct replayed {
     uint64_t usable;
     /* of the pass */
     ons_step step;
-    size_t samples, first_row;
+    size_t samples;
     uint32_t done; /* units before it in the step */
+    ons_device_groups groups;
 };
 
-/* ------------------------------------------------------------------------------------------------------------ building
- */
+/* --------------------------------------------------------------------------------------------------------- building */
 
 static ons_status *build_device(replayed *r, device *d) {
     ons_device *cpu;
@@ -62,10 +65,10 @@ static ons_status *build_device(replayed *r, device *d) {
         .device_context = d->context,
         .batch = (size_t)r->o.batching.batch,
         .repeats = r->o.batching.micro_batches > 1,
-        .stage = d->number,
+        .stage = d->group,
         .device = d->number,
         .schedule = r->o.schedule,
-        .micro_batches = (uint32_t)r->o.batching.micro_batches,
+        .micro_batches = (uint32_t)r->o.batching.micro_batches / d->copies,
         .versions = 1,
     };
     ONS_TRY(ons_share_build(&options, &d->share));
@@ -74,9 +77,17 @@ static ons_status *build_device(replayed *r, device *d) {
 
 static ons_status *build(replayed *r) {
     ONS_NEW(r->devices, r->arena, r->o.schedule->devices);
+    ONS_TRY(ons_device_groups_find(r->o.schedule, r->arena, &r->groups));
     for (uint32_t i = 0; i < r->o.schedule->devices; ++i) {
-        r->devices[i].number = i;
-        ONS_TRY(build_device(r, &r->devices[i]));
+        device *d = &r->devices[i];
+        uint32_t group = r->groups.of_device[i], stage = 0;
+        while (!ons_schedule_holds(r->o.schedule, stage, i)) ++stage;
+        *d = (device){.number = i,
+                      .group = group,
+                      .copy = i - r->groups.items[group].first,
+                      .copies = r->groups.items[group].copies,
+                      .size = ons_schedule_grouping(r->o.schedule, stage).size};
+        ONS_TRY(build_device(r, d));
     }
     return NULL;
 }
@@ -116,8 +127,7 @@ void replayed_free(replayed *r) {
 
 ons_device_context *replayed_device_context(const replayed *r, uint32_t index) { return r->devices[index].context; }
 
-/* ------------------------------------------------------------------------------------------------------------- letters
- */
+/* ---------------------------------------------------------------------------------------------------------- letters */
 
 static bool is_of_step(ons_part_kind kind) { return kind == ONS_PART_BEGIN || kind == ONS_PART_END; }
 
@@ -134,37 +144,45 @@ static ons_status *post(replayed *r, const char *name, uint32_t to, uint32_t uni
     return NULL;
 }
 
-static uint32_t unit_of(const device *d, const ons_cut_transfer *t, uint32_t k) {
-    return is_of_step(t->kind) ? (uint32_t)ONCE : d->micro_batch * d->size + k;
+/* The first of the step's units in the micro-batch. */
+static uint32_t first_unit(const replayed *r, const device *d) {
+    return d->unit == &d->share.units[ONS_REST] ? r->done : (d->micro_batch * d->copies + d->copy) * d->size;
+}
+
+/* `copy`: of what a step has once, whose it is. */
+static uint32_t unit_of(const replayed *r, const device *d, const ons_cut_transfer *t, uint32_t copy, uint32_t k) {
+    return is_of_step(t->kind) ? ONCE + copy : first_unit(r, d) + k;
 }
 
 /* Where a unit of a message begins. Between devices of one size it may have no units, and is cut anywhere. */
 static size_t begin_of(const device *d, const ons_cut_transfer *t, uint32_t k) {
     size_t bytes = (size_t)ons_stage_program_bytes(&d->unit->stage, t->value);
-    uint32_t units = is_of_step(t->kind) ? 1 : d->size;
+    uint32_t units = is_of_step(t->kind) ? 1 : d->pieces;
     return units == 0 ? 0 : bytes * k / units;
 }
 
 /* What has been made so far in the part. */
-static ons_status *send(replayed *r, device *d) {
+static ons_status *send(replayed *r, device *d, bool *moved) {
     for (uint32_t i = 0; i < d->cut->send_count; ++i) {
         const ons_cut_transfer *t = &d->cut->sends[i];
         ons_node_id maker = ons_graph_value(d->cut->graph, t->value)->producer;
         if (t->part != d->part || d->sent[i] || (maker != ONS_NONE && maker >= d->position)) continue;
-        d->sent[i] = true;
+        d->sent[i] = *moved = true;
         const ons_turn turn = {.micro_batch = d->micro_batch};
         const char *data = ons_program_address(d->unit->stage.program, t->value, &turn);
-        uint32_t units = is_of_step(t->kind) ? 1 : d->size;
-        for (uint32_t k = 0; k < units; ++k)
-            ONS_TRY(post(r, name_of(d, t), t->peer, unit_of(d, t, k), data + begin_of(d, t, k),
-                         begin_of(d, t, k + 1) - begin_of(d, t, k)));
+        bool once = is_of_step(t->kind);
+        uint32_t copies = once ? r->groups.items[t->peer].copies : d->copy + 1;
+        for (uint32_t copy = d->copy; copy < copies; copy += d->copies) /* each has it from one of this stage's */
+            for (uint32_t k = 0; k < (once ? 1 : d->pieces); ++k)
+                ONS_TRY(post(r, name_of(d, t), t->peer, unit_of(r, d, t, copy, k), data + begin_of(d, t, k),
+                             begin_of(d, t, k + 1) - begin_of(d, t, k)));
     }
     return NULL;
 }
 
 static letter **find_letter(replayed *r, const device *d, const ons_cut_transfer *t, uint32_t unit) {
     letter **l = &r->letters;
-    while (*l != NULL && ((*l)->to != d->number || (*l)->unit != unit || strcmp((*l)->name, name_of(d, t)) != 0))
+    while (*l != NULL && ((*l)->to != d->group || (*l)->unit != unit || strcmp((*l)->name, name_of(d, t)) != 0))
         l = &(*l)->next;
     return l;
 }
@@ -173,12 +191,12 @@ static letter **find_letter(replayed *r, const device *d, const ons_cut_transfer
 static ons_status *receive(replayed *r, device *d, uint32_t index, bool *taken) {
     const ons_cut_transfer *t = &d->cut->receives[index];
     const ons_turn turn = {.micro_batch = d->micro_batch};
-    uint32_t units = is_of_step(t->kind) ? 1 : d->size;
+    uint32_t units = is_of_step(t->kind) ? 1 : d->pieces;
     char *place = ons_program_address(d->unit->stage.program, t->value, &turn);
     *taken = true;
-    for (uint32_t k = 0; k < units; ++k) *taken = *taken && *find_letter(r, d, t, unit_of(d, t, k)) != NULL;
+    for (uint32_t k = 0; k < units; ++k) *taken = *taken && *find_letter(r, d, t, unit_of(r, d, t, d->copy, k)) != NULL;
     for (uint32_t k = 0; *taken && k < units; ++k) {
-        letter **at = find_letter(r, d, t, unit_of(d, t, k)), *l = *at;
+        letter **at = find_letter(r, d, t, unit_of(r, d, t, d->copy, k)), *l = *at;
         size_t bytes = begin_of(d, t, k + 1) - begin_of(d, t, k);
         ONS_CHECK(l->bytes == bytes, ONS_DEFECT, "'%s': %zu bytes instead of %zu", l->name, l->bytes, bytes);
         memcpy(place + begin_of(d, t, k), l->data, bytes);
@@ -189,8 +207,7 @@ static ons_status *receive(replayed *r, device *d, uint32_t index, bool *taken) 
     return NULL;
 }
 
-/* --------------------------------------------------------------------------------------------------------------- parts
- */
+/* ------------------------------------------------------------------------------------------------------------ parts */
 
 /* A message of this micro-batch that the node reads and that was not taken yet; `receive_count`: none. */
 static uint32_t wanted(const device *d, ons_node_id id) {
@@ -225,7 +242,8 @@ static ons_status *run_until(const replayed *r, device *d, uint32_t end) {
                  .step = r->step,
                  .turn = {.micro_batch = d->micro_batch},
                  .fault = {.node = ONS_NONE}};
-    s.step.micro_batch = r->done + d->micro_batch * d->size;
+    s.step.first_micro_batch = d->copy * d->size;
+    s.step.micro_batch = first_unit(r, d);
     s.step.sample_share = (double)d->unit->unit.rows / (double)r->samples;
     if (d->position < end) {
         ons_device_context_launch(d->context, run_stretch, &s);
@@ -239,13 +257,48 @@ static ons_status *run_until(const replayed *r, device *d, uint32_t end) {
 static void load(const replayed *r, const device *d) {
     const ons_turn turn = {.micro_batch = d->micro_batch};
     const ons_unit *unit = &d->unit->unit;
-    size_t row = r->first_row + d->micro_batch * unit->rows;
+    size_t row = first_unit(r, d) * (size_t)r->o.batching.rows;
     for (uint32_t i = 0; i < d->share.feed.field_count; ++i) {
         if (unit->inputs[i] == ONS_NONE || !ons_stage_program_loads(unit->stage, unit->inputs[i], d->part)) continue;
         void *place = ons_program_address(unit->program, unit->inputs[i], &turn);
         if (place != NULL)
             memcpy(place, ons_feed_sample(&d->share.feed, 0, i, row), unit->rows * d->share.feed.fields[i].bytes);
     }
+}
+
+static bool is_sum(const ons_value *value) {
+    bool sum = strstr(value->name, "/accumulator_") != NULL || strcmp(value->name, "loss/sum") == 0;
+    return sum && value->kind == ONS_STATE && value->producer == ONS_NONE;
+}
+
+/* Over the copies that have had a micro-batch, in their order; all get it. */
+static ons_status *add_up(replayed *r, uint32_t first, uint32_t copies, const char *name) {
+    ons_type type;
+    float *total = (float *)ons_device_context_find(r->devices[first].context, name, &type);
+    if (total == NULL) return NULL;
+    ONS_CHECK(type.dtype == ONS_FLOAT32, ONS_DEFECT, "'%s' is no sum in float32", name);
+    size_t count = (size_t)ons_type_dense_bytes(&type) / sizeof *total;
+    for (uint32_t i = 1; i < copies && r->devices[first + i].adds; ++i) {
+        const float *more = (const float *)ons_device_context_find(r->devices[first + i].context, name, NULL);
+        for (size_t k = 0; k < count; ++k) total[k] += more[k];
+    }
+    for (uint32_t i = 1; i < copies; ++i)
+        memcpy(ons_device_context_find(r->devices[first + i].context, name, NULL), total, count * sizeof *total);
+    return NULL;
+}
+
+/* Before the update, once all copies have come to it; the last one adds up. */
+static ons_status *meet(replayed *r, device *d, bool *met, bool *moved) {
+    const ons_graph *graph = r->o.dataset_graphs->graphs[ONS_WHOLE].graph;
+    uint32_t first = d->number - d->copy, ready = 0;
+    bool last = !d->ready;
+    d->ready = true; /* others may wait for it */
+    *moved = *moved || last;
+    for (uint32_t i = 0; i < d->copies; ++i) ready += r->devices[first + i].ready;
+    *met = ready == d->copies;
+    for (ons_value_id id = 0; *met && last && d->copies > 1 && id < graph->values.count; ++id)
+        if (is_sum(ons_graph_value(graph, id))) ONS_TRY(add_up(r, first, d->copies, ons_graph_value(graph, id)->name));
+    return NULL;
 }
 
 /* The next part of the device's list; false: there is none. What runs once stands first. */
@@ -267,13 +320,15 @@ static bool begin_part(const replayed *r, device *d) {
 
 /* As far as it goes without what is not there yet. */
 static ons_status *advance(replayed *r, device *d, bool *moved) {
-    bool taken = true;
+    bool taken = true, met = true;
     while (taken) {
         if (!d->inside && !begin_part(r, d)) return NULL;
+        if (ons_stage_program_kind(&d->unit->stage, d->part) == ONS_PART_END) ONS_TRY(meet(r, d, &met, moved));
+        if (!met) return NULL;
         uint32_t end = d->cut->end[d->part], stop = d->position, before = d->position;
         while (stop < end && wanted(d, stop) == d->cut->receive_count) ++stop;
         ONS_TRY(run_until(r, d, stop));
-        ONS_TRY(send(r, d));
+        ONS_TRY(send(r, d, moved));
         d->inside = stop < end;
         if (d->inside) ONS_TRY(receive(r, d, wanted(d, stop), &taken));
         *moved = *moved || taken || stop > before;
@@ -281,12 +336,11 @@ static ons_status *advance(replayed *r, device *d, bool *moved) {
     return NULL;
 }
 
-/* ---------------------------------------------------------------------------------------------------------------- pass
- */
+/* ------------------------------------------------------------------------------------------------------------- pass */
 
 static bool is_through(const device *d) { return d->began && !d->inside && d->next == d->actions.count; }
 
-/* Of the device's list what belongs to the first micro-batches; and the update, where it comes. */
+/* Of the device's list what belongs to the first micro-batches, which may be none; and the update, where it comes. */
 static ons_status *list_actions(replayed *r, device *d, uint32_t micro_batches, bool updates) {
     const ons_action_list *all = &r->o.schedule->lists[d->number];
     d->actions.count = 0;
@@ -294,17 +348,23 @@ static ons_status *list_actions(replayed *r, device *d, uint32_t micro_batches, 
     for (uint32_t i = 0; i < all->count; ++i) {
         ons_action a = all->items[i];
         bool update = a.kind == ONS_ACTION_UPDATE;
-        if (update) a.micro_batch = micro_batches - 1;
+        if (update) a.micro_batch = micro_batches > 0 ? micro_batches - 1 : 0;
         if (update ? updates : a.micro_batch < micro_batches) d->actions.items[d->actions.count++] = a;
     }
     return NULL;
 }
 
+/* Of so many of the step's units, or of the rest: the copies take the stage's micro-batches in turn. */
+static uint32_t count_micro_batches(const replayed *r, const device *d, ons_batch_variant v, uint32_t units) {
+    if (v == ONS_REST) return r->done / d->size % d->copies == d->copy;
+    return (units / d->size + d->copies - 1 - d->copy) / d->copies;
+}
+
 static ons_status *begin_pass(replayed *r, device *d, ons_batch_variant v, uint32_t units, bool updates) {
-    uint32_t stage = 0;
-    while (r->o.schedule->device_of[stage] != d->number) ++stage;
-    d->size = v == ONS_REST ? 1 : ons_schedule_grouping(r->o.schedule, stage).size;
-    d->unit = &d->share.units[v];
+    uint32_t micro_batches = count_micro_batches(r, d, v, units);
+    d->pieces = v == ONS_REST ? 1 : d->size;
+    d->unit = &d->share.units[micro_batches > 0 ? v : ONS_WHOLE];
+    d->adds = d->adds || micro_batches > 0;
     d->cut = d->unit->stage.cut;
     d->next = 0;
     d->began = d->inside = false;
@@ -312,7 +372,7 @@ static ons_status *begin_pass(replayed *r, device *d, ons_batch_variant v, uint3
     ONS_NEW(d->sent, r->arena, d->cut->send_count + 1);
     ONS_CHECK(d->cut->swap_count == 0, ONS_UNSUPPORTED, "a replay of lists does not swap");
     ONS_TRY(ons_find_roots(d->cut->graph, r->arena, &d->roots));
-    return list_actions(r, d, units / d->size, updates);
+    return list_actions(r, d, micro_batches, updates);
 }
 
 /* `units`: of a rest there is one. */
@@ -329,8 +389,7 @@ static ons_status *run_pass(replayed *r, ons_batch_variant v, uint32_t units, bo
     return NULL;
 }
 
-/* ---------------------------------------------------------------------------------------------------------------- step
- */
+/* ------------------------------------------------------------------------------------------------------------- step */
 
 static ons_status *fetch(replayed *r, uint64_t step) {
     ons_dataset *dataset = r->o.dataset_graphs->dataset;
@@ -415,10 +474,9 @@ ons_status *replayed_step(replayed *r, uint64_t step, double rate, double *loss,
     uint32_t units = whole_units(r);
     bool rest = units * (size_t)r->o.batching.rows < r->samples;
     r->done = 0;
-    r->first_row = 0;
+    for (uint32_t i = 0; i < r->o.schedule->devices; ++i) r->devices[i].ready = r->devices[i].adds = false;
     if (units > 0) ONS_TRY(run_pass(r, ONS_WHOLE, units, !rest));
     r->done = units;
-    r->first_row = units * (size_t)r->o.batching.rows;
     if (rest) ONS_TRY(run_pass(r, ONS_REST, 1, true));
     ONS_TRY(read_scalar(r, offsetof(ons_unit, loss), loss));
     return find_norm(r, norm);

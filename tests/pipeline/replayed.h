@@ -1,7 +1,8 @@
 /* A schedule's lists carried out by one thread, device after device, as far as each goes: what training with stages of
- * different micro-batches must come to, bit by bit. The stages' programs run, and what they send lies in the host's
- * memory, unit by unit, until it is read. It knows of no worker, streams, rings, pieces or transports. Nothing may be
- * swapped. */
+ * different micro-batches, and copies of them, must come to, bit by bit. The stages' programs run, and what they send
+ * lies in the host's memory, unit by unit, until it is read; what the copies of a stage add up is added up in their
+ * order before the update. It knows of no worker, streams, rings, pieces, reducers or transports. Nothing may be
+ * swapped, and no stage with copies keep running statistics. */
 #ifndef ONSTAGE_TESTS_PIPELINE_REPLAYED_H
 #define ONSTAGE_TESTS_PIPELINE_REPLAYED_H
 

@@ -85,8 +85,7 @@ Test(schedules, connections_that_skip_stages) {
         try_schedules((pipeline_setting){.model = models[i], .micro_batches = 12, .steps = 1, .scattered = true});
 }
 
-/* ---------------------------------------------------------------------------------------------- weight gradients apart
- */
+/* ------------------------------------------------------------------------------------------- weight gradients apart */
 
 /* Weight gradients that wait: they come in the order of input gradients, of each stage. */
 typedef struct waiting {

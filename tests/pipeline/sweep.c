@@ -43,8 +43,7 @@ static double now(void) {
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- a case
- */
+/* ----------------------------------------------------------------------------------------------------------- a case */
 
 /* Samples that do not come out even. */
 static uint32_t more_of(const char *micro_batches) {
@@ -138,8 +137,7 @@ static void run_reference(sweep *w, pipeline_setting s, uint64_t number) {
     w->whole_status = pipeline_run(&s, &w->whole);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ running
- */
+/* ---------------------------------------------------------------------------------------------------------- running */
 
 static void print_head(void) {
     printf("seed %llu, one case in %llu of %llu\n", (unsigned long long)sweep_seed(),

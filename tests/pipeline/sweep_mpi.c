@@ -27,15 +27,15 @@ enum {
     ONE_IN,
     SCATTERED,
     CAP,
-    SIZES, /* of each stage eight bits, the first ones lowest; 0: one everywhere */
+    SIZES,  /* of each stage eight bits, the first ones lowest; 0: one everywhere */
+    COPIES, /* likewise */
     IN_FLIGHT,
     NUMBERS,
     FIRST_NUMBER = 5,
     PART_ARGUMENTS = FIRST_NUMBER + NUMBERS
 };
 
-/* ------------------------------------------------------------------------------------------------------------ one part
- */
+/* --------------------------------------------------------------------------------------------------------- one part */
 
 static ons_status *run_part(const pipeline_setting *s, const char *folder) {
     pipeline_record record;
@@ -65,21 +65,22 @@ static int end(ons_transport *transport, ons_status *status) {
     return failed;
 }
 
-enum { BITS_OF_SIZE = 8, SIZES_MOST = 64 / BITS_OF_SIZE };
+/* Numbers of stages, in one. */
+enum { BITS_OF_STAGE = 8, STAGES_MOST = 64 / BITS_OF_STAGE };
 
-static uint64_t pack_sizes(const pipeline_setting *s) {
+static uint64_t pack(const uint32_t *of_stage, uint32_t stages) {
     uint64_t packed = 0;
-    for (uint32_t i = 0; s->sizes != NULL && i < s->stages; ++i) packed |= (uint64_t)s->sizes[i] << (BITS_OF_SIZE * i);
+    for (uint32_t i = 0; of_stage != NULL && i < stages; ++i) packed |= (uint64_t)of_stage[i] << (BITS_OF_STAGE * i);
     return packed;
 }
 
-static const uint32_t *unpack_sizes(uint64_t packed) {
-    static uint32_t sizes[SIZES_MOST];
-    for (int i = 0; i < SIZES_MOST; ++i) sizes[i] = packed >> (BITS_OF_SIZE * i) & ((1 << BITS_OF_SIZE) - 1);
-    return packed == 0 ? NULL : sizes;
+static const uint32_t *unpack(uint64_t packed, uint32_t of_stage[STAGES_MOST]) {
+    for (int i = 0; i < STAGES_MOST; ++i) of_stage[i] = packed >> (BITS_OF_STAGE * i) & ((1 << BITS_OF_STAGE) - 1);
+    return packed == 0 ? NULL : of_stage;
 }
 
 static pipeline_setting read_setting(char **argv) {
+    static uint32_t sizes[STAGES_MOST], copies[STAGES_MOST];
     uint64_t numbers[NUMBERS];
     for (int i = 0; i < NUMBERS; ++i) numbers[i] = strtoull(argv[FIRST_NUMBER + i], NULL, 10);
     return (pipeline_setting){
@@ -98,7 +99,8 @@ static pipeline_setting read_setting(char **argv) {
         .one_in = (uint32_t)numbers[ONE_IN],
         .scattered = numbers[SCATTERED] != 0,
         .cap = (int64_t)numbers[CAP],
-        .sizes = unpack_sizes(numbers[SIZES]),
+        .sizes = unpack(numbers[SIZES], sizes),
+        .copies = unpack(numbers[COPIES], copies),
         .in_flight = (uint32_t)numbers[IN_FLIGHT],
     };
 }
@@ -112,8 +114,7 @@ bool sweep_is_part(int argc, char **argv, int *code) {
     return true;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- all parts
- */
+/* -------------------------------------------------------------------------------------------------------- all parts */
 
 /* Among all generators. */
 static uint64_t place_of(const ons_generator *generator) {
@@ -140,7 +141,8 @@ static void print_numbers(const pipeline_setting *s, char texts[NUMBERS][24]) {
         [ONE_IN] = s->one_in,
         [SCATTERED] = s->scattered,
         [CAP] = (uint64_t)s->cap,
-        [SIZES] = pack_sizes(s),
+        [SIZES] = pack(s->sizes, s->stages),
+        [COPIES] = pack(s->copies, s->stages),
         [IN_FLIGHT] = s->in_flight,
     };
     for (int i = 0; i < NUMBERS; ++i) snprintf(texts[i], sizeof texts[i], "%llu", (unsigned long long)values[i]);

@@ -18,8 +18,7 @@ typedef struct plan_wish {
     const char *schedule, *path;
 } plan_wish;
 
-/* ------------------------------------------------------------------------------------------------ schedules of lists
- */
+/* ----------------------------------------------------------------------------------------------- schedules of lists */
 
 static ons_status *make_flexpipe(const pipeline_setting *s, ons_arena *arena, ons_schedule *schedule) {
     const ons_flexpipe_options options = {
@@ -88,8 +87,7 @@ static ons_status *set_schedule(const plan_wish *w, ons_config *config) {
     return status != NULL ? status : ons_config_set(config, "schedule", path);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- planning
- */
+/* --------------------------------------------------------------------------------------------------------- planning */
 
 static ons_status *set_number(ons_config *config, const char *option, int64_t value) {
     char text[32];

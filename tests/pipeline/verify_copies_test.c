@@ -5,15 +5,23 @@
 #include "engine/stages/local_stages.h"
 #include "runtime/verify/verify_stages.h"
 #include "tests/pipeline/copies.h"
+#include "tests/pipeline/paced_lists.h"
 #include "tests/pipeline/pipeline_run.h"
 
 enum { DEVICES = 6, STAGES = 3, MICRO_BATCHES = 6 };
-static const uint32_t copies[STAGES] = {2, 1, 3};
+static const uint32_t copies[STAGES] = {2, 1, 3}, sizes[STAGES] = {3, 2, 1};
+
+/* What the runs looked at are of. */
+typedef struct looking {
+    const uint32_t *sizes; /* of micro-batches, as `copies`; NULL: all are of one size */
+    int looked;
+} looking;
 
 /* A pass of a whole step, as a run verifies it. */
 typedef struct pass {
     ons_arena *arena;
     ons_schedule schedule;
+    uint32_t *sizes; /* of devices */
     ons_stage_program own[DEVICES];
     const ons_stage_program *programs[DEVICES];
     ons_verify_share shares[DEVICES];
@@ -22,10 +30,17 @@ typedef struct pass {
 
 static void must(ons_status *status) { cr_assert_null(status, "%s", ons_status_get_message(status)); }
 
-static void take(const ons_local_stages *local_stages, pass *f) {
+static void make_schedule(const looking *l, pass *f) {
+    const paced_lists paced = {STAGES, MICRO_BATCHES, l->sizes, copies, 1};
+    must(l->sizes == NULL ? copies_schedule(copies, STAGES, MICRO_BATCHES, false, f->arena, &f->schedule)
+                          : paced_lists_make(&paced, f->arena, &f->schedule));
+    must(ons_units_sizes(&f->schedule, f->arena, &f->sizes));
+}
+
+static void take(const ons_local_stages *local_stages, const looking *l, pass *f) {
     const ons_device_groups *groups = ons_local_stages_groups(local_stages);
     *f = (pass){.arena = ons_arena_new()};
-    must(copies_schedule(copies, STAGES, MICRO_BATCHES, false, f->arena, &f->schedule));
+    make_schedule(l, f);
     for (uint32_t i = 0; i < DEVICES; ++i) {
         const ons_local_stage *stage = ons_local_stages_get(local_stages, i);
         f->own[i] = stage->training.units[ONS_WHOLE].stage;
@@ -33,7 +48,7 @@ static void take(const ons_local_stages *local_stages, pass *f) {
         f->shares[i] = (ons_verify_share){.group = groups->of_device[i], .copy = stage->ring.own};
         f->shares[i].copies = copies[f->shares[i].group];
         f->shares[i].number = f->shares[i].copy;
-        f->shares[i].micro_batches = MICRO_BATCHES / f->shares[i].copies;
+        f->shares[i].micro_batches = MICRO_BATCHES / f->shares[i].copies / ons_units_size(f->sizes, i);
         f->shares[i].first_count = f->shares[i].micro_batches;
     }
     f->options = (ons_verify_options){.stages = DEVICES,
@@ -41,6 +56,7 @@ static void take(const ons_local_stages *local_stages, pass *f) {
                                       .shares = f->shares,
                                       .programs = f->programs,
                                       .lists = f->schedule.lists,
+                                      .sizes = f->sizes,
                                       .micro_batches = MICRO_BATCHES,
                                       .updates = true};
 }
@@ -75,37 +91,43 @@ static void drop_last(pass *f, uint32_t device) {
 
 static void look(void *context, const struct ons_local_stages *local_stages, const ons_pipeline *pipeline) {
     (void)pipeline;
-    int *looked = context;
+    looking *l = context;
     pass f;
-    for (uint32_t device = 0; device < DEVICES; ++device, ++*looked) {
-        take(local_stages, &f);
+    for (uint32_t device = 0; device < DEVICES; ++device, ++l->looked) {
+        take(local_stages, l, &f);
         must(ons_verify_stages(&f.options));
         f.shares[device].number += 1;
         must_be_found(&f, "a copy with others' micro-batches");
         ons_arena_free(f.arena);
 
-        take(local_stages, &f);
+        take(local_stages, l, &f);
         take_places(&f, device);
         ons_arena_free(f.arena);
 
-        take(local_stages, &f);
+        take(local_stages, l, &f);
         drop_last(&f, device);
         ons_arena_free(f.arena);
     }
 }
 
-Test(verify, copies_that_do_not_find_each_other) {
-    int looked = 0;
+static void try_copies(const uint32_t *of_stage) {
+    looking l = {of_stage, 0};
     pipeline_record record;
     const pipeline_setting s = {.model = "mlp",
                                 .micro_batches = MICRO_BATCHES,
                                 .steps = 1,
                                 .stages = STAGES,
                                 .copies = copies,
+                                .sizes = of_stage,
+                                .in_flight = 1,
                                 .kind = &ons_generator_one_f_one_b,
                                 .look = look,
-                                .context = &looked};
+                                .context = &l};
     must(pipeline_run(&s, &record));
     pipeline_record_free(&record);
-    cr_expect_eq(looked, DEVICES);
+    cr_expect_eq(l.looked, DEVICES);
 }
+
+Test(verify, copies_that_do_not_find_each_other) { try_copies(NULL); }
+
+Test(verify, copies_of_stages_with_sizes_that_do_not_find_each_other) { try_copies(sizes); }

@@ -216,8 +216,7 @@ static const struct damage {
 };
 enum { DAMAGES = sizeof damages / sizeof *damages };
 
-/* --------------------------------------------------------------------------------------------------------------- tests
- */
+/* ------------------------------------------------------------------------------------------------------------ tests */
 
 static int applied[DAMAGES];
 
@@ -381,8 +380,7 @@ Test(verify, an_inference_waits_for_nothing_that_goes_backwards) {
     try_setting((pipeline_setting){.model = "lenet", .micro_batches = 3, .stages = 3, .seed = 7}, try_inference);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- telling
- */
+/* ---------------------------------------------------------------------------------------------------------- telling */
 
 /* What another process tells may be of another version of the program, or anything: it is refused, or does no harm. */
 static void try_telling(void *context, const ons_local_stages *local_stages, const ons_pipeline *pipeline) {

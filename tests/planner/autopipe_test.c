@@ -29,8 +29,7 @@ static void expect_success(ons_status *status) {
 
 static bool near(double a, double b) { return fabs(a - b) <= 1e-9 * (fabs(a) + fabs(b)); }
 
-/* ------------------------------------------------------------------------------------------------------- master stage
- */
+/* ----------------------------------------------------------------------------------------------------- master stage */
 
 static double find_master(const ons_master_stage_times *times, uint32_t stages, uint32_t m, uint32_t *master) {
     ons_master_stage_finder finder;
@@ -95,8 +94,7 @@ Test(autopipe, a_master_nearer_the_first_stage_is_faster) {
     }
 }
 
-/* -------------------------------------------------------------------------------------------------------------- splits
- */
+/* ----------------------------------------------------------------------------------------------------------- splits */
 
 static ons_partition split(const ons_planning_problem *p, const char *name) {
     ons_partition partition;
@@ -200,8 +198,7 @@ Test(autopipe, stages_and_replicas_are_chosen_by_the_step) {
     cr_expect(!d.feasible && isinf(d.step_seconds));
 }
 
-/* -------------------------------------------------------------------------------------------- replicas of each stage
- */
+/* ------------------------------------------------------------------------------------------- replicas of each stage */
 
 static ons_layer_chain random_chain(random_source *random, const ons_planning_problem *problem) {
     ons_layer_chain chain = {.problem = problem, .count = 2 + random_below(random, MOST_LAYERS - 1)};

@@ -61,8 +61,7 @@ static ons_planning_problem make_problem(const ons_workload *work, uint64_t seed
     return p;
 }
 
-/* ------------------------------------------------------------------------------------------------- trying every split
- */
+/* ----------------------------------------------------------------------------------------------- trying every split */
 
 typedef struct trial {
     const ons_planning_problem *problem;
@@ -271,8 +270,7 @@ Test(baselines, pipedreams_figures) {
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------------ orders
- */
+/* ----------------------------------------------------------------------------------------------------------- orders */
 
 Test(baselines, best_order_is_no_worse_than_any) {
     for (uint64_t seed = 1; seed <= 40; ++seed) {
@@ -306,8 +304,7 @@ Test(baselines, best_order_is_no_worse_than_any) {
     }
 }
 
-/* -------------------------------------------------------------------------------------------------------------- ZeRO
- */
+/* ------------------------------------------------------------------------------------------------------------- ZeRO */
 
 Test(baselines, zero_by_hand) {
     ons_workload work;

@@ -41,8 +41,7 @@ static void expect_refusal(const char *text, size_t size, const char *part) {
          ", activation_size=" activation ", parameter_size=" parameters "\n"
 #define EDGE(from, to) "\t" from " -- " to "\n"
 
-/* --------------------------------------------------------------------------------------------------------- PipeDream
- */
+/* -------------------------------------------------------------------------------------------------------- PipeDream */
 
 Test(cost_file, pipedream_lines) {
     ons_workload w = parse(NODE("c", "Add(in -- place)", "0", "1", "[100.0; 28.0; 0.5]", "0.000") /* the last to run */
@@ -129,8 +128,7 @@ Test(cost_file, sizes_that_add_up_to_too_much) {
     expect_refusal(text, strlen(text), "add up to more");
 }
 
-/* --------------------------------------------------------------------------------------------------------------- own
- */
+/* -------------------------------------------------------------------------------------------------------------- own */
 
 #define OWN(nodes, tensors, more)                                                                                      \
     "{\"onstage_cost_graph\": 1, \"nodes\": [" nodes "], \"tensors\": [" tensors "]" more "}"
@@ -273,8 +271,7 @@ Test(cost_file, what_is_printed_reads_back) {
     }
 }
 
-/* -------------------------------------------------------------------------------------------------------- real files
- */
+/* ------------------------------------------------------------------------------------------------------- real files */
 
 static ons_workload load(const char *name, ons_order_kind order, uint32_t stages) {
     ons_workload work;
@@ -357,8 +354,7 @@ Test(cost_file, piper) {
     cr_assert_eq(gnmt.node_count, 78);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- orders
- */
+/* ----------------------------------------------------------------------------------------------------------- orders */
 
 static void expect_legal(const ons_workload *w, const uint32_t *order, const char *what) {
     uint32_t *position = calloc(w->node_count, sizeof *position);

@@ -76,8 +76,7 @@ static void make_mixed(uint64_t seed, const ons_memory_strategy *memory, mixed *
     m->problem.schedule = schedule;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- exact
- */
+/* ------------------------------------------------------------------------------------------------------------ exact */
 
 static double transfer(const ons_planning_problem *p, uint32_t cut) {
     if (cut == 0 || cut == p->work->node_count) return 0;
@@ -112,8 +111,7 @@ Test(devices, the_exact_split_is_the_best_of_all) {
     }
 }
 
-/* --------------------------------------------------------------------------------------------------------- all of them
- */
+/* ------------------------------------------------------------------------------------------------------ all of them */
 
 static void expect_plan(const mixed *m, const ons_planned *planned, const char *name, uint64_t seed) {
     const ons_planning_problem *p = &planned->problem;
@@ -204,8 +202,7 @@ Test(devices, faster_devices_get_more_work) {
               planned.partition.first[1]);
 }
 
-/* -------------------------------------------------------------------------------------------------------------- files
- */
+/* ------------------------------------------------------------------------------------------------------------ files */
 
 static void fill(const ons_planned *planned, ons_plan *plan) {
     *plan = (ons_plan){.partition = "auto"};

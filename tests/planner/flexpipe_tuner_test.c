@@ -32,8 +32,7 @@ static double processor_seconds(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* --------------------------------------------------------------------------------------------------------------- works
- */
+/* ------------------------------------------------------------------------------------------------------------ works */
 
 enum { SIZES = 8 };
 
@@ -97,8 +96,7 @@ static ons_flexpipe_tuning tune(const ons_planning_problem *p, const ons_flexpip
     return result;
 }
 
-/* --------------------------------------------------------------------------------------------------------------- space
- */
+/* ------------------------------------------------------------------------------------------------------------ space */
 
 /* The product of section 6 with the placements that are there: pp, mbs, and 32 + 8 + 8 types. */
 Test(flexpipe_tuner, points_are_the_papers_product) {
@@ -132,8 +130,7 @@ Test(flexpipe_tuner, types_differ) {
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------------- pruning
- */
+/* ---------------------------------------------------------------------------------------------------------- pruning */
 
 static void compare(const ons_planning_problem *p, ons_flexpipe_tuner t, const char *name, uint64_t seed) {
     ons_flexpipe_tuning pruned = tune(p, &t);
@@ -219,8 +216,7 @@ Test(flexpipe_tuner, what_the_papers_rules_leave_out) {
     cr_expect_lt(worst, 0.1);
 }
 
-/* -------------------------------------------------------------------------------------------------------------- memory
- */
+/* ----------------------------------------------------------------------------------------------------------- memory */
 
 Test(flexpipe_tuner, memory_is_a_constraint) {
     works *w = gpt_5b(32);
@@ -259,8 +255,7 @@ Test(flexpipe_tuner, separation_helps) {
     cr_expect(apart.best.separated);
 }
 
-/* ---------------------------------------------------------------------------------------------------------------- time
- */
+/* ------------------------------------------------------------------------------------------------------------- time */
 
 /* A hundredth of the paper's table 5, on the model of its figure 12 and devices of 80 GB. */
 static void expect_search_time(bool copies, bool separate, double share) {

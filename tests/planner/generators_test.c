@@ -385,8 +385,7 @@ Test(generators, limits_and_placements_that_cannot_be_are_refused) {
     expect_refusal(refuse(&ons_generator_v, 6, 2, 4), "take 4 --stages");
 }
 
-/* ----------------------------------------------------------------------------------------------- gradient separation
- */
+/* ---------------------------------------------------------------------------------------------- gradient separation */
 
 static ons_schedule separate(const ons_schedule *s, const stage_times *times, const uint32_t *in_flight) {
     ons_stage_times *same = ons_arena_allocate(arena, s->stages, sizeof *same);

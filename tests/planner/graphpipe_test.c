@@ -342,8 +342,7 @@ Test(graphpipe, sizes_and_replicas_run_as_the_simulator_of_pipelines_says) {
     cr_expect(sizes > 50 && replicas > 50 && exact > 50, "%u, %u and %u", sizes, replicas, exact);
 }
 
-/* ------------------------------------------------------------------------------------------------------- as a strategy
- */
+/* ---------------------------------------------------------------------------------------------------- as a strategy */
 
 static const char STRATEGY[] = "graphpipe";
 

@@ -168,8 +168,7 @@ Test(groupings, copies_lie_on_devices_in_a_row) {
     expect_refusal(ons_schedule_take(&s, arena), ONS_INVALID_DATA, "2 copies, from number 0 on");
 }
 
-/* --------------------------------------------------------------------------------------------------------- generators
- */
+/* ------------------------------------------------------------------------------------------------------- generators */
 
 Test(groupings, lists_that_are_given_keep_them) {
     ons_schedule s = lists(4, 3, mixed, 4, mixed_lists), made, none = s;
@@ -201,8 +200,7 @@ Test(groupings, a_shorter_step_has_whole_micro_batches) {
     expect_refusal(ons_schedule_shorten(&s, 3, arena, &shorter), ONS_INVALID_ARGUMENT, "cannot be shortened to 3");
 }
 
-/* --------------------------------------------------------------------------------------------------------- simulation
- */
+/* ------------------------------------------------------------------------------------------------------- simulation */
 
 /* Two nodes, each a stage: a sample takes a second forth and two back, and its value, as its gradient, half a second
  * over a link. The second node has weights. */
@@ -261,8 +259,7 @@ Test(groupings, copies_sum_up_before_they_update) {
     cr_expect_float_eq(f.iteration_seconds, 2.5 + 1 + 2 + 4, 1e-9, "%g", f.iteration_seconds);
 }
 
-/* ------------------------------------------------------------------------------------------------------- random lists
- */
+/* ----------------------------------------------------------------------------------------------------- random lists */
 
 Test(groupings, random_lists_hang_where_running_them_says_so) {
     uint32_t hung = 0, ran = 0;

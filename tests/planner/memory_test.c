@@ -283,8 +283,7 @@ Test(memory, exact_refuses_what_takes_too_long) {
     random_stage_free(&stage);
 }
 
-/* ------------------------------------------------------------------------------------------------- ons_memory_evaluate
- */
+/* ---------------------------------------------------------------------------------------------- ons_memory_evaluate */
 
 static void open_uniform(random_stage *stage, uint32_t nodes, uint32_t in_flight) {
     *stage = (random_stage){0};

@@ -82,7 +82,7 @@ Test(partition, exact_finds_what_trying_all_splits_finds) {
     cr_expect(impossible > 0 && impossible < 300, "%u of 600 problems have no solution: nothing is tested", impossible);
 }
 
-/* ----------------------------------------------------------------------------------------------------- stage costs */
+/* ------------------------------------------------------------------------------------------------------ stage costs */
 
 /* No strategy makes do with less than what a stage is said to need at least. */
 Test(partition, the_need_of_a_stage_is_a_lower_bound) {
@@ -143,7 +143,7 @@ Test(partition, a_judge_that_was_asked_before_says_the_same) {
     }
 }
 
-/* ------------------------------------------------------------------------------- what every strategy promises */
+/* ------------------------------------------------------------------------------------- what every strategy promises */
 
 /* False: the strategy keeps layers whole, and there are too few. */
 static bool can_split(const ons_partition_strategy *s, ons_partition *p) {

@@ -59,8 +59,7 @@ static ons_pfeife_plan search(const ons_planning_problem *problem, uint32_t leas
     return plan;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- figure 2
- */
+/* --------------------------------------------------------------------------------------------------------- figure 2 */
 
 /* v1 takes 15 and v2 10, a message 1, backward parts twice as long. */
 static ons_workload *figure_2(void) {
@@ -97,8 +96,7 @@ Test(pfeife, figure_2_starts_at_31) {
     ons_simulation_free(f.simulation);
 }
 
-/* -------------------------------------------------------------------------------------------------- against all splits
- */
+/* ----------------------------------------------------------------------------------------------- against all splits */
 
 static double best_of_all(const ons_planning_problem *p, uint32_t *first, uint32_t stage) {
     const ons_beam_options options = {.part_seconds = 0};
@@ -168,8 +166,7 @@ static void compare_with_all(bool capped, double most_mean) {
 Test(pfeife, the_beam_is_near_the_best_of_all_splits) { compare_with_all(false, 0.002); }
 Test(pfeife, under_a_cap_too) { compare_with_all(true, 0.002); }
 
-/* ------------------------------------------------------------------------------------------------------------- its ViT
- */
+/* ---------------------------------------------------------------------------------------------------------- its ViT */
 
 static double even_1f1b(const ons_planning_problem *problem) {
     const ons_beam_options options = {.part_seconds = 0};
@@ -237,8 +234,7 @@ Test(pfeife, search_time) {
     expect_search_time(&unet, 8, 8, 10);
 }
 
-/* -------------------------------------------------------------------------------------------------------------- memory
- */
+/* ----------------------------------------------------------------------------------------------------------- memory */
 
 static int64_t fullest(const ons_planning_problem *problem, const ons_pfeife_plan *plan) {
     int64_t bytes[8];

@@ -35,7 +35,7 @@ static ons_pipeline_forecast simulate(const ons_planning_problem *p, const uint3
 
 static bool near(double a, double b) { return fabs(a - b) <= 1e-9 * (fabs(a) + fabs(b)); }
 
-/* ---------------------------------------------------------------------------------------------------- closed forms */
+/* ----------------------------------------------------------------------------------------------------- closed forms */
 
 /* Updates take no time, so that closed forms are short. */
 static void make_uniform(uint32_t nodes, ons_workload *work) {
@@ -164,8 +164,7 @@ Test(pipeline_simulation, tied_weights_are_exchanged_before_the_update) {
     ons_simulation_free(f.simulation);
 }
 
-/* ---------------------------------------------------------------------------------------------------- swapping by hand
- */
+/* ------------------------------------------------------------------------------------------------- swapping by hand */
 
 /* One stage of two nodes and one micro-batch: F0 F1 B1 B0, where B1 saves tensor 0. */
 Test(pipeline_simulation, a_copy_overlaps_exactly_where_its_triggers_let_it) {
@@ -204,8 +203,7 @@ Test(pipeline_simulation, a_copy_overlaps_exactly_where_its_triggers_let_it) {
     expect_refusal(ons_pipeline_simulate(&setup, arena, &f), "tensor 99");
 }
 
-/* ------------------------------------------------------------------------------------------------------- user's lists
- */
+/* ----------------------------------------------------------------------------------------------------- user's lists */
 
 static ons_action_list parse(const char *text) { /* "F0.1 B0.1 U0.1": kind, stage, micro-batch */
     ons_action_list list = {ons_arena_allocate(arena, strlen(text) + 1, sizeof(ons_action)), 0};
@@ -343,8 +341,7 @@ Test(pipeline_simulation, weights_gradients_do_not_hold_what_leaves) {
     ons_simulation_free(f.simulation);
 }
 
-/* ---------------------------------------------------------------------------------------------------- random pipelines
- */
+/* ------------------------------------------------------------------------------------------------- random pipelines */
 
 static void check_times(const random_pipeline *r, const ons_pipeline_forecast *f) {
     const ons_pipeline *p = &r->problem.pipeline;

@@ -65,8 +65,7 @@ typedef struct judge {
 
 enum { NONE = 0xffffffffu };
 
-/* ---------------------------------------------------------------------------------------------------------- the file
- */
+/* --------------------------------------------------------------------------------------------------------- the file */
 
 static void *allocate(size_t count, size_t size) {
     void *memory = calloc(count + 1, size);
@@ -145,8 +144,7 @@ static bool read_action(const judge *j, const cJSON *item, judged_action *a) {
     return true;
 }
 
-/* --------------------------------------------------------------------------------------------------------- computing
- */
+/* -------------------------------------------------------------------------------------------------------- computing */
 
 static void wait_for(judge *j, uint32_t after, uint32_t before) { event_graph_wait(&j->graph, after, before); }
 
@@ -279,7 +277,7 @@ static bool add_lists(judge *j, const cJSON *lists) {
     return true;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- turns */
+/* ------------------------------------------------------------------------------------------------------------ turns */
 
 static bool is_done(uint32_t done, uint32_t turn) { return done > 0 && done < turn; }
 
@@ -324,8 +322,7 @@ static uint32_t most_unread(const judge *j, const uint32_t *made, const uint32_t
     return most;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- links
- */
+/* ------------------------------------------------------------------------------------------------------------ links */
 
 static double travel_seconds(const judge *j, const stage *from, const stage *to, double bytes) {
     double bandwidth = number(j->costs, "link_bandwidth");
@@ -422,8 +419,7 @@ static void add_ties(judge *j) {
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------------- judge
- */
+/* ------------------------------------------------------------------------------------------------------------ judge */
 
 static bool is_judged(const judge *j, const cJSON *root, const cJSON *decisions) {
     const char *why = NULL;

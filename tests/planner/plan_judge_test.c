@@ -25,8 +25,7 @@ static void expect_success(ons_status *status, uint64_t seed) {
               status != NULL ? ons_status_get_message(status) : "");
 }
 
-/* ------------------------------------------------------------------------------------------------------------ points
- */
+/* ----------------------------------------------------------------------------------------------------------- points */
 
 /* Of so many stages at most, and at least one on each device. */
 static ons_pipeline random_schedule(random_source *random, uint32_t most_stages) {
@@ -97,8 +96,7 @@ static void cut_by_chance(random_source *random, uint64_t seed, random_pipeline 
                              .solutions = r->solutions};
 }
 
-/* ------------------------------------------------------------------------------------------------------------- judge
- */
+/* ------------------------------------------------------------------------------------------------------------ judge */
 
 typedef struct tally {
     uint32_t by_generator[16], copies, again, ties, gone, shared, sliced;

@@ -24,7 +24,7 @@ static void expect_success(ons_status *status, uint64_t seed) {
               status != NULL ? ons_status_get_message(status) : "");
 }
 
-/* -------------------------------------------------------------------------------------------------- random plans */
+/* ----------------------------------------------------------------------------------------------------- random plans */
 
 static ons_planning_problem random_problem(uint64_t seed, uint32_t most_nodes) {
     ons_arena_free(arena);
@@ -301,7 +301,7 @@ Test(plan, of_an_earlier_version_does_not_take_gradients_apart) {
     ons_status_free(status);
 }
 
-/* ------------------------------------------------------------------------------------------------- broken fields */
+/* ---------------------------------------------------------------------------------------------------- broken fields */
 
 /* A plan with a bit of everything that files hold. */
 static char *rich_plan(void) {

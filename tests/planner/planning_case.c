@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* -------------------------------------------------------------------------------------------------------- memory */
+/* ----------------------------------------------------------------------------------------------------------- memory */
 
 typedef struct demand {
     int64_t fixed, micro_batch; /* bytes: what always stays; M, all that one micro-batch needs */
@@ -81,7 +81,7 @@ const ons_memory_strategy split_memory = {"split", solve_split, "test: the same,
 const ons_memory_strategy uneven_memory = {"uneven", solve_uneven, "test: more in the first half", false, false};
 const ons_memory_strategy wild_memory = {"wild", solve_wild, "test: by chance", false, false};
 
-/* ------------------------------------------------------------------------------------------------------- problems */
+/* --------------------------------------------------------------------------------------------------------- problems */
 
 static ons_status *make_work(const planning_case *o, random_source *random, ons_arena *arena, ons_workload *work) {
     uint32_t nodes = o->least_nodes + random_below(random, o->most_nodes - o->least_nodes + 1);

@@ -89,8 +89,7 @@ static void expect_true_reasons(const ons_planning_problem *p, const ons_portfol
     cr_expect_float_eq(simulate(&best->planned), best->step_seconds, 1e-9 * best->step_seconds, "seed %lu", seed);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- choices
- */
+/* ---------------------------------------------------------------------------------------------------------- choices */
 
 Test(portfolio, faster_than_1f1b_on_a_vision_transformer) {
     ons_planning_problem p = pose(small_vit(20), 4, 8);
@@ -120,8 +119,7 @@ Test(portfolio, nothing_fits) {
     expect_true_reasons(&p, &found, 0);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- properties
- */
+/* ------------------------------------------------------------------------------------------------------- properties */
 
 static ons_planning_problem random_problem(uint64_t seed) {
     random_source random = {seed};

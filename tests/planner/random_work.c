@@ -34,8 +34,7 @@ random_work_options random_work_graph(uint64_t seed, uint32_t nodes) {
                                  .not_repeatable = 0.1};
 }
 
-/* ------------------------------------------------------------------------------------------- a workload in the making
- */
+/* ----------------------------------------------------------------------------------------- a workload in the making */
 
 typedef struct maker {
     const random_work_options *options;

@@ -230,7 +230,7 @@ Test(report, other_sizes_of_a_fixed_batch_are_not_known) {
     ons_report_free(&r);
 }
 
-/* ---------------------------------------------------------------------------------------------------- replicas */
+/* --------------------------------------------------------------------------------------------------------- replicas */
 
 static ons_question ask_replicas(const setting *s, uint32_t replicas) {
     return (ons_question){

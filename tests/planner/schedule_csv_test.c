@@ -45,8 +45,7 @@ static char *print(const ons_schedule *s) {
     return text;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- round trip
- */
+/* ------------------------------------------------------------------------------------------------------- round trip */
 
 Test(schedule_csv, what_generators_make_reads_as_it_was_written) {
     uint32_t read_again = 0;
@@ -83,8 +82,7 @@ Test(schedule_csv, an_asynchronous_schedule_is_not_written) {
     ons_status_free(status);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- dialect
- */
+/* ---------------------------------------------------------------------------------------------------------- dialect */
 
 static const char plain[] = "0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n";
 
@@ -137,8 +135,7 @@ Test(schedule_csv, updates_come_behind_the_last_gradient_of_the_device) {
     cr_expect_eq(s.lists[1].items[3].kind, ONS_ACTION_UPDATE);
 }
 
-/* -------------------------------------------------------------------------------------------------------------- damage
- */
+/* ----------------------------------------------------------------------------------------------------------- damage */
 
 Test(schedule_csv, a_cell_that_is_none_has_its_place) {
     static const char *const cells[] = {"F0",         "0",

@@ -25,7 +25,7 @@ static void expect_refusal(ons_status *status, const char *part) {
     ons_status_free(status);
 }
 
-/* --------------------------------------------------------------------------------------------------------- presets */
+/* ---------------------------------------------------------------------------------------------------------- presets */
 
 /* Each stage feeds the next one. */
 static ons_stage_edges chain(uint32_t stages, uint32_t ahead) {
@@ -128,7 +128,7 @@ Test(schedule, a_pipeline_of_nothing_is_refused) {
     }
 }
 
-/* ------------------------------------------------------------------------------------------------ lists as a text */
+/* -------------------------------------------------------------------------------------------------- lists as a text */
 
 /* "F0.1 B0.1 …": kind, stage, micro-batch. F B I W U, and r a: receive and send an activation, s g: a gradient. */
 static ons_action_list parse(const char *text) {

@@ -154,8 +154,7 @@ Test(series_parallel, a_line_is_one_row) {
     check(&work, &line);
 }
 
-/* --------------------------------------------------------------------------------------------------------- late joins
- */
+/* ------------------------------------------------------------------------------------------------------- late joins */
 
 /* Of every third node that reads several there is little to compute. */
 static void make_joins_cheap(branch_graph *g) {

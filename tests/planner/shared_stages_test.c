@@ -171,8 +171,7 @@ Test(shared_stages, a_loss_waits_for_all_micro_batches_of_its_group) {
     cr_expect(step >= 4 * 3 + 2 * (0.5 + 0.5) + 4 * 1 && step < 2 * (6 + 0.25 + 1 + 4), "%.15g", step);
 }
 
-/* ------------------------------------------------------------------------------------------------------ random plans
- */
+/* ----------------------------------------------------------------------------------------------------- random plans */
 
 typedef struct random_plan {
     ons_placed_plan plan;
@@ -375,8 +374,7 @@ Test(shared_stages, memory_is_what_the_lists_hold) {
     }
 }
 
-/* ----------------------------------------------------------------------------------------------------- damaged lists
- */
+/* ---------------------------------------------------------------------------------------------------- damaged lists */
 
 static void expect_damage_found(const ons_placed_plan *plan, const ons_action_list *lists, uint64_t seed,
                                 const char *damage) {

@@ -126,7 +126,7 @@ Test(simulate, bad_tasks_are_refused) {
     expect_refusal(ons_simulation_run(s), "waits for task 12");
 }
 
-/* --------------------------------------------------------------------------------------------------- random tasks */
+/* ----------------------------------------------------------------------------------------------------- random tasks */
 
 enum { TASKS = 60, WAITS = 90, STREAMS = 6 };
 
@@ -254,7 +254,7 @@ Test(simulate, random_tasks_against_the_definition) {
     cr_assert(ran > 100 && hung > 20, "%u ran, %u hung: the test says little", ran, hung);
 }
 
-/* -------------------------------------------------------------------------------------------------- memory, traces */
+/* --------------------------------------------------------------------------------------------------- memory, traces */
 
 Test(simulate, memory_changes_on_both_ends_of_a_transfer) {
     ons_resource_id send = stream(0, "send"), receive = stream(1, "receive");

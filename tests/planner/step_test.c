@@ -33,7 +33,7 @@ static double simulate(const ons_planning_problem *p, const uint32_t *first, con
     return f.iteration_seconds;
 }
 
-/* -------------------------------------------------------------------------------------------------------- estimate */
+/* --------------------------------------------------------------------------------------------------------- estimate */
 
 static double transfer(const ons_planning_problem *p, int64_t bytes) {
     return p->link_bandwidth > 0 && bytes > 0 ? p->link_latency + (double)bytes / p->link_bandwidth : 0;
@@ -95,7 +95,7 @@ Test(step, the_estimate_is_what_the_simulator_finds_in_chains) {
     printf("with links the estimate is short by at most %.2f %%\n", 100 * farthest);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- choice */
+/* ----------------------------------------------------------------------------------------------------------- choice */
 
 static ons_planned plan(const ons_planning_problem *problem, const char *strategy, ons_objective objective) {
     ons_planned planned;
@@ -238,8 +238,7 @@ Test(step, auto_is_near_the_fastest_step_of_all_splits) {
     cr_expect(worst < 0.1, "worst gap %.2f %%, seed %lu", 100 * worst, worst_seed);
 }
 
-/* ---------------------------------------------------------------------------------------- several stages on a device
- */
+/* --------------------------------------------------------------------------------------- several stages on a device */
 
 Test(step, the_stages_of_a_device_share_its_memory) {
     const planning_case c = {.least_nodes = 8,

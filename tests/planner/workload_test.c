@@ -27,8 +27,7 @@ static void expect_refusal(ons_status *status, const char *part) {
     ons_status_free(status);
 }
 
-/* --------------------------------------------------------------------------------------------------------- bad input
- */
+/* -------------------------------------------------------------------------------------------------------- bad input */
 
 typedef void damage(ons_workload *work);
 
@@ -182,8 +181,7 @@ Test(workload, lists_of_nodes) {
     }
 }
 
-/* --------------------------------------------------------------------------------------------------- memory of a stage
- */
+/* ------------------------------------------------------------------------------------------------ memory of a stage */
 
 static uint32_t last_in(const uint32_t *list, uint32_t count, uint32_t end, uint32_t otherwise) {
     for (uint32_t i = count; i-- > 0;) {

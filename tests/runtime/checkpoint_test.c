@@ -322,8 +322,7 @@ Test(checkpoint, leftovers_with_the_number_of_a_living_process) {
     expect_success(ons_file_commit(writer));
 }
 
-/* ---------------------------------------------------------------------------------------------------- several writers
- */
+/* -------------------------------------------------------------------------------------------------- several writers */
 
 /* What one of `count` writers does; each has a tensor of its own that says the step. */
 static ons_shard save_shard(const char *folder, uint64_t step, uint32_t copy, uint32_t index, uint32_t count) {

@@ -5,8 +5,7 @@
 #include "kernels/common/operator/kernel.h"
 #include "kernels/common/operator/rules.h"
 
-/* ------------------------------------------------------------------------------------------------------- descriptors
- */
+/* ------------------------------------------------------------------------------------------------------ descriptors */
 
 enum { FORWARD, INPUT, WEIGHT, INPUT_FIRST, ROWS };
 #define SECONDS                                                                                                        \
@@ -84,8 +83,7 @@ ONS_DEFINE_OPERATOR(sleep_weight_gradient, "SleepWeightGradient", ONS_INTERNAL, 
                     ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(sum_reference));
 
-/* ----------------------------------------------------------------------------------------------------------- kernels
- */
+/* ---------------------------------------------------------------------------------------------------------- kernels */
 
 typedef struct nap {
     double seconds;

@@ -33,8 +33,7 @@ const ons_registry *__wrap_ons_kernels_registry(void) {
     return &registry;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- backend
- */
+/* ---------------------------------------------------------------------------------------------------------- backend */
 
 static const ons_kernel_list *find(const ons_backend *backend, const ons_operator *op) {
     static const ons_kernel_list lists[ADDED] = {

@@ -27,8 +27,7 @@ typedef struct course {
     double planned;  /* of one stage, which is trained without a plan */
 } course;
 
-/* ------------------------------------------------------------------------------------------------------------ options
- */
+/* ---------------------------------------------------------------------------------------------------------- options */
 
 static ons_status *set_number(const course *c, const char *option, uint32_t value) {
     char text[16];
@@ -93,8 +92,7 @@ static ons_status *configure(course *c) {
     return set_data(c);
 }
 
-/* -------------------------------------------------------------------------------------------------------------- steps
- */
+/* ------------------------------------------------------------------------------------------------------------ steps */
 
 static int by_size(const void *left, const void *right) {
     double a = *(const double *)left, b = *(const double *)right;
@@ -148,8 +146,7 @@ static ons_status *plan_one_stage(course *c) {
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- starts
- */
+/* ----------------------------------------------------------------------------------------------------------- starts */
 
 /* The first forward part of a step in a stage; INFINITY: there is none. */
 static double first_forward(const ons_json *events, uint32_t stage, uint32_t step) {

@@ -165,8 +165,7 @@ Test(fault, diverged_keeps_the_checkpoint) {
     cr_assert_eq(system(path), 0);
 }
 
-/* --------------------------------------------------------------------------------------------------- types and shapes
- */
+/* ------------------------------------------------------------------------------------------------- types and shapes */
 
 /* Integers are fed to a float input as they are (images of bytes); a float is no number of a token. */
 Test(fault, input_of_wrong_type) {

@@ -28,8 +28,7 @@ void scratch_path(char path[static PATH_BYTES], const char *name) {
     snprintf(path, PATH_BYTES, "%s/%s-%d", folder == NULL ? "/tmp" : folder, name, (int)getpid());
 }
 
-/* ----------------------------------------------------------------------------------------------------------- training
- */
+/* --------------------------------------------------------------------------------------------------------- training */
 
 void set(const run *r, const char *option, const char *value) { must(ons_config_set(r->config, option, value)); }
 
@@ -115,8 +114,7 @@ void run_close(run *r) {
     *r = (run){.config = NULL};
 }
 
-/* ------------------------------------------------------------------------------------------------------------ weights
- */
+/* ---------------------------------------------------------------------------------------------------------- weights */
 
 weights read_weights(const run *r) {
     ons_inspection *inspection;
@@ -151,8 +149,7 @@ bool weights_equal(const weights *a, const weights *b) {
     return a->count == b->count && memcmp(a->values, b->values, a->count * sizeof *a->values) == 0;
 }
 
-/* --------------------------------------------------------------------------------------------------------------- files
- */
+/* ------------------------------------------------------------------------------------------------------------ files */
 
 contents read_file(const char *path) {
     ons_mapping mapping;

@@ -41,8 +41,7 @@ static bool succeeded(ons_status *status) {
     return good;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- streams
- */
+/* ---------------------------------------------------------------------------------------------------------- streams */
 
 static void increment(void *argument, uintptr_t native) {
     int *numbers = argument;
@@ -98,8 +97,7 @@ static bool race(ons_device *device) {
     return true;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ messages
- */
+/* --------------------------------------------------------------------------------------------------------- messages */
 
 typedef struct rank {
     ons_transport *transport;
@@ -148,8 +146,7 @@ static void exchange_all(void) {
     report("messages between threads, cut off by a failure", cut_off);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ training
- */
+/* --------------------------------------------------------------------------------------------------------- training */
 
 typedef struct training {
     const char *model, *folder;

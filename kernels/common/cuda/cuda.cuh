@@ -95,7 +95,7 @@ template <int THREADS, class T, class F> __device__ inline T block_reduce(T x, T
     return total;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- faults */
+/* ----------------------------------------------------------------------------------------------------------- faults */
 
 /* Where the kernels of a node tell a fault, and which node it is. */
 struct fault_place {

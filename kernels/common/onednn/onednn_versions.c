@@ -114,7 +114,7 @@ static dnnl_status_t make_operands(operands *o, const ons_onednn_memory *const g
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------------------ primitives */
+/* ------------------------------------------------------------------------------------------------------- primitives */
 
 #if DNNL_VERSION_MAJOR < 3
 

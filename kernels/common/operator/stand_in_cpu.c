@@ -61,7 +61,7 @@ static ons_status *make_stand_in(ons_prepare *p, stand_in **result) {
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------- reference */
+/* -------------------------------------------------------------------------------------------------------- reference */
 
 /* Every output that the operator can have: the reference may write those that nobody reads. */
 static ons_status *with_all_outputs(ons_prepare *p, ons_operands *all) {
@@ -103,7 +103,7 @@ void ons_reference_run(const ons_launch *launch) {
             ons_narrow(s->outputs[i].dtype, s->output_words[i], s->outputs[i].elements, launch->outputs[i]);
 }
 
-/* ------------------------------------------------------------------------------------------------------------ half */
+/* ------------------------------------------------------------------------------------------------------------- half */
 
 static void widen_half(const place *from, const void *data, float *to) {
     const uint16_t *in = data;
@@ -213,7 +213,7 @@ static ons_status *half_prepare(ons_prepare *p) {
     return status;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- choice */
+/* ----------------------------------------------------------------------------------------------------------- choice */
 
 typedef struct dtypes {
     bool any_half, any_other; /* other than float32 */

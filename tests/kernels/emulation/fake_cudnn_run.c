@@ -109,8 +109,7 @@ static const int64_t *numbers(const fake_descriptor *d, cudnnBackendAttributeNam
     return a->numbers;
 }
 
-/* ------------------------------------------------------------------------------------------------------- convolutions
- */
+/* ----------------------------------------------------------------------------------------------------- convolutions */
 
 typedef struct convolution {
     tensor x, w, y;
@@ -196,8 +195,7 @@ static void convolve(run *r, const fake_descriptor *operation, int kind) {
     free(sums.memory);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- pooling
- */
+/* ---------------------------------------------------------------------------------------------------------- pooling */
 
 static int64_t whole(const fake_descriptor *settings, cudnnBackendAttributeName_t name, int64_t dim) {
     const cudnnFraction_t *f = &fake_get(settings, name, CUDNN_TYPE_FRACTION)->fractions[dim];
@@ -284,8 +282,7 @@ static void pool_gradient(run *r, const fake_descriptor *operation) {
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------- batch norms
- */
+/* ------------------------------------------------------------------------------------------------------ batch norms */
 
 static void check_norm(const fake_descriptor *operation, cudnnBackendAttributeName_t mode, const tensor *x,
                        const tensor *of_channel) {
@@ -369,8 +366,7 @@ static void normalize_gradient(run *r, const fake_descriptor *operation) {
     }
 }
 
-/* ----------------------------------------------------------------------------------- pointwise, products, reductions
- */
+/* ---------------------------------------------------------------------------------- pointwise, products, reductions */
 
 static double apply(int mode, double x, double b, double t) {
     switch (mode) {

@@ -36,8 +36,7 @@ static void check(ons_status *status, uint64_t seed) {
     cr_assert(status == NULL, "%s (ONSTAGE_TEST_SEED=%llu)", ons_status_get_message(status), (unsigned long long)seed);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- graphs
- */
+/* ----------------------------------------------------------------------------------------------------------- graphs */
 
 static ons_shape random_shape(random_numbers *r) {
     static const int64_t sizes[] = {1, 2, 3, 4, 5, 8, 12};
@@ -172,8 +171,7 @@ static ons_graph *random_graph(uint64_t seed, ons_store *store) {
     return graph;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ running
- */
+/* ---------------------------------------------------------------------------------------------------------- running */
 
 static void fill(const ons_graph *graph, ons_value_id id, uint64_t seed, void *memory) {
     const ons_value *value = ons_graph_value(graph, id);
@@ -384,8 +382,7 @@ Test(fused, without_a_compiler_kernels_run_one_by_one) {
     cr_expect(ons_host_compiler_launches == 0);
 }
 
-/* --------------------------------------------------------------------------------------------------------------- NVRTC
- */
+/* ------------------------------------------------------------------------------------------------------------ NVRTC */
 
 /* The source of the first fused node of a random graph; false where there is none. */
 static bool make_source(uint64_t seed, ons_arena *arena, ons_cuda_source *source) {
