@@ -1,8 +1,9 @@
 /* The gradient of Gather: every row of the table is the sum of the cotangents of the places that looked it up.
  *
- * The places are sorted by row first (counting sort, stable), so that each row is written once, by one thread, and its
- * cotangents are added in the order of their places: the same bits for any number of threads, no atomic additions.
- * Threads share rows and places evenly, as a few rows may hold most places.
+ * The places are sorted by row first (a stable radix sort, whose scratch depends on the places alone, however many rows
+ * there are). On the CPU each element is written once, by one thread, and its cotangents are added in the order of
+ * their places: the same bits for any number of threads, no atomic additions. Threads share rows, places and columns
+ * evenly, as one row may hold most places.
  */
 #include "kernels/gather/gather_gradient.h"
 

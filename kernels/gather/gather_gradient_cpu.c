@@ -6,6 +6,17 @@
 #include "kernels/common/indexing/indexing.h"
 #include "kernels/common/math/simd.h"
 
+enum { COLUMN_BLOCK = 4 * ONS_LANES };
+
+static int64_t column_blocks(const state *s) { return (s->inner + COLUMN_BLOCK - 1) / COLUMN_BLOCK; }
+
+/* The places whose rows lie in the table, sorted by row. */
+typedef struct places {
+    const void *indices;
+    const int64_t *sorted;
+    int64_t count;
+} places;
+
 static ons_status *gather_gradient_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     if (o->inputs[COTANGENT].dtype != ONS_FLOAT32)
@@ -15,31 +26,53 @@ static ons_status *gather_gradient_prepare(ons_prepare *p) {
     state *s = memory;
     *s = make_state(o);
     if (ons_elements(&o->outputs[0]) == 0) return NULL;
-    /* first place of each row, and of the row after the last; then the places themselves */
-    p->scratch_bytes = ((s->length + 2 + s->count) * (int64_t)sizeof(int64_t) + 63) / 64 * 64;
+    p->scratch_bytes = (2 * s->count * (int64_t)sizeof(int64_t) + 63) / 64 * 64; /* sort_places */
     return NULL;
 }
 
-/* places[firsts[row] … firsts[row + 1]) looked up `row`. `firsts` has length + 2 entries. */
-static void sort_places(const state *s, const void *indices, int64_t *firsts, int64_t *places) {
-    memset(firsts, 0, (size_t)(s->length + 2) * sizeof *firsts);
-    for (int64_t i = 0; i < s->count; ++i) {
-        int64_t row = ons_resolve_index(ons_index_at(s->index_dtype, indices, i), s->length);
-        firsts[row + 2] += row >= 0; /* a row outside is a fault that the forward node reports */
-    }
-    for (int64_t row = 0; row < s->length; ++row) firsts[row + 2] += firsts[row + 1];
-    for (int64_t i = 0; i < s->count; ++i) {
-        int64_t row = ons_resolve_index(ons_index_at(s->index_dtype, indices, i), s->length);
-        if (row >= 0) places[firsts[row + 1]++] = i;
-    }
+static int64_t row_of(const state *s, const void *indices, int64_t place) {
+    return ons_resolve_index(ons_index_at(s->index_dtype, indices, place), s->length);
 }
 
-/* The row at which `work` units of work (one a row and one a place) are done. */
-static int64_t row_at(const state *s, const int64_t *firsts, int64_t work) {
-    int64_t low = 0, high = s->length;
+enum { DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS };
+
+/* Sorts places by the digit of their row at bit `shift`; equal ones keep their order. `from` NULL: all places in order,
+ * of which those stay out whose row lies outside, a fault that the forward node reports. Returns how many there are. */
+static int64_t sort_by_digit(const state *s, const void *indices, int shift, const int64_t *from, int64_t count,
+                             int64_t *to) {
+    int64_t firsts[DIGITS + 1] = {0};
+    for (int64_t i = 0; i < count; ++i) {
+        int64_t row = row_of(s, indices, from == NULL ? i : from[i]);
+        if (row >= 0) ++firsts[(row >> shift) % DIGITS + 1];
+    }
+    for (int digit = 0; digit < DIGITS; ++digit) firsts[digit + 1] += firsts[digit];
+    int64_t sorted = firsts[DIGITS];
+    for (int64_t i = 0; i < count; ++i) {
+        int64_t place = from == NULL ? i : from[i], row = row_of(s, indices, place);
+        if (row >= 0) to[firsts[(row >> shift) % DIGITS]++] = place;
+    }
+    return sorted;
+}
+
+/* Places by row, those of one row in their own order. `scratch` has two entries a place: what a sort takes depends on
+ * how many places there are, not on how many rows. */
+static places sort_places(const state *s, const void *indices, int64_t *scratch) {
+    int64_t *from = NULL, *to = scratch, *other = scratch + s->count, count = s->count;
+    for (int shift = 0; shift == 0 || (s->length - 1) >> shift > 0; shift += DIGIT_BITS) {
+        count = sort_by_digit(s, indices, shift, from, count, to);
+        from = to;
+        to = other;
+        other = from;
+    }
+    return (places){indices, from, count};
+}
+
+/* How many places belong to rows before `row`. */
+static int64_t places_before(const state *s, const places *p, int64_t row) {
+    int64_t low = 0, high = p->count;
     while (low < high) {
         int64_t middle = (low + high) / 2;
-        if (firsts[middle] + middle < work)
+        if (row_of(s, p->indices, p->sorted[middle]) < row)
             low = middle + 1;
         else
             high = middle;
@@ -47,25 +80,34 @@ static int64_t row_at(const state *s, const int64_t *firsts, int64_t work) {
     return low;
 }
 
-/* Sixty-four columns at a time stay in registers over all places. */
-static void sum_row(const float *cotangent, const int64_t *places, int64_t count, int64_t inner, float *out) {
-    if (count == 0) {
-        memset(out, 0, (size_t)inner * sizeof *out);
-        return;
+/* The last row that begins at or before that unit of work. */
+static int64_t row_at(const state *s, const places *p, int64_t work) {
+    int64_t low = 0, high = s->length - 1;
+    while (low < high) {
+        int64_t middle = (low + high + 1) / 2;
+        if ((middle + places_before(s, p, middle)) * column_blocks(s) <= work)
+            low = middle;
+        else
+            high = middle - 1;
     }
-    int64_t k = 0;
-    for (; k + 4 * ONS_LANES <= inner; k += 4 * ONS_LANES) {
+    return low;
+}
+
+/* Columns [k, end) of a row. Sixty-four at a time stay in registers over all places. */
+static void sum_row(const float *cotangent, const int64_t *row_places, int64_t count, int64_t inner, int64_t k,
+                    int64_t end, float *out) {
+    for (; k + COLUMN_BLOCK <= end; k += COLUMN_BLOCK) {
         ons_lanes sums[4] = {{0}};
         for (int64_t i = 0; i < count; ++i)
             for (int lane = 0; lane < 4; ++lane)
-                sums[lane] += ons_simd_load(cotangent + places[i] * inner + k + lane * ONS_LANES);
+                sums[lane] += ons_simd_load(cotangent + row_places[i] * inner + k + lane * ONS_LANES);
         for (int lane = 0; lane < 4; ++lane) ons_simd_store(out + k + lane * ONS_LANES, sums[lane]);
     }
-    for (; k < inner; k += ONS_LANES) {
-        int64_t some = inner - k < ONS_LANES ? inner - k : ONS_LANES;
+    for (; k < end; k += ONS_LANES) {
+        int64_t some = end - k < ONS_LANES ? end - k : ONS_LANES;
         ons_lanes sum = {0};
         for (int64_t i = 0; i < count; ++i) {
-            const float *from = cotangent + places[i] * inner + k;
+            const float *from = cotangent + row_places[i] * inner + k;
             sum += some == ONS_LANES ? ons_simd_load(from) : ons_simd_load_some(from, some, 0);
         }
         if (some == ONS_LANES)
@@ -75,29 +117,55 @@ static void sum_row(const float *cotangent, const int64_t *places, int64_t count
     }
 }
 
-/* Work in [begin, end) of one outer entry's rows. */
-static void sum_rows(const state *s, const int64_t *firsts, const int64_t *places, const float *cotangent,
-                     int64_t begin, int64_t end, float *out) {
-    for (int64_t row = row_at(s, firsts, begin), last = row_at(s, firsts, end); row < last; ++row)
-        sum_row(cotangent, places + firsts[row], firsts[row + 1] - firsts[row], s->inner, out + row * s->inner);
+static int64_t within(int64_t x, int64_t low, int64_t high) { return x < low ? low : x > high ? high : x; }
+
+/* Zeros for column blocks [begin, end) of rows that follow each other. */
+static void clear_blocks(const state *s, int64_t begin, int64_t end, float *rows) {
+    int64_t blocks = column_blocks(s);
+    int64_t from = begin / blocks * s->inner + begin % blocks * COLUMN_BLOCK;
+    int64_t to = end / blocks * s->inner + end % blocks * COLUMN_BLOCK;
+    if (from < to) memset(rows + from, 0, (size_t)(to - from) * sizeof *rows);
+}
+
+/* What begins in [begin, end) of one outer entry's work: for each row its column blocks, each of one unit and one more
+ * for each place. */
+static void sum_rows(const state *s, const places *p, const float *cotangent, int64_t begin, int64_t end, float *out) {
+    int64_t blocks = column_blocks(s), row = row_at(s, p, begin), at = places_before(s, p, row);
+    while (row < s->length && (row + at) * blocks < end) {
+        int64_t start = (row + at) * blocks, next = at;
+        int64_t looked_up = at < p->count ? row_of(s, p->indices, p->sorted[at]) : s->length;
+        float *to = out + row * s->inner;
+        if (row < looked_up) {
+            int64_t most = (looked_up - row) * blocks;
+            clear_blocks(s, within(begin - start, 0, most), within(end - start, 0, most), to);
+            row = looked_up;
+            continue;
+        }
+        while (next < p->count && row_of(s, p->indices, p->sorted[next]) == row) ++next;
+        int64_t weight = 1 + next - at;
+        int64_t first = within((begin - start + weight - 1) / weight, 0, blocks) * COLUMN_BLOCK;
+        int64_t last = within((end - start + weight - 1) / weight, 0, blocks) * COLUMN_BLOCK;
+        sum_row(cotangent, p->sorted + at, next - at, s->inner, first, last < s->inner ? last : s->inner, to);
+        at = next;
+        ++row;
+    }
 }
 
 static void gather_gradient_run(const ons_launch *launch) {
     const state *s = launch->state;
     const float *cotangent = launch->inputs[COTANGENT];
     float *out = launch->outputs[0];
-    int64_t *firsts = launch->scratch, *places = firsts + s->length + 2;
     if (s->outer * s->length * s->inner == 0) return;
-    sort_places(s, launch->inputs[INDICES], firsts, places);
-    int64_t work = s->length + firsts[s->length], total = work * s->outer;
-#pragma omp parallel if (total * s->inner > ONS_PARALLEL_GRAIN)
+    places sorted = sort_places(s, launch->inputs[INDICES], launch->scratch);
+    int64_t work = (s->length + sorted.count) * column_blocks(s), total = work * s->outer;
+#pragma omp parallel if (total * COLUMN_BLOCK > ONS_PARALLEL_GRAIN)
     {
         int64_t threads = omp_get_num_threads(), thread = omp_get_thread_num();
         int64_t begin = total * thread / threads, end = total * (thread + 1) / threads;
-        for (int64_t outer = begin / (work > 0 ? work : 1); outer * work < end && outer < s->outer; ++outer) {
+        for (int64_t outer = begin / work; outer * work < end && outer < s->outer; ++outer) {
             int64_t from = begin - outer * work, to = end - outer * work;
-            sum_rows(s, firsts, places, cotangent + outer * s->count * s->inner, from < 0 ? 0 : from,
-                     to > work ? work : to, out + outer * s->length * s->inner);
+            sum_rows(s, &sorted, cotangent + outer * s->count * s->inner, from < 0 ? 0 : from, to > work ? work : to,
+                     out + outer * s->length * s->inner);
         }
     }
 }
