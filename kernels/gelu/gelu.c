@@ -1,4 +1,6 @@
 /* Gelu: x·Φ(x), Φ the normal distribution, exactly or by the usual formula with tanh. */
+#include <math.h>
+
 #include "graph/passes/fuse.h"
 #include "kernels/common/operator/rules.h"
 #include "kernels/gelu/gelu_formulas.h"

@@ -1,5 +1,7 @@
 /* Gradient of Gelu: from cotangent and input. Exactly: dy·(Φ(x) + x·φ(x)); with tanh: dy·(s + x·s·(1 - s)·2u′), s the
  * sigmoid of 2u. */
+#include <math.h>
+
 #include "kernels/gelu/gelu_formulas.h"
 
 static double slope_of(double x, bool by_tanh) {

@@ -21,9 +21,7 @@ static void linear_gelu_run(const ons_launch *launch) {
     const linear_gelu_state *state = launch->state;
     float *y = launch->outputs[0], *before = launch->outputs[1] != NULL ? launch->outputs[1] : y;
     ons_gemm_run(&state->product, launch->inputs[0], launch->inputs[1], launch->inputs[2], 0, before, launch);
-    int64_t n = state->elements;
-#pragma omp parallel for simd schedule(static) if (n > ONS_PARALLEL_GRAIN)
-    for (int64_t i = 0; i < n; ++i) y[i] = ons_gelu_by_sigmoid(before[i]);
+    ons_gelu_run(before, y, state->elements, true);
 }
 
 ONS_KERNELS(cpu, linear_gelu, ONS_KERNEL(linear_gelu_prepare, linear_gelu_run))

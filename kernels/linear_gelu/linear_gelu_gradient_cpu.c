@@ -19,12 +19,9 @@ static ons_status *linear_gelu_gradient_prepare(ons_prepare *p) {
 
 static void linear_gelu_gradient_run(const ons_launch *launch) {
     const linear_gelu_gradient_state *state = launch->state;
-    const float *x = launch->inputs[2];
     float *dx = launch->outputs[0];
     ons_gemm_run(&state->product, launch->inputs[0], launch->inputs[1], NULL, 0, dx, launch);
-    int64_t n = state->elements;
-#pragma omp parallel for simd schedule(static) if (n > ONS_PARALLEL_GRAIN)
-    for (int64_t i = 0; i < n; ++i) dx[i] *= ons_gelu_slope_by_sigmoid(x[i]);
+    ons_gelu_slope_run(dx, launch->inputs[2], dx, state->elements, true);
 }
 
 ONS_KERNELS(cpu, linear_gelu_gradient, ONS_KERNEL(linear_gelu_gradient_prepare, linear_gelu_gradient_run))

@@ -150,27 +150,6 @@ static inline float ons_erf(float x) {
     return t < 0.92f ? small : ons_with_sign(large, x);
 }
 
-/* The normal distribution: *density = φ(x), and Φ(x) is returned. Precise in the lower tail, which 1 + erf is not: erfc
- * is e^(-t²) times a polynomial in 1 / (1 + 0.45 t), t = |x| / √2. */
-static inline float ons_normal(float x, float *density) {
-    float t = ons_absolute(x) * 0x1.6a09e6p-1f;
-    float gauss = ons_exp(-0.5f * (x * x));
-    float w = 1.0f / (1.0f + 0.45f * t);
-    float p = -0x1.53260cp-5f;
-    p = p * w + 0x1.869b8ap-3f;
-    p = p * w - 0x1.33de2ap-2f;
-    p = p * w + 0x1.23c704p-3f;
-    p = p * w - 0x1.6ef60cp-6f;
-    p = p * w + 0x1.eb5f7ep-4f;
-    p = p * w + 0x1.66e928p-3f;
-    p = p * w + 0x1.d3803cp-3f;
-    p = p * w + 0x1.03f9f2p-2f;
-    p = p * w + 0x1.03fa84p-2f;
-    float tail = 0.5f * gauss * (p * w);
-    *density = gauss * 0x1.988454p-2f; /* 1 / √(2π) */
-    return x < 0.0f ? tail : 1.0f - tail;
-}
-
 /* Sine of x + quarter_turns·π/2, in double inside. Right up to |x| of a million; farther out the caller asks libm. */
 enum { ONS_SINE_RANGE = 1000000 };
 static inline float ons_sine(float x, int64_t quarter_turns) {
