@@ -5,6 +5,7 @@
 
 typedef struct bounds {
     const instance *in;
+    graph_node *nodes;   /* the least that a micro-batch takes, however many are taken at once */
     double *head, *tail; /* [node]: the longest chain of forward parts up to it, of input gradients from it on */
     uint32_t *order;     /* nodes, each behind those that it reads */
     ons_arena *arena;
@@ -13,6 +14,24 @@ typedef struct bounds {
 /* ----------------------------------------------------------------------------------------------------------- chains */
 
 static double seconds_of(const graph_node *n) { return n->forward + n->input_gradient + n->weight_gradient; }
+
+/* On a straight line between one and the most at once, the least of a micro-batch's share is at one of its ends. */
+static ons_status *find_least(bounds *b) {
+    const instance *in = b->in;
+    double most = in->most_at_once;
+    ONS_NEW(b->nodes, b->arena, in->node_count);
+    for (uint32_t i = 0; i < in->node_count; ++i) {
+        graph_node *n = &b->nodes[i];
+        *n = in->nodes[i];
+        if (in->nodes_at_once == NULL) continue;
+        const graph_node *all = &in->nodes_at_once[i];
+        n->forward = fmin(n->forward, all->forward / most);
+        n->input_gradient = fmin(n->input_gradient, all->input_gradient / most);
+        n->weight_gradient = fmin(n->weight_gradient, all->weight_gradient / most);
+        n->update = fmin(n->update, all->update);
+    }
+    return NULL;
+}
 
 /* Nodes in an order in which they can run: passes over the tensors until nothing is left. */
 static ons_status *find_order(bounds *b) {
@@ -38,6 +57,16 @@ static ons_status *find_order(bounds *b) {
     return NULL;
 }
 
+/* Of the first micro-batch that a stage takes: its own, with as many of the step's as is fastest. */
+static double first_forward(const bounds *b, uint32_t node) {
+    double one = b->in->nodes[node].forward;
+    return b->in->nodes_at_once == NULL ? one : fmin(one, b->in->nodes_at_once[node].forward);
+}
+static double first_gradient(const bounds *b, uint32_t node) {
+    double one = b->in->nodes[node].input_gradient;
+    return b->in->nodes_at_once == NULL ? one : fmin(one, b->in->nodes_at_once[node].input_gradient);
+}
+
 static ons_status *find_chains(bounds *b) {
     const instance *in = b->in;
     ONS_NEW(b->head, b->arena, in->node_count);
@@ -52,8 +81,8 @@ static ons_status *find_chains(bounds *b) {
             b->head[node] = fmax(b->head[node], b->head[t->producer]);
             if (t->gradient_bytes > 0) b->tail[node] = fmax(b->tail[node], b->tail[t->producer]);
         }
-        b->head[node] += in->nodes[node].forward;
-        b->tail[node] += in->nodes[node].input_gradient;
+        b->head[node] += first_forward(b, node);
+        b->tail[node] += first_gradient(b, node);
     }
     return NULL;
 }
@@ -83,7 +112,7 @@ static ons_status *split_chain(const bounds *b, double *value) {
     ONS_NEW(best, b->arena, (size_t)n + 1);
     ONS_NEW(next, b->arena, (size_t)n + 1);
     ONS_NEW(sum, b->arena, (size_t)n + 1);
-    for (uint32_t i = 0; i < n; ++i) sum[i + 1] = sum[i] + seconds_of(&b->in->nodes[b->order[i]]);
+    for (uint32_t i = 0; i < n; ++i) sum[i + 1] = sum[i] + seconds_of(&b->nodes[b->order[i]]);
     for (uint32_t i = 0; i <= n; ++i) best[i] = sum[i];
     for (uint32_t d = 1; d < b->in->devices; ++d) {
         for (uint32_t i = 0; i <= n; ++i) {
@@ -109,19 +138,21 @@ static void take(double candidate, const char *name, double *value, const char *
 ons_status *instance_bound(const instance *in, ons_arena *arena, double *value, const char **from) {
     bounds b = {.in = in, .arena = arena};
     double m = in->objective == STEP_SECONDS ? in->micro_batches : 1, work = 0, updates = 0, split;
+    double copies = fmin(in->copies_of_a_stage, in->devices);
     *value = 0;
     *from = "nothing";
     ONS_TRY(find_order(&b));
     ONS_TRY(find_chains(&b));
+    ONS_TRY(find_least(&b));
     for (uint32_t i = 0; i < in->node_count; ++i) {
-        const graph_node *n = &in->nodes[i];
+        const graph_node *n = &b.nodes[i];
         work += seconds_of(n);
         updates += n->update;
         if (in->objective == BOTTLENECK_SECONDS) {
-            take(seconds_of(n), "heaviest node", value, from);
+            take(seconds_of(n) / copies, "heaviest node", value, from);
             continue;
         }
-        take(b.head[i] - n->forward + m * seconds_of(n) + n->update, "heaviest node", value, from);
+        take(b.head[i] - first_forward(&b, i) + m * seconds_of(n) / copies + n->update, "heaviest node", value, from);
         take(b.head[i] + b.tail[i], "longest chain of one micro-batch", value, from);
     }
     if (in->objective == STEP_SECONDS) {
@@ -129,7 +160,7 @@ ons_status *instance_bound(const instance *in, ons_arena *arena, double *value, 
         return NULL;
     }
     take(work / in->devices, "all devices equally busy", value, from);
-    if (in->stages_of_a_device != 1 || !is_chain(&b)) return NULL;
+    if (in->stages_of_a_device != 1 || copies > 1 || !is_chain(&b)) return NULL;
     ONS_TRY(split_chain(&b, &split));
     take(split, "best split of the chain", value, from);
     return NULL;

@@ -70,6 +70,39 @@ static ons_status *make_candle(ons_arena *arena, ons_workload *work) {
     return make_branched(model_candle, 7, 512, arena, work);
 }
 
+/* Products of matrices that are more efficient the larger they are, as section 7.5 of GraphPipe's paper has it: 4
+ * samples take so many times as long as 2 (bench/results/stage_graphs.md). */
+static const double CURVE = 36.0 / 22;
+
+static ons_status *make_curved(model_make *make, uint32_t branches, int64_t samples, ons_arena *arena,
+                               ons_workload *work) {
+    model_machine machine = {.share = 1};
+    branch_graph graph;
+    ONS_TRY(ons_device_profile_load("v100-16gb", arena, &machine.profile));
+    model_calibrate(&machine, CURVE);
+    ONS_TRY(make(&machine, branches, arena, &graph));
+    return branch_graph_work(&graph, samples, work);
+}
+
+static ons_status *make_mmt_2(ons_arena *arena, ons_workload *work) {
+    return make_curved(model_multi_modal, 4, 2, arena, work);
+}
+static ons_status *make_mmt_32(ons_arena *arena, ons_workload *work) {
+    return make_curved(model_multi_modal, 4, 32, arena, work);
+}
+static ons_status *make_dlrm_64(ons_arena *arena, ons_workload *work) {
+    return make_curved(model_dlrm, 7, 64, arena, work);
+}
+static ons_status *make_dlrm_1024(ons_arena *arena, ons_workload *work) {
+    return make_curved(model_dlrm, 7, 1024, arena, work);
+}
+static ons_status *make_candle_512(ons_arena *arena, ons_workload *work) {
+    return make_curved(model_candle, 7, 512, arena, work);
+}
+static ons_status *make_candle_8192(ons_arena *arena, ons_workload *work) {
+    return make_curved(model_candle, 7, 8192, arena, work);
+}
+
 static ons_status *make_bert(ons_arena *arena, ons_workload *work) {
     transformer_work_options o = transformer_work_bert(8);
     o.layers = 4;
@@ -111,6 +144,12 @@ static const struct {
     {"mmt", make_mmt, NULL},
     {"dlrm", make_dlrm, NULL},
     {"candle-uno", make_candle, NULL},
+    {"mmt-2", make_mmt_2, NULL},
+    {"mmt-32", make_mmt_32, NULL},
+    {"dlrm-64", make_dlrm_64, NULL},
+    {"dlrm-1024", make_dlrm_1024, NULL},
+    {"candle-uno-512", make_candle_512, NULL},
+    {"candle-uno-8192", make_candle_8192, NULL},
     {"bert4", make_bert, NULL},
     {"gpt2-small", make_gpt2, NULL},
     {"vit-b16", make_vit, NULL},
@@ -156,7 +195,8 @@ static ons_status *write_graph(const char *folder, const char *profiles, size_t 
 
 /* --------------------------------------------------------------------------------------------------------- problems */
 
-/* Links: none (free), or as between V100s of a node. Memory in bytes. */
+/* Links: none (free), or as between V100s of a node. Memory in hundredths of the way from what weights take to what all
+ * does. */
 static const instance PROBLEMS[] = {
     {.graph = "uniform16", .devices = 4, .micro_batches = 8},
     {.graph = "uniform16", .devices = 4, .micro_batches = 8, .stages_of_a_device = 1},
@@ -168,9 +208,9 @@ static const instance PROBLEMS[] = {
      .micro_batches = 16,
      .objective = BOTTLENECK_SECONDS},
     {.graph = "chain64-heavy", .devices = 8, .micro_batches = 16},
-    {.graph = "chain64-heavy", .devices = 8, .micro_batches = 16, .stages_of_a_device = 1, .memory_bytes = 1},
+    {.graph = "chain64-heavy", .devices = 8, .micro_batches = 16, .stages_of_a_device = 1, .memory_bytes = 60},
     {.graph = "random40", .devices = 4, .micro_batches = 8},
-    {.graph = "random40", .devices = 4, .micro_batches = 8, .stages_of_a_device = 1, .memory_bytes = 1},
+    {.graph = "random40", .devices = 4, .micro_batches = 8, .stages_of_a_device = 1, .memory_bytes = 60},
     {.graph = "random100", .devices = 8, .micro_batches = 16},
     {.graph = "series-parallel40", .devices = 6, .micro_batches = 12},
     {.graph = "series-parallel40", .devices = 6, .micro_batches = 12, .stages_of_a_device = 1},
@@ -189,7 +229,7 @@ static const instance PROBLEMS[] = {
      .link_bandwidth = 4e10,
      .link_latency = 1e-5,
      .stages_of_a_device = 1,
-     .memory_bytes = 1},
+     .memory_bytes = 60},
     {.graph = "dlrm", .devices = 8, .micro_batches = 16, .link_bandwidth = 4e10, .link_latency = 1e-5},
     {.graph = "candle-uno", .devices = 8, .micro_batches = 16, .link_bandwidth = 4e10, .link_latency = 1e-5},
     {.graph = "bert4", .devices = 4, .micro_batches = 8, .link_bandwidth = 1.6e10, .link_latency = 1e-5},
@@ -198,7 +238,7 @@ static const instance PROBLEMS[] = {
      .micro_batches = 8,
      .link_bandwidth = 1.6e10,
      .link_latency = 1e-5,
-     .memory_bytes = 1,
+     .memory_bytes = 60,
      .stages_of_a_device = 1},
     {.graph = "gpt2-small", .devices = 4, .micro_batches = 8, .link_bandwidth = 1.6e10, .link_latency = 1e-5},
     {.graph = "gpt2-small",
@@ -206,7 +246,7 @@ static const instance PROBLEMS[] = {
      .micro_batches = 8,
      .link_bandwidth = 1.6e10,
      .link_latency = 1e-5,
-     .memory_bytes = 1,
+     .memory_bytes = 60,
      .stages_of_a_device = 1},
     {.graph = "gpt2-small", .devices = 8, .micro_batches = 32, .link_bandwidth = 1.6e10, .link_latency = 1e-5},
     {.graph = "vit-b16", .devices = 4, .micro_batches = 8, .link_bandwidth = 1.6e10, .link_latency = 1e-5},
@@ -215,36 +255,105 @@ static const instance PROBLEMS[] = {
      .micro_batches = 16,
      .link_bandwidth = 1.6e10,
      .link_latency = 1e-5,
-     .memory_bytes = 1,
+     .memory_bytes = 60,
      .stages_of_a_device = 1},
     {.graph = "alexnet", .devices = 4, .stages_of_a_device = 1, .micro_batches = 4, .objective = BOTTLENECK_SECONDS},
     {.graph = "resnet18", .devices = 4, .micro_batches = 8},
     {.graph = "resnet50", .devices = 8, .stages_of_a_device = 1, .micro_batches = 8, .objective = BOTTLENECK_SECONDS},
     {.graph = "squeezenet", .devices = 4, .micro_batches = 8, .stages_of_a_device = 1},
     {.graph = "gnmt", .devices = 8, .stages_of_a_device = 1, .micro_batches = 8, .objective = BOTTLENECK_SECONDS},
-    {.graph = "gnmt", .devices = 4, .micro_batches = 8, .stages_of_a_device = 1, .memory_bytes = 1},
+    {.graph = "gnmt", .devices = 4, .micro_batches = 8, .stages_of_a_device = 1, .memory_bytes = 60},
     {.graph = "bert32", .devices = 8, .micro_batches = 32, .stages_of_a_device = 1},
+    /* with a host */
+    {.graph = "bert4",
+     .devices = 4,
+     .micro_batches = 8,
+     .link_bandwidth = 1.6e10,
+     .link_latency = 1e-5,
+     .host_bandwidth = 1.2e10,
+     .host_latency = 1e-5,
+     .memory_bytes = 50,
+     .stages_of_a_device = 1},
+    {.graph = "gpt2-small",
+     .devices = 4,
+     .micro_batches = 8,
+     .link_bandwidth = 1.6e10,
+     .link_latency = 1e-5,
+     .host_bandwidth = 1.2e10,
+     .host_latency = 1e-5,
+     .memory_bytes = 55,
+     .stages_of_a_device = 1},
+    {.graph = "vit-b16",
+     .devices = 8,
+     .micro_batches = 16,
+     .link_bandwidth = 1.6e10,
+     .link_latency = 1e-5,
+     .host_bandwidth = 1.2e10,
+     .host_latency = 1e-5,
+     .memory_bytes = 40,
+     .stages_of_a_device = 1},
+    {.graph = "random40",
+     .devices = 4,
+     .micro_batches = 8,
+     .host_bandwidth = 1e8,
+     .memory_bytes = 40,
+     .stages_of_a_device = 1},
+    /* with stages that have copies, or micro-batches of their own */
+    {.graph = "mmt-2",
+     .devices = 8,
+     .micro_batches = 32,
+     .link_bandwidth = 4e10,
+     .link_latency = 1e-5,
+     .copies_of_a_stage = 8,
+     .graph_at_once = "mmt-32",
+     .most_at_once = 16},
+    {.graph = "dlrm-64",
+     .devices = 8,
+     .micro_batches = 16,
+     .link_bandwidth = 4e10,
+     .link_latency = 1e-5,
+     .copies_of_a_stage = 8,
+     .graph_at_once = "dlrm-1024",
+     .most_at_once = 16},
+    {.graph = "candle-uno-512",
+     .devices = 8,
+     .micro_batches = 16,
+     .link_bandwidth = 4e10,
+     .link_latency = 1e-5,
+     .copies_of_a_stage = 8,
+     .graph_at_once = "candle-uno-8192",
+     .most_at_once = 16},
+    {.graph = "vit-b16",
+     .devices = 8,
+     .micro_batches = 16,
+     .link_bandwidth = 1.6e10,
+     .link_latency = 1e-5,
+     .copies_of_a_stage = 8},
+    {.graph = "random40", .devices = 4, .micro_batches = 8, .link_bandwidth = 1e9, .copies_of_a_stage = 4},
 };
-
-/* With the cap of a tightness: `memory_bytes` 1 says that there is to be one. */
-static double tightness(void) { return 0.6; }
 
 static ons_status *take_cap(const char *path, instance *in, ons_arena *arena) {
     ons_workload work;
     const ons_pipeline pipeline = {
         .generator = &ons_generator_one_f_one_b, .stages = in->devices, .micro_batches = in->micro_batches};
     ONS_TRY(ons_cost_file_load(path, NULL, arena, &work));
-    in->memory_bytes = transformer_work_capacity(&work, &pipeline, tightness());
+    double share = (double)in->memory_bytes / 100;
+    in->memory_bytes = transformer_work_capacity(&work, &pipeline, share);
     return NULL;
 }
 
 static ons_status *write_problem(const char *folder, const instance *of, ons_arena *arena) {
     instance in = *of;
-    in.name = ons_arena_format(arena, "%s-d%u-m%u%s%s%s", of->graph, of->devices, of->micro_batches,
+    in.name = ons_arena_format(arena, "%s-d%u-m%u%s%s%s%s", of->graph, of->devices, of->micro_batches,
                                of->objective == BOTTLENECK_SECONDS ? "-bottleneck" : "",
                                of->objective == STEP_SECONDS && of->stages_of_a_device == 1 ? "-single" : "",
-                               of->memory_bytes > 0 ? "-capped" : "");
+                               of->memory_bytes > 0 ? "-capped" : "",
+                               of->host_bandwidth > 0      ? "-host"
+                               : of->graph_at_once != NULL ? "-groups"
+                               : of->copies_of_a_stage > 1 ? "-copies"
+                                                           : "");
     in.graph = ons_arena_format(arena, "graphs/%s.json", of->graph);
+    if (of->graph_at_once != NULL) in.graph_at_once = ons_arena_format(arena, "graphs/%s.json", of->graph_at_once);
     const char *path = ons_arena_format(arena, "%s/problems/%s.json", folder, in.name);
     ONS_TRY(ons_arena_check(arena));
     if (access(path, F_OK) == 0) return NULL;
@@ -269,6 +378,15 @@ static void put_known(ons_json_writer *w, const instance *in) {
     ons_json_end_object(w);
 }
 
+static void put_groupings(ons_json_writer *w, const instance *in) {
+    if (in->copies_of_a_stage > 1) ons_json_put_int(w, "copies_of_a_stage", in->copies_of_a_stage);
+    if (in->graph_at_once == NULL) return;
+    ons_json_begin_object(w, "at_once");
+    ons_json_put_int(w, "micro_batches", in->most_at_once);
+    ons_json_put_text(w, "graph", in->graph_at_once);
+    ons_json_end_object(w);
+}
+
 static ons_status *print_problem(const instance *in, FILE *out) {
     ons_json_writer w;
     ons_json_writer_init(&w, append, out);
@@ -282,6 +400,9 @@ static ons_status *print_problem(const instance *in, FILE *out) {
     ons_json_put_int(&w, "memory_bytes", in->memory_bytes);
     ons_json_put_double(&w, "link_bandwidth", in->link_bandwidth);
     ons_json_put_double(&w, "link_latency", in->link_latency);
+    if (in->host_bandwidth > 0) ons_json_put_double(&w, "host_bandwidth", in->host_bandwidth);
+    if (in->host_bandwidth > 0) ons_json_put_double(&w, "host_latency", in->host_latency);
+    put_groupings(&w, in);
     ons_json_put_text(&w, "objective", objective_names[in->objective]);
     if (in->found_by != NULL) put_known(&w, in);
     ons_json_end_object(&w);

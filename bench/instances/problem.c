@@ -141,6 +141,74 @@ ons_status *instance_parse_graph(const void *bytes, size_t size, ons_arena *aren
     return status;
 }
 
+/* ---------------------------------------------------------------------------------------------------------- at once */
+
+/* Puts what another graph of the same names says into the order of the problem's own. */
+static ons_status *match(const instance *other, ons_arena *arena, instance *in) {
+    graph_node *nodes;
+    graph_tensor *tensors;
+    ONS_CHECK(other->node_count == in->node_count && other->tensor_count == in->tensor_count, ONS_INVALID_DATA,
+              "not the nodes and tensors of %s", in->graph);
+    ONS_NEW(nodes, arena, in->node_count);
+    ONS_NEW(tensors, arena, in->tensor_count);
+    for (uint32_t i = 0; i < in->node_count; ++i) {
+        uint32_t at = ons_map_get(&other->node_of, in->nodes[i].name);
+        ONS_CHECK(at != ONS_MAP_ABSENT, ONS_INVALID_DATA, "there is no node '%s'", in->nodes[i].name);
+        nodes[i] = other->nodes[at];
+    }
+    for (uint32_t i = 0; i < in->tensor_count; ++i) {
+        uint32_t at = ons_map_get(&other->tensor_of, in->tensors[i].name);
+        ONS_CHECK(at != ONS_MAP_ABSENT, ONS_INVALID_DATA, "there is no tensor '%s'", in->tensors[i].name);
+        tensors[i] = other->tensors[at];
+    }
+    in->nodes_at_once = nodes;
+    in->tensors_at_once = tensors;
+    return NULL;
+}
+
+ons_status *instance_parse_graph_at_once(const void *bytes, size_t size, ons_arena *arena, instance *in) {
+    instance other = {0};
+    ons_status *status = instance_parse_graph(bytes, size, arena, &other);
+    if (status == NULL) status = match(&other, arena, in);
+    instance_free(&other);
+    return status;
+}
+
+static double draw(double low, double high, double share) { return low + (high - low) * share; }
+
+static int64_t draw_bytes(int64_t low, int64_t high, double share) {
+    return (int64_t)floor(draw((double)low, (double)high, share) + 0.5);
+}
+
+static graph_node draw_node(const graph_node *low, const graph_node *high, double share) {
+    graph_node n = *low;
+    n.forward = draw(low->forward, high->forward, share);
+    n.input_gradient = draw(low->input_gradient, high->input_gradient, share);
+    n.weight_gradient = draw(low->weight_gradient, high->weight_gradient, share);
+    n.update = draw(low->update, high->update, share);
+    n.forward_bytes = draw_bytes(low->forward_bytes, high->forward_bytes, share);
+    n.backward_bytes = draw_bytes(low->backward_bytes, high->backward_bytes, share);
+    return n;
+}
+
+ons_status *instance_scale(const instance *in, uint32_t at_once, ons_arena *arena, instance *scaled) {
+    *scaled = *in;
+    if (at_once == 1) return NULL;
+    ONS_CHECK(in->nodes_at_once != NULL && at_once <= in->most_at_once, ONS_DEFECT, "no costs of %u at once", at_once);
+    double share = (double)(at_once - 1) / (double)(in->most_at_once - 1);
+    ONS_NEW(scaled->nodes, arena, in->node_count);
+    ONS_NEW(scaled->tensors, arena, in->tensor_count);
+    for (uint32_t i = 0; i < in->node_count; ++i)
+        scaled->nodes[i] = draw_node(&in->nodes[i], &in->nodes_at_once[i], share);
+    for (uint32_t i = 0; i < in->tensor_count; ++i) {
+        const graph_tensor *low = &in->tensors[i], *high = &in->tensors_at_once[i];
+        scaled->tensors[i] = *low;
+        scaled->tensors[i].bytes = draw_bytes(low->bytes, high->bytes, share);
+        scaled->tensors[i].gradient_bytes = draw_bytes(low->gradient_bytes, high->gradient_bytes, share);
+    }
+    return NULL;
+}
+
 /* --------------------------------------------------------------------------------------------------------- instance */
 
 static ons_status *take_objective(const ons_json *o, objective *which) {
@@ -149,6 +217,17 @@ static ons_status *take_objective(const ons_json *o, objective *which) {
     for (*which = 0; *which < OBJECTIVES; ++*which)
         if (strcmp(name, objective_names[*which]) == 0) return NULL;
     return ons_status_new(ONS_INVALID_DATA, "'objective' is neither %s nor %s", objective_names[0], objective_names[1]);
+}
+
+static ons_status *take_groupings(const ons_json *o, ons_arena *arena, instance *in) {
+    const ons_json *at_once;
+    in->copies_of_a_stage = in->most_at_once = 1;
+    if (ons_json_find(o, "copies_of_a_stage") != NULL)
+        ONS_TRY(take_count(o, "copies_of_a_stage", 1, &in->copies_of_a_stage));
+    if (ons_json_find(o, "at_once") == NULL) return NULL;
+    ONS_TRY(ons_json_get_object(o, "at_once", &at_once));
+    ONS_TRY(take_count(at_once, "micro_batches", 2, &in->most_at_once));
+    return take_text(at_once, "graph", arena, &in->graph_at_once);
 }
 
 static ons_status *take_instance(const ons_json *o, ons_arena *arena, instance *in) {
@@ -164,6 +243,9 @@ static ons_status *take_instance(const ons_json *o, ons_arena *arena, instance *
     ONS_TRY(take_bytes(o, "memory_bytes", 0, &in->memory_bytes));
     ONS_TRY(take_seconds(o, "link_bandwidth", &in->link_bandwidth));
     ONS_TRY(take_seconds(o, "link_latency", &in->link_latency));
+    ONS_TRY(take_seconds(o, "host_bandwidth", &in->host_bandwidth));
+    ONS_TRY(take_seconds(o, "host_latency", &in->host_latency));
+    ONS_TRY(take_groupings(o, arena, in));
     ONS_TRY(take_objective(o, &in->objective));
     if (ons_json_find(o, "best") == NULL) return NULL;
     ONS_TRY(ons_json_get_object(o, "best", &best));
@@ -184,22 +266,27 @@ ons_status *instance_parse(const void *bytes, size_t size, ons_arena *arena, ins
     return status;
 }
 
-ons_status *instance_load(const char *folder, const char *name, ons_arena *arena, instance *in) {
+typedef ons_status *parse(const void *json, size_t size, ons_arena *arena, instance *in);
+
+static ons_status *load_file(const char *folder, const char *name, parse *parse_file, ons_arena *arena, instance *in) {
     ons_mapping file;
-    *in = (instance){0};
-    const char *path = ons_arena_format(arena, "%s/problems/%s.json", folder, name);
+    const char *path = ons_arena_format(arena, "%s/%s", folder, name);
     if (path == NULL) return ons_status_out_of_memory();
     ONS_TRY(ons_mapping_open(path, &file));
-    ons_status *status = instance_parse(file.bytes, file.size, arena, in);
-    ons_mapping_close(&file);
-    ONS_TRY_AT(status, "%s", path);
-    path = ons_arena_format(arena, "%s/%s", folder, in->graph);
-    if (path == NULL) return ons_status_out_of_memory();
-    ONS_TRY(ons_mapping_open(path, &file));
-    status = instance_parse_graph(file.bytes, file.size, arena, in);
+    ons_status *status = parse_file(file.bytes, file.size, arena, in);
     ons_mapping_close(&file);
     ONS_TRY_AT(status, "%s", path);
     return NULL;
+}
+
+ons_status *instance_load(const char *folder, const char *name, ons_arena *arena, instance *in) {
+    *in = (instance){0};
+    const char *path = ons_arena_format(arena, "problems/%s.json", name);
+    if (path == NULL) return ons_status_out_of_memory();
+    ONS_TRY(load_file(folder, path, instance_parse, arena, in));
+    ONS_TRY(load_file(folder, in->graph, instance_parse_graph, arena, in));
+    if (in->graph_at_once == NULL) return NULL;
+    return load_file(folder, in->graph_at_once, instance_parse_graph_at_once, arena, in);
 }
 
 void instance_free(instance *in) {

@@ -45,6 +45,10 @@ typedef struct instance {
     uint32_t stages_of_a_device; /* at most; 0: any number */
     int64_t memory_bytes;        /* of every device; 0: no limit */
     double link_bandwidth, link_latency;
+    double host_bandwidth, host_latency; /* of copies to a host and back; bandwidth 0: there is none */
+    uint32_t copies_of_a_stage;          /* at most */
+    uint32_t most_at_once;               /* micro-batches that a stage may take as one */
+    const char *graph_at_once;           /* path of the costs of so many; NULL where that is 1 */
     objective objective;
     /* what is known of it */
     double best, bound;
@@ -54,13 +58,20 @@ typedef struct instance {
     graph_tensor *tensors;
     graph_weight *weights;
     uint32_t node_count, tensor_count, weight_count;
-    ons_map node_of, tensor_of; /* by name */
+    ons_map node_of, tensor_of;      /* by name */
+    const graph_node *nodes_at_once; /* of graph_at_once, number by number as above */
+    const graph_tensor *tensors_at_once;
 } instance;
 
 /* Parses both files; what is wrong with them is ONS_INVALID_DATA. Texts in `arena`. Free with instance_free, on failure
  * too. */
 ons_status *instance_parse(const void *json, size_t size, ons_arena *arena, instance *instance);
 ons_status *instance_parse_graph(const void *json, size_t size, ons_arena *arena, instance *instance);
+/* Parses the graph of most_at_once micro-batches; one with other nodes or tensors is ONS_INVALID_DATA. */
+ons_status *instance_parse_graph_at_once(const void *json, size_t size, ons_arena *arena, instance *instance);
+/* Gives the problem with the costs of so many micro-batches at once, on a straight line between both graphs. It shares
+ * all else with `instance`, and is not freed. */
+ons_status *instance_scale(const instance *in, uint32_t at_once, ons_arena *arena, instance *scaled);
 /* Loads NAME.json in folder/problems, and its graph. */
 ons_status *instance_load(const char *folder, const char *name, ons_arena *arena, instance *instance);
 void instance_free(instance *instance);

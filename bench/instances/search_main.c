@@ -37,9 +37,7 @@ static ons_status *take_better(instance *in, const options *o, const best_try *b
 
 static ons_status *search(instance *in, const options *o, ons_arena *arena) {
     best_try best;
-    const char *graph = ons_arena_format(arena, "%s/%s", o->folder, in->graph);
-    if (graph == NULL) return ons_status_out_of_memory();
-    ONS_TRY(tries_run(in, graph, arena, &best));
+    ONS_TRY(tries_run(in, o->folder, arena, &best));
     ONS_CHECK(best.found_by != NULL, ONS_INVALID_DATA, "no strategy has a valid solution, of %u that were judged",
               best.judged);
     bool better = in->found_by == NULL || best.verdict.value < in->best * (1 - SAME);
@@ -52,6 +50,14 @@ static ons_status *search(instance *in, const options *o, ons_arena *arena) {
     return NULL;
 }
 
+/* What the problem allows beside splitting and computing again. */
+static void print_allowed(const instance *in) {
+    if (in->host_bandwidth > 0) printf("host, %g GB/s ", 1e-9 * in->host_bandwidth);
+    if (in->copies_of_a_stage > 1) printf("%u copies%s ", in->copies_of_a_stage, in->most_at_once > 1 ? "," : "");
+    if (in->most_at_once > 1) printf("%u at once ", in->most_at_once);
+    printf("| ");
+}
+
 static ons_status *print_row(const instance *in) {
     printf("| %s | %u | %u | %u | %s | ", in->name, in->node_count, in->devices, in->micro_batches,
            in->stages_of_a_device == 1 ? "one" : "any");
@@ -59,6 +65,7 @@ static ons_status *print_row(const instance *in) {
         printf("%.4g MB | ", 1e-6 * (double)in->memory_bytes);
     else
         printf("| ");
+    print_allowed(in);
     printf("%s | %.6g s | %.6g s | %s | %.2f %% | %s |\n", in->objective == STEP_SECONDS ? "step" : "bottleneck",
            in->best, in->bound, in->bound_from, 100 * fmax(0, in->best / in->bound - 1), in->found_by);
     return NULL;

@@ -11,12 +11,16 @@
 #include "planner/search/graph_stages.h"
 #include "planner/search/pfeife.h"
 #include "planner/search/portfolio.h"
+#include "planner/workload/workload_scale.h"
 
 typedef struct trying {
     const instance *in;
     ons_arena *arena;   /* of the result */
     ons_arena *scratch; /* of one strategy */
     ons_planning_problem problem;
+    const ons_workload *const *works; /* [i]: of 2^i micro-batches at once */
+    uint32_t work_count;
+    uint32_t at_once, copies; /* of all stages, where a strategy knows one size and no copies */
     best_try *best;
 } trying;
 
@@ -26,31 +30,62 @@ typedef struct offer {
     const ons_workload *work;
     const uint32_t *first;
     const ons_stage_solution *solutions; /* NULL: all tensors stay */
-    const ons_schedule *schedule;
+    const ons_schedule *schedule;        /* of one copy of all */
+    uint32_t at_once, copies;            /* of every stage, beside the schedule's own */
 } offer;
 
 /* -------------------------------------------------------------------------------------------------------- solutions */
 
-static void print_stage(FILE *out, const offer *o, uint32_t stage) {
-    fprintf(out, "%s\n    {\"device\": %u, \"names\": [", stage > 0 ? "," : "", o->schedule->device_of[stage]);
-    for (uint32_t i = o->first[stage]; i < o->first[stage + 1]; ++i)
-        fprintf(out, "%s\"%s\"", i > o->first[stage] ? ", " : "", o->work->nodes[i].name);
-    fprintf(out, "], \"recompute\": [");
-    const ons_stage_solution *s = o->solutions != NULL ? &o->solutions[stage] : NULL;
+static void print_recomputed(FILE *out, const offer *o, const ons_stage_solution *s) {
     const char *between = "";
-    for (uint32_t i = 0; s != NULL && i < s->decision_count; ++i) {
+    fprintf(out, ", \"recompute\": [");
+    for (uint32_t i = 0; i < s->decision_count; ++i) {
         if (s->decisions[i].decision != ONS_RECOMPUTE) continue;
         fprintf(out, "%s\"%s\"", between, o->work->tensors[s->decisions[i].tensor].name);
         between = ", ";
     }
-    fprintf(out, "]}");
+    fprintf(out, "]");
 }
 
-static void print_list(FILE *out, const ons_action_list *list, bool last) {
+static void print_swapped(FILE *out, const offer *o, const ons_stage_solution *s) {
+    const ons_work_node *nodes = o->work->nodes;
+    const char *between = "";
+    fprintf(out, ", \"swap\": [");
+    for (uint32_t i = 0; i < s->decision_count; ++i) {
+        const ons_tensor_decision *d = &s->decisions[i];
+        if (d->decision != ONS_SWAP) continue;
+        fprintf(out, "%s{\"tensor\": \"%s\", \"out_after\": \"%s\", \"in_before\": \"%s\"", between,
+                o->work->tensors[d->tensor].name, nodes[d->out_after].name, nodes[d->in_before].name);
+        if (d->gone_before != ONS_NO_NODE) fprintf(out, ", \"gone_before\": \"%s\"", nodes[d->gone_before].name);
+        fprintf(out, "}");
+        between = ", ";
+    }
+    fprintf(out, "]");
+}
+
+static void print_stage(FILE *out, const offer *o, uint32_t stage) {
+    ons_stage_grouping g = ons_schedule_grouping(o->schedule, stage);
+    uint32_t at_once = g.size * o->at_once, copies = g.copies * o->copies;
+    fprintf(out, "%s\n    {\"device\": %u, ", stage > 0 ? "," : "", o->schedule->device_of[stage] * o->copies);
+    if (at_once > 1) fprintf(out, "\"micro_batch\": %u, ", at_once);
+    if (copies > 1) fprintf(out, "\"replicas\": %u, ", copies);
+    fprintf(out, "\"names\": [");
+    for (uint32_t i = o->first[stage]; i < o->first[stage + 1]; ++i)
+        fprintf(out, "%s\"%s\"", i > o->first[stage] ? ", " : "", o->work->nodes[i].name);
+    fprintf(out, "]");
+    if (o->solutions != NULL) print_recomputed(out, o, &o->solutions[stage]);
+    if (o->solutions != NULL) print_swapped(out, o, &o->solutions[stage]);
+    fprintf(out, "}");
+}
+
+/* `copy`: of all that the list has, where there are several. */
+static void print_list(FILE *out, const ons_action_list *list, uint32_t copy, bool last) {
     fprintf(out, "    [");
     for (uint32_t i = 0; i < list->count; ++i) {
         char text[ONS_ACTION_TEXT];
-        fprintf(out, "%s\"%s\"", i > 0 ? ", " : "", ons_action_print(&list->items[i], text));
+        ons_action a = list->items[i];
+        if (copy > 0) a.copy = copy;
+        fprintf(out, "%s\"%s\"", i > 0 ? ", " : "", ons_action_print(&a, text));
     }
     fprintf(out, "]%s\n", last ? "" : ",");
 }
@@ -63,7 +98,8 @@ static ons_status *print_solution(const offer *o, char **text) {
     for (uint32_t i = 0; i < o->schedule->stages; ++i) print_stage(out, o, i);
     fprintf(out, "],\n \"actions\": [\n");
     for (uint32_t d = 0; d < o->schedule->devices; ++d)
-        print_list(out, &o->schedule->lists[d], d + 1 == o->schedule->devices);
+        for (uint32_t c = 0; c < o->copies; ++c)
+            print_list(out, &o->schedule->lists[d], c, d + 1 == o->schedule->devices && c + 1 == o->copies);
     fprintf(out, " ]}\n");
     return ons_text_close(out, text);
 }
@@ -75,7 +111,10 @@ static ons_status *keep(trying *t, const offer *o, const char *json, const verdi
                   (v->value <= b->verdict.value && v->memory_bytes < b->verdict.memory_bytes);
     if (!better) return NULL;
     b->verdict = *v;
-    b->found_by = ons_arena_copy_text(t->arena, o->name);
+    const char *all = o->at_once * o->copies > 1
+                          ? ons_arena_format(t->arena, ", %u micro-batches at once, %u copies", o->at_once, o->copies)
+                          : "";
+    b->found_by = ons_arena_format(t->arena, "%s%s", o->name, all);
     b->solution = ons_arena_copy_text(t->arena, json);
     return b->found_by == NULL || b->solution == NULL ? ons_status_out_of_memory() : NULL;
 }
@@ -104,7 +143,7 @@ static ons_status *judge(trying *t, const offer *o) {
 
 static ons_status *judge_planned(trying *t, const char *name, const ons_planned *p, const ons_schedule *schedule) {
     if (!p->partition.feasible) return NULL;
-    const offer o = {name, p->problem.work, p->partition.first, p->solutions, schedule};
+    const offer o = {name, p->problem.work, p->partition.first, p->solutions, schedule, t->at_once, t->copies};
     return judge(t, &o);
 }
 
@@ -157,6 +196,24 @@ static ons_status *try_graphpipe(trying *t) {
     return judge_planned(t, "--partition graphpipe", &found.planned, found.planned.problem.schedule);
 }
 
+/* Sizes and copies by stage. */
+static ons_status *try_groupings(trying *t) {
+    ons_planning_problem p = t->problem;
+    const ons_stage_choice choice = {.sizes = t->work_count > 1,
+                                     .replicas = t->in->copies_of_a_stage > 1,
+                                     .works = t->works,
+                                     .work_count = t->work_count};
+    ons_graph_stages found;
+    if (t->at_once * t->copies > 1 || (!choice.sizes && !choice.replicas)) return NULL;
+    p.pipeline.generator = &ons_generator_one_f_one_b;
+    p.choice = &choice;
+    ONS_TRY(ons_graph_stages_search(&p, true, t->scratch, &found));
+    return judge_planned(t,
+                         choice.sizes ? "--partition graphpipe --stage-sizes free --stage-replicas free"
+                                      : "--partition graphpipe --stage-replicas free",
+                         &found.planned, found.planned.problem.schedule);
+}
+
 static ons_status *find_same_work(void *context, int64_t samples, const ons_workload **work) {
     *work = context;
     return NULL;
@@ -176,8 +233,13 @@ static ons_status *try_flexpipe(trying *t) {
     ons_flexpipe_tuning *found;
     ONS_NEW(found, t->scratch, 1);
     ONS_TRY(ons_flexpipe_tune(&p, &tuner, t->scratch, found));
-    const offer o = {"FlexPipe's tuner, gradients apart (planner/search/flexpipe_tuner.h)", p.work, found->best.first,
-                     NULL, found->best.schedule};
+    const offer o = {"FlexPipe's tuner, gradients apart (planner/search/flexpipe_tuner.h)",
+                     p.work,
+                     found->best.first,
+                     NULL,
+                     found->best.schedule,
+                     t->at_once,
+                     t->copies};
     return judge(t, &o);
 }
 
@@ -185,8 +247,13 @@ static ons_status *try_pfeife(trying *t) {
     ons_pfeife_options options = {.most_prefetch = ONS_PFEIFE_ANY};
     ons_pfeife_plan plan;
     ONS_TRY(ons_pfeife_search(&t->problem, &options, t->scratch, &plan));
-    const offer o = {"Pfeife's search (planner/search/pfeife.h)", t->problem.work, plan.split.first, NULL,
-                     plan.schedule};
+    const offer o = {"Pfeife's search (planner/search/pfeife.h)",
+                     t->problem.work,
+                     plan.split.first,
+                     NULL,
+                     plan.schedule,
+                     t->at_once,
+                     t->copies};
     return judge(t, &o);
 }
 
@@ -205,31 +272,70 @@ static ons_status *attempt(trying *t, ons_status *(*strategy)(trying *t)) {
 }
 
 static ons_status *try_all(trying *t) {
-    static ons_status *(*const strategies[])(trying * t) = {try_portfolio, try_strategies, try_graphpipe, try_flexpipe,
-                                                            try_pfeife};
+    static ons_status *(*const strategies[])(trying * t) = {try_portfolio, try_strategies, try_graphpipe,
+                                                            try_groupings, try_flexpipe,   try_pfeife};
     for (size_t i = 0; i < sizeof strategies / sizeof *strategies; ++i) ONS_TRY(attempt(t, strategies[i]));
     return NULL;
 }
 
-ons_status *tries_run(const instance *in, const char *graph, ons_arena *arena, best_try *best) {
+/* All stages with as many micro-batches at once, and as many copies. */
+static ons_status *try_alike(trying *t) {
+    const instance *in = t->in;
+    for (uint32_t i = 0; i < t->work_count; ++i)
+        for (uint32_t copies = 1; copies <= in->copies_of_a_stage; copies *= 2) {
+            t->at_once = 1u << i;
+            t->copies = copies;
+            if (in->devices % copies > 0 || in->micro_batches % (t->at_once * copies) > 0) continue;
+            t->problem.work = t->works[i];
+            t->problem.pipeline.stages = t->problem.pipeline.devices = in->devices / copies;
+            t->problem.pipeline.micro_batches = in->micro_batches / (t->at_once * copies);
+            ONS_TRY(try_all(t));
+        }
+    return NULL;
+}
+
+/* Workloads of 1, 2, 4, … micro-batches at once. */
+static ons_status *load_works(const instance *in, const char *folder, ons_arena *arena, trying *t) {
+    const char *graph = ons_arena_format(arena, "%s/%s", folder, in->graph);
+    ons_workload *work, most;
+    const ons_workload **works;
+    bool same = true;
+    ONS_NEW(works, arena, 32);
+    ONS_NEW(work, arena, 1);
+    ONS_TRY(ons_cost_file_load(graph, NULL, arena, work));
+    works[t->work_count++] = work;
+    if (in->graph_at_once != NULL)
+        ONS_TRY(ons_cost_file_load(ons_arena_format(arena, "%s/%s", folder, in->graph_at_once), NULL, arena, &most));
+    for (uint32_t size = 2; size <= in->most_at_once && same; size *= 2) {
+        ons_workload *larger;
+        ONS_NEW(larger, arena, 1);
+        ONS_TRY(ons_workload_scale(works[0], &most, works[0]->samples * size, arena, larger, &same));
+        ONS_CHECK(same, ONS_INVALID_DATA, "%s is not of the nodes of %s", in->graph_at_once, in->graph);
+        works[t->work_count++] = larger;
+    }
+    t->works = works;
+    return NULL;
+}
+
+ons_status *tries_run(const instance *in, const char *folder, ons_arena *arena, best_try *best) {
     /* The planner counts gaps between tensors that the checker does not, and lets senders wait where messages would
-     * pile up: what fits here may be made for somewhat larger devices, or for smaller ones. */
-    static const double shares[] = {1, 0.9, 1.1};
+     * pile up: what fits here may be made for somewhat larger devices, or for smaller ones. With a host it also lets
+     * parts wait for copies, and counts that their tensors are gone. */
+    static const double shares[] = {1, 0.9, 1.1, 0.8, 0.7};
+    size_t count = in->memory_bytes == 0 ? 1 : in->host_bandwidth > 0 ? 5 : 3;
     trying t = {.in = in, .arena = arena, .best = best};
-    ons_workload work;
     *best = (best_try){0};
-    ONS_TRY(ons_cost_file_load(graph, NULL, arena, &work));
-    t.problem = (ons_planning_problem){
-        .work = &work,
-        .pipeline = {.stages = in->devices, .devices = in->devices, .micro_batches = in->micro_batches},
-        .link_bandwidth = in->link_bandwidth,
-        .link_latency = in->link_latency,
-        .memory = ons_memory_strategy_find("capuchin"),
-        .objective = in->objective == STEP_SECONDS ? ONS_OBJECTIVE_BY_SCHEDULE : ONS_OBJECTIVE_BOTTLENECK};
-    for (size_t i = 0; i < sizeof shares / sizeof *shares; ++i) {
-        if (i > 0 && in->memory_bytes == 0) break;
+    ONS_TRY(load_works(in, folder, arena, &t));
+    t.problem = (ons_planning_problem){.link_bandwidth = in->link_bandwidth,
+                                       .link_latency = in->link_latency,
+                                       .host_bandwidth = in->host_bandwidth,
+                                       .host_latency = in->host_latency,
+                                       .memory = ons_memory_strategy_find("capuchin"),
+                                       .objective = in->objective == STEP_SECONDS ? ONS_OBJECTIVE_BY_SCHEDULE
+                                                                                  : ONS_OBJECTIVE_BOTTLENECK};
+    for (size_t i = 0; i < count; ++i) {
         t.problem.capacity_bytes = (int64_t)((double)in->memory_bytes * shares[i]);
-        ONS_TRY(try_all(&t));
+        ONS_TRY(try_alike(&t));
     }
     return NULL;
 }

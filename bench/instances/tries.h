@@ -11,7 +11,7 @@ typedef struct best_try {
     uint32_t judged, valid;
 } best_try;
 
-/* Tries all strategies on the problem, whose graph is the file at `graph`. Texts in `arena`. */
-ons_status *tries_run(const instance *in, const char *graph, ons_arena *arena, best_try *best);
+/* Tries all strategies on the problem, whose graphs are in `folder`. Texts in `arena`. */
+ons_status *tries_run(const instance *in, const char *folder, ons_arena *arena, best_try *best);
 
 #endif

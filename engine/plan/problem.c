@@ -27,13 +27,11 @@ ons_status *ons_problem_find_asked(const ons_config *c, ons_arena *arena, const 
     return *asked == NULL ? ons_status_out_of_memory() : NULL;
 }
 
-/* A strategy that makes the schedule leaves nothing to say of it. */
+/* A strategy that makes the schedule leaves nothing to say of it, unless all is said. */
 static ons_status *check_schedule(const ons_config *c, const ons_partition_strategy *strategy) {
-    static const char *const options[] = {"pipeline", "schedule"};
-    for (int i = 0; strategy->search == NULL && i < 2; ++i)
-        ONS_CHECK(!ons_config_is_given(c, options[i]), ONS_INVALID_ARGUMENT,
-                  "--%s beside --partition %s, which makes the schedule with the stages: leave one of them out",
-                  options[i], strategy->name);
+    ONS_CHECK(strategy->search != NULL || !ons_config_is_given(c, "pipeline"), ONS_INVALID_ARGUMENT,
+              "--pipeline beside --partition %s, which makes the schedule with the stages: leave one of them out",
+              strategy->name);
     return NULL;
 }
 
@@ -42,6 +40,7 @@ static ons_status *choose_strategies(posing *p) {
     *p->strategy = ons_partition_strategy_find(c->partition);
     ONS_TRY(check_schedule(c, *p->strategy));
     p->problem->memory = ons_memory_strategy_find(c->memory_strategy);
+    p->problem->follows_lists = c->schedule != NULL;
     return ons_config_pipeline(c, &p->problem->pipeline);
 }
 

@@ -187,7 +187,6 @@ ons_local_stage *ons_local_stages_get(const ons_local_stages *c, uint32_t index)
 
 /* ---------------------------------------------------------------------------------------------------------- looking */
 
-/* The versions of a weight lie behind each other, aligned. */
 const ons_local_stage_work *ons_local_stages_work(const ons_local_stages *c, uint32_t device) {
     return &c->records[device].work;
 }

@@ -9,8 +9,7 @@ ons_status *ons_gelu_prepare(ons_prepare *p) {
     return NULL;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- formulas
- */
+/* --------------------------------------------------------------------------------------------------------- formulas */
 
 static inline ons_lanes by_normal(ons_lanes x) {
     ons_lanes density;
@@ -36,8 +35,7 @@ static inline ons_lanes slope_by_sigmoid(ons_lanes x) {
     return s + (ons_lanes)((flat != 0) & (ons_lane_bits)(x * flat * turn));
 }
 
-/* --------------------------------------------------------------------------------------------------------------- runs
- */
+/* ------------------------------------------------------------------------------------------------------------- runs */
 
 typedef void span(const float *dy, const float *x, float *out, int64_t count);
 

@@ -34,6 +34,8 @@ typedef struct ons_planning_problem {
     uint32_t device_count;
     ons_pipeline pipeline;
     const ons_schedule *schedule; /* of the pipeline; NULL: made where it is needed */
+    bool follows_lists; /* the pipeline's generator has lists that are asked for: strategies that make lists with the
+                           stages find stages for these instead */
     /* Where the schedule's stages have micro-batches of their own (ons_stage_grouping), the same nodes, tensors and
      * weights with as many of `work`'s samples as a copy of the stage takes at once; NULL: they have not. */
     const ons_workload *const *stage_works; /* [stage] */

@@ -17,6 +17,7 @@ static ons_question ask(const ons_report_options *o, const ons_what_if_device *d
         .order = o->planned->node_at,
         .ordered = p->work,
         .generator = p->pipeline.generator,
+        .follows_lists = p->follows_lists,
         .stages = p->pipeline.stages,
         .devices = p->pipeline.devices,
         .replicas = p->pipeline.replicas,

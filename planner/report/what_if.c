@@ -107,6 +107,7 @@ static ons_status *search_plan(const ons_question *q, const ons_workload *work, 
     ons_planning_problem problem = {
         .work = work,
         .pipeline = {q->generator, q->stages, (uint32_t)q->micro_batches, q->devices, replicas},
+        .follows_lists = q->follows_lists,
         .batch = replicas == 1 ? q->batch : ons_question_rows(q) * q->micro_batches,
         .capacity_bytes = q->capacity_bytes,
         .link_bandwidth = profile->link_bandwidth,
@@ -153,6 +154,11 @@ ons_status *ons_what_if(const ons_question *q, ons_answer *a) {
     ons_status *status = find_work(q, ons_question_rows(q), arena, &work);
     a->known = status == NULL && work != NULL && q->stages <= work->node_count;
     if (a->known) status = search_plan(q, work, arena, a);
+    if (q->follows_lists && status != NULL && ons_status_get_code(status) == ONS_INVALID_DATA) {
+        ons_status_free(status); /* other stages may not be what the lists are for */
+        status = NULL;
+        *a = (ons_answer){0};
+    }
     ons_arena_free(arena);
     return status;
 }

@@ -30,6 +30,7 @@ typedef struct ons_question {
     const uint32_t *order;
     const ons_workload *ordered;
     const ons_generator *generator;
+    bool follows_lists;       /* the generator has lists that are asked for: see ons_planning_problem */
     uint32_t stages, devices; /* devices 0: the generator's own number; of one replica */
     uint32_t replicas;        /* copies of all stages, each with its share of the batch; 0: one */
     int64_t batch;            /* samples of all replicas */
@@ -40,8 +41,8 @@ typedef struct ons_question {
 
 typedef struct ons_answer {
     bool known;     /* false: there are more micro-batches than samples, costs of its size cannot be estimated, the
-                       generator has no schedule of these stages and devices, or it updates between micro-batches, in
-                       which replicas cannot */
+                       generator has no schedule of these stages and devices, or none that they can run, or it updates
+                       between micro-batches, in     which replicas cannot */
     bool feasible;  /* the rest holds where it is */
     bool optimised; /* fits only with swap or recompute */
     double step_seconds, samples_per_second;

@@ -229,7 +229,8 @@ ons_status *ons_schedule_parse_csv(const char *text, size_t size, ons_arena *are
     ONS_TRY(add_updates(&r, arena, schedule));
     ONS_TRY(ons_schedule_put_updates_last(schedule, arena));
     ONS_TRY(ons_schedule_take(schedule, arena));
-    return ons_schedule_verify(schedule, NULL, arena);
+    const ons_stage_edges none = {.count = 0};
+    return ons_schedule_verify(schedule, &none, arena);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- writing */

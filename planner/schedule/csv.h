@@ -11,7 +11,8 @@
 
 /* Stages, devices and micro-batches follow from the cells; the update of a stage, of which the format knows nothing,
  * comes behind its last gradient. Lines that are empty or begin with '#' are passed over. What is no schedule is
- * ONS_INVALID_DATA, a wrong cell named by line and column. Everything in `arena`; verified. */
+ * ONS_INVALID_DATA, a wrong cell named by line and column. Everything in `arena`; verified but for what stages wait for
+ * of each other, which the file does not say: ons_schedule_verify with the edges of the stages that run it. */
 ons_status *ons_schedule_parse_csv(const char *text, size_t size, ons_arena *arena, ons_schedule *schedule);
 
 /* Free with free(). Reading it and writing it again gives the same bytes. Updates between micro-batches cannot be said:

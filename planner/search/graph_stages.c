@@ -2,6 +2,7 @@
 
 #include <math.h>
 
+#include "planner/search/list_stages.h"
 #include "planner/search/planner_search.h"
 #include "planner/simulate/pipeline_simulation.h"
 #include "planner/stage_graph/graphpipe.h"
@@ -18,6 +19,10 @@ static ons_status *check_devices(const ons_planning_problem *problem) {
               p->devices);
     ONS_CHECK(problem->devices == NULL, ONS_INVALID_ARGUMENT,
               "graphpipe takes devices that are alike, and these differ; take --partition auto");
+    ONS_CHECK(problem->choice == NULL || !problem->follows_lists, ONS_INVALID_ARGUMENT,
+              "stages choose their micro-batches and replicas, or follow lists (%s), which say nothing of either: not "
+              "both",
+              p->generator->name);
     ONS_CHECK(problem->choice == NULL || !problem->choice->replicas || p->replicas <= 1, ONS_INVALID_ARGUMENT,
               "stages have replicas of their own, or the whole pipeline has %u of them: not both; leave out --replicas "
               "or --stage-replicas",
@@ -35,8 +40,16 @@ static bool is_straight(const ons_stage_graph *g) {
     return true;
 }
 
+/* Lists that are asked for. */
+static ons_status *take_lists(ons_arena *arena, ons_planning_problem *problem) {
+    ons_schedule *schedule;
+    ONS_NEW(schedule, arena, 1);
+    problem->schedule = schedule;
+    return ons_schedule_make(&problem->pipeline, arena, schedule);
+}
+
 /* Lists and pipeline that run the stages. */
-static ons_status *take_schedule(const ons_stage_graph *g, ons_arena *arena, ons_planning_problem *problem) {
+static ons_status *make_lists(const ons_stage_graph *g, ons_arena *arena, ons_planning_problem *problem) {
     ons_schedule *schedule;
     ONS_NEW(schedule, arena, 1);
     ONS_TRY(ons_stage_lists_schedule(g, 1, arena, schedule));
@@ -45,6 +58,16 @@ static ons_status *take_schedule(const ons_stage_graph *g, ons_arena *arena, ons
     problem->pipeline.devices = schedule->devices;
     problem->schedule = schedule;
     return NULL;
+}
+
+/* Lists that were asked for may wait for ever; how long a step would take is then no question. */
+static ons_status *note_hang(ons_status *status, ons_arena *arena, ons_graph_stages *found) {
+    if (status == NULL || !found->planned.problem.follows_lists || ons_status_get_code(status) != ONS_INVALID_DATA)
+        return status;
+    found->hangs = ons_arena_copy_text(arena, ons_status_get_message(status));
+    found->planned.partition.feasible = false;
+    ons_status_free(status);
+    return found->hangs == NULL ? ons_status_out_of_memory() : NULL;
 }
 
 /* Infinite where nothing fits. */
@@ -58,10 +81,19 @@ static ons_status *simulate(ons_graph_stages *found, ons_arena *arena) {
     ons_pipeline_forecast forecast;
     found->step_seconds = INFINITY;
     if (!planned->partition.feasible) return NULL;
-    ONS_TRY(ons_pipeline_simulate(&setup, arena, &forecast));
+    ons_status *status = ons_pipeline_simulate(&setup, arena, &forecast);
+    if (status != NULL) return note_hang(status, arena, found);
     found->step_seconds = forecast.iteration_seconds;
     ons_simulation_free(forecast.simulation);
     return NULL;
+}
+
+/* Stages numbered as the lists that are asked for have them. */
+static ons_status *number_stages(const ons_planning_problem *problem, ons_arena *arena, ons_stage_graph *g) {
+    const ons_stage_graph found = *g;
+    ons_planning_problem with = *problem;
+    ONS_TRY(take_lists(arena, &with));
+    return ons_list_stages_number(&found, problem->work, with.schedule, arena, g);
 }
 
 /* `planned` has order, workload and cuts. */
@@ -70,7 +102,8 @@ static ons_status *take_stages(const ons_stage_graph *g, ons_arena *arena, ons_g
     found->straight = is_straight(g);
     planned->by_step = planned->problem.objective == ONS_OBJECTIVE_BY_SCHEDULE;
     planned->best_bottleneck = (ons_best_bottleneck){0};
-    ONS_TRY(take_schedule(g, arena, &planned->problem));
+    ONS_TRY(planned->problem.follows_lists ? take_lists(arena, &planned->problem)
+                                           : make_lists(g, arena, &planned->problem));
     ONS_TRY(ons_planned_evaluate(planned, arena));
     return simulate(found, arena);
 }
@@ -159,6 +192,7 @@ static ons_status *search_graph(const ons_planning_problem *problem, bool severa
     if (!result.feasible && problem->capacity_bytes > 0) ONS_TRY(search(problem, 0, several, arena, &result));
     ONS_CHECK(result.feasible, ONS_INVALID_ARGUMENT, "a model of %u nodes has no %u stages", problem->work->node_count,
               problem->pipeline.stages);
+    if (problem->follows_lists && several) ONS_TRY(number_stages(problem, arena, &result.graph));
     ONS_TRY(take_cuts(&result.graph, several, arena, &found->planned));
     return take_stages(&result.graph, arena, found);
 }
@@ -202,6 +236,10 @@ static ons_status *search_cuts(const ons_planning_problem *problem, ons_arena *a
     ONS_TRY(ons_planner_search_stages(&line, ons_partition_strategy_find("auto"), true, arena, &found->planned));
     if (!found->planned.partition.feasible) return NULL;
     ONS_TRY(make_graph(&found->planned, problem->work, arena, &g));
+    if (!problem->follows_lists) return take_stages(&g, arena, found);
+    ONS_TRY(number_stages(problem, arena, &g));
+    found->planned.problem = *problem;
+    ONS_TRY(take_cuts(&g, true, arena, &found->planned));
     return take_stages(&g, arena, found);
 }
 
@@ -215,6 +253,7 @@ static int64_t sum_of_bytes(const ons_planned *planned) {
 static bool is_better(const ons_graph_stages *a, const ons_graph_stages *b) {
     const ons_partition *p = &a->planned.partition, *q = &b->planned.partition;
     if (p->feasible != q->feasible) return p->feasible;
+    if (!p->feasible && (a->hangs != NULL || b->hangs != NULL)) return a->hangs == NULL;
     if (!p->feasible) return p->least_bytes < q->least_bytes;
     if (fabs(a->step_seconds - b->step_seconds) > EQUAL * b->step_seconds) return a->step_seconds < b->step_seconds;
     return sum_of_bytes(&a->planned) < sum_of_bytes(&b->planned);
@@ -227,8 +266,10 @@ ons_status *ons_graph_stages_search(const ons_planning_problem *problem, bool se
     ONS_TRY(check_devices(problem));
     ONS_TRY(search_graph(problem, several, arena, found));
     uint32_t devices = problem->pipeline.stages;
-    if (!several || devices == 1 || devices > problem->work->node_count) return NULL;
-    ONS_TRY(search_cuts(problem, arena, &cuts));
-    if (is_better(&cuts, found)) *found = cuts;
+    if (several && devices > 1 && devices <= problem->work->node_count) {
+        ONS_TRY(search_cuts(problem, arena, &cuts));
+        if (is_better(&cuts, found)) *found = cuts;
+    }
+    ONS_CHECK(found->hangs == NULL, ONS_INVALID_DATA, "%s: %s", problem->pipeline.generator->name, found->hangs);
     return NULL;
 }

@@ -14,13 +14,16 @@
 typedef struct ons_graph_stages {
     ons_planned planned; /* planned.problem has the pipeline and the schedule that were found */
     double step_seconds; /* as simulated; infinite: nothing fits */
+    const char *hangs;   /* for the search's own use: why lists that are asked for cannot run */
     bool straight;       /* every stage follows the one before it: what a schedule of a line has as well */
 } ons_graph_stages;
 
 /* Searches; everything in `arena`. Of the problem's pipeline, stages, devices and micro-batches are looked at; several
  * stages on a device are ONS_INVALID_ARGUMENT. `several`: in any order of the nodes; else stages follow each other in
  * theirs. Stages are searched that fit with all tensors kept, and, where there are none, the memory strategy makes the
- * fastest fit, or says what would do. */
+ * fastest fit, or says what would do. Where the
+ * problem follows lists its stages are numbered as these need it; lists that cannot run with the stages that are found
+ * are ONS_INVALID_DATA, with the reason. */
 ons_status *ons_graph_stages_search(const ons_planning_problem *problem, bool several, ons_arena *arena,
                                     ons_graph_stages *found);
 

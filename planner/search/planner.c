@@ -103,6 +103,16 @@ static ons_status *simulate(const ons_planned *planned, ons_arena *arena, ons_pl
     return NULL;
 }
 
+/* A strategy that goes by the line of its stages does not see that lists that are asked for wait for other ones. */
+static ons_status *explain_hang(const ons_planning_problem *p, ons_status *status) {
+    if (status == NULL || !p->follows_lists || ons_status_get_code(status) != ONS_INVALID_DATA) return status;
+    ons_status *explained = ons_status_new(
+        ONS_INVALID_DATA, "%s: with the stages of this --partition %s; --partition graphpipe looks for others",
+        p->pipeline.generator->name, ons_status_get_message(status));
+    ons_status_free(status);
+    return explained;
+}
+
 static ons_status *fill_capacities(const ons_planning_problem *p, ons_arena *arena, ons_plan *plan) {
     plan->capacities = NULL;
     if (p->devices == NULL || p->capacity_bytes == 0) return NULL;
@@ -130,5 +140,5 @@ ons_status *ons_planner_fill(const ons_planned *planned, ons_arena *arena, ons_p
     plan->schedule = *p->schedule;
     ONS_TRY(fill_capacities(p, arena, plan));
     ONS_TRY(ons_plan_slice(plan, p->sliced, arena));
-    return simulate(planned, arena, plan);
+    return explain_hang(p, simulate(planned, arena, plan));
 }

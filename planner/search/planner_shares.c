@@ -74,11 +74,31 @@ static ons_status *search_line(const ons_planning_problem *problem, const ons_pa
     return ons_planner_search_stages(&with, strategy, several, arena, planned);
 }
 
+/* Whether stages and lists are found together. Lists that are asked for, and cannot run on a line of stages, may be
+ * those of a graph; "auto" looks for one where each stage has a device. Other strategies go on: a plan's links decide.
+ */
+static ons_status *forms_graph(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
+                               ons_arena *arena, bool *graph) {
+    ons_schedule schedule;
+    *graph = strategy->search == NULL;
+    if (*graph || !problem->follows_lists || strategy != ons_partition_strategy_find("auto")) return NULL;
+    ONS_TRY(ons_schedule_make(&problem->pipeline, arena, &schedule));
+    ons_status *status = ons_schedule_verify(&schedule, NULL, arena);
+    if (status == NULL) return NULL;
+    if (ons_status_get_code(status) != ONS_INVALID_DATA || schedule.devices != schedule.stages)
+        return ons_status_at(status, "%s", problem->pipeline.generator->name);
+    ons_status_free(status);
+    *graph = true;
+    return NULL;
+}
+
 static ons_status *search_problem(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
                                   bool several, ons_arena *arena, ons_planned *planned) {
     double start = ons_clock_seconds();
-    ONS_TRY(strategy->search == NULL ? search_graph(problem, several, arena, planned)
-                                     : search_line(problem, strategy, several, arena, planned));
+    bool graph;
+    ONS_TRY(forms_graph(problem, strategy, arena, &graph));
+    ONS_TRY(graph ? search_graph(problem, several, arena, planned)
+                  : search_line(problem, strategy, several, arena, planned));
     planned->planning_seconds = ons_clock_seconds() - start;
     return NULL;
 }

@@ -145,6 +145,35 @@ for pipeline in gpipe 1f1b interleaved looped zb-h1 v; do
     fi
 done
 
+# Eight stages of two branches: their lists wait for ever where each stage waits for the one before.
+towers=$root/tests/families/two_towers
+branches=("$towers/model.onnx" --loss cross_entropy --optimizer adamw --batch 8 --micro-batches 8)
+write_branches() {
+    succeeds plan "${branches[@]}" --stages 8 --device-profile a100-40gb --partition graphpipe -o plan.json && step=$(step_of) &&
+        succeeds simulate plan.json --write-schedule a.csv
+}
+for partition in graphpipe auto; do
+    begin "the schedule of a graph of stages, written, planned from the file by $partition, written again"
+    write_branches &&
+        succeeds plan "${branches[@]}" --device-profile a100-40gb --partition "$partition" --schedule a.csv -o again.json &&
+        printed 'schedule a.csv' || continue
+    if [[ $step != "$(step_of)" ]]; then fail "$name" "a step takes $(step_of) ms, not $step"; continue; fi
+    if succeeds simulate again.json --write-schedule b.csv; then
+        if cmp -s a.csv b.csv; then pass "$name"; else fail "$name" "the files differ"; fi
+    fi
+done
+begin "training by the schedule of a graph of stages is training in one stage, to the bit"
+options=(train "${branches[@]}" --input "x=$towers/x.npy" --target "$towers/target.npy" --lr 0.01 --steps 3 --threads 1)
+if write_branches && succeeds "${options[@]}" --stages 1 --out one.onnx && succeeds "${options[@]}" --schedule a.csv --out some.onnx; then
+    if cmp -s one.onnx some.onnx; then pass "$name"; else fail "$name" "other bits"; fi
+fi
+begin "an order that a link of the stages forbids"
+write_branches && sed '8s/7F0,7B0,7F1/7F0,7F1,7B0/; 1s/0F0,0F1/0F0,0B0,0F1/; 1s/,0B0,0F5/,0F5/' a.csv >wrong.csv &&
+    refuses 4 "wrong.csv: the schedule hangs .* waiting to receive the gradient of micro-batch 0 from stage" train "${branches[@]:0:5}" \
+    --batch 8 --input "x=$towers/x.npy" --target "$towers/target.npy" --schedule wrong.csv --steps 1
+begin "a line's stages for the schedule of a graph"
+refuses 1 "--pipeline beside --partition graphpipe" plan "${branches[@]}" --stages 8 --partition graphpipe --pipeline gpipe
+
 begin "the fastest schedule, and why the others lost"
 if succeeds "${cost[@]}" --stages 4 --micro-batches 6 --pipeline 1f1b && step=$(step_of) &&
     succeeds "${cost[@]}" --stages 4 --micro-batches 6 --pipeline auto --report r.html -o plan.json && "$html_check" r.html; then

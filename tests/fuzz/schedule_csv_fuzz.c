@@ -1,4 +1,4 @@
-/* Any bytes as a schedule file: what is read can run, and written and read again it is the same. */
+/* Any bytes as a schedule file: what is read, written and read again is the same. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -116,7 +116,9 @@ Test(instances, what_is_no_solution_is_refused_with_the_reason) {
     expect_refusal(STAGES("") ACTIONS(SECOND, FIRST), "list of device 0");
     expect_refusal(STAGES("") ACTIONS("\"0F0-2\"", SECOND), "no action");
     expect_refusal(STAGES(", \"recompute\": [\"h\", \"z\"]") ACTIONS(FIRST, SECOND), "recompute");
-    expect_refusal(STAGES(", \"swap\": [{\"tensor\": \"h\"}]") ACTIONS(FIRST, SECOND), "swap");
+    expect_refusal(STAGES(", \"swap\": [{\"tensor\": \"x\"}]") ACTIONS(FIRST, SECOND), "no host");
+    expect_refusal(STAGES(", \"replicas\": 2") ACTIONS(FIRST, SECOND), "replicas");
+    expect_refusal(STAGES(", \"micro_batch\": 2") ACTIONS(FIRST, SECOND), "micro_batch");
     expect_refusal("{\"stages\": [{\"device\": 0, \"names\": [\"a\"]}]," ACTIONS("\"0F0-1\", \"0B0-1\", \"0U1\"", ""),
                    "'b' is in no stage");
     expect_refusal("{\"stages\": [{\"device\": 0, \"names\": [\"a\", \"a\", \"b\"]}]," ACTIONS("", ""), "twice");
@@ -172,6 +174,161 @@ Test(instances, what_is_computed_again_takes_time_and_gives_memory) {
     drop(&j);
 }
 
+/* ------------------------------------------------------------------------------------------------------ with a host */
+
+#define SWAPPED(swap)                                                                                                  \
+    "{\"stages\": [{\"device\": 0, \"names\": [\"p\", \"q\", \"r\"], \"swap\": [" swap "]}], \"actions\": "            \
+    "[[\"0F0-1\", \"0B0-1\", \"0U1\"]]}"
+#define SWAP(tensor, out, in) "{\"tensor\": \"" tensor "\", \"out_after\": \"" out "\", \"in_before\": \"" in "\"}"
+#define SWAP_GONE(tensor, out, in, gone)                                                                               \
+    "{\"tensor\": \"" tensor "\", \"out_after\": \"" out "\", \"in_before\": \"" in "\", \"gone_before\": \"" gone "\"}"
+
+static judged judge_swapped(const char *json, double bandwidth) {
+    judged j = pose(PROBLEM, CHAIN);
+    j.in.memory_bytes = 0;
+    j.in.host_bandwidth = bandwidth;
+    j.in.host_latency = 0.5;
+    judge(&j, json);
+    return j;
+}
+
+static void expect_swapped(const char *json, double bandwidth, double seconds, int64_t bytes) {
+    judged j = judge_swapped(json, bandwidth);
+    cr_assert_null(j.status, "%s", ons_status_get_message(j.status));
+    cr_assert_float_eq(j.v.step_seconds, seconds, 1e-12, "%.15g", j.v.step_seconds);
+    cr_assert_eq(j.v.memory_bytes, bytes, "%ld", (long)j.v.memory_bytes);
+    drop(&j);
+}
+
+/* Copies of v take a second: out 5 to 6 and 11 to 12, back 12 to 13 and 16 to 17, for which r waits. */
+Test(instances, what_is_swapped_is_waited_for_and_gives_memory) {
+    expect_swapped(SWAPPED(SWAP("v", "q", "r")), 2000, 20, 1000 + 2 * 41);
+    /* A second and a half: the second one is there when the first comes back at 12. */
+    expect_swapped(SWAPPED(SWAP("v", "q", "r")), 1000, 21, 2000 + 2 * 41);
+}
+
+/* Copies of u take 4.5 s: out 1 to 5.5, for which r waits half a second, and back with r or behind it. */
+Test(instances, copies_to_the_host_are_waited_for_where_it_says_so) {
+    expect_swapped(SWAPPED(SWAP_GONE("u", "p", "q", "r")), 10, 28, 2 * 1001 + 40);
+    expect_swapped(SWAPPED(SWAP_GONE("u", "p", "r", "r")), 10, 26, 2 * 1001 + 40);
+}
+
+static void expect_swap_refusal(const char *json, const char *word) {
+    judged j = judge_swapped(json, 1000);
+    cr_assert_not_null(j.status, "taken: %s", json);
+    cr_assert_eq(ons_status_get_code(j.status), ONS_INVALID_DATA);
+    cr_assert_not_null(strstr(ons_status_get_message(j.status), word), "'%s' is not in: %s", word,
+                       ons_status_get_message(j.status));
+    drop(&j);
+}
+
+Test(instances, swaps_that_cannot_be_are_refused_with_the_reason) {
+    expect_swap_refusal(SWAPPED(SWAP("v", "p", "r")), "before it is made");
+    expect_swap_refusal(SWAPPED(SWAP("v", "q", "q")), "comes back behind");
+    expect_swap_refusal(SWAPPED(SWAP("z", "q", "r")), "a tensor that is not there");
+    expect_swap_refusal(SWAPPED(SWAP("v", "z", "r")), "out_after");
+    expect_swap_refusal(SWAPPED(SWAP("v", "q", "r") ", " SWAP("v", "q", "r")), "twice");
+    expect_swap_refusal(SWAPPED(SWAP_GONE("u", "p", "q", "q")), "gone_before");
+    expect_swap_refusal(SWAPPED(SWAP("v", "q", "r") "], \"recompute\": [\"v\""), "does not keep");
+    expect_swap_refusal(SWAPPED("{\"tensor\": \"v\", \"out_after\": \"q\"}"), "in_before");
+}
+
+/* -------------------------------------------------------------------------------------- copies, and several at once */
+
+/* What GRAPH costs for two micro-batches at once. */
+static const char GRAPH_OF_TWO[] =
+    "{\"onstage_cost_graph\": 1, \"name\": \"two\","
+    "\"nodes\": [{\"name\": \"b\", \"forward_seconds\": 1.5, \"input_gradient_seconds\": 3,"
+    "             \"weight_gradient_seconds\": 1.5},"
+    "            {\"name\": \"a\", \"forward_seconds\": 3, \"input_gradient_seconds\": 1.5,"
+    "             \"weight_gradient_seconds\": 1.5, \"update_seconds\": 0.25}],"
+    "\"tensors\": [{\"name\": \"y\", \"bytes\": 60, \"producer\": \"b\", \"savers\": []},"
+    "              {\"name\": \"x\", \"bytes\": 20, \"producer\": null, \"readers\": [\"a\"], \"savers\": [\"a\"]},"
+    "              {\"name\": \"h\", \"bytes\": 40, \"producer\": \"a\", \"readers\": [\"b\"], \"savers\": [\"b\"]}],"
+    "\"weights\": []}";
+
+static const char PROBLEM_OF_GROUPS[] =
+    "{\"onstage_instance\": 1, \"name\": \"groups\", \"graph\": \"\", \"devices\": 3, \"stages_of_a_device\": 1,"
+    " \"micro_batches\": 4, \"memory_bytes\": 280, \"link_bandwidth\": 20, \"link_latency\": 0.5,"
+    " \"copies_of_a_stage\": 2, \"at_once\": {\"micro_batches\": 2, \"graph\": \"\"},"
+    " \"objective\": \"step_seconds\"}";
+
+#define GROUPS(first, second)                                                                                          \
+    "{\"stages\": [{\"device\": 0, \"names\": [\"a\"]" first "}, {\"device\": 2, \"names\": [\"b\"]" second "}], "
+#define TWICE(first, second, third) "\"actions\": [[" first "], [" second "], [" third "]]}"
+#define COPIES                      ", \"replicas\": 2"
+#define TWO                         ", \"micro_batch\": 2"
+#define OF_0                        "\"0F0-1\", \"0B0-1\", \"0U1\""
+#define OF_1                        "\"0.1F0-1\", \"0.1B0-1\", \"0.1U1\""
+#define OF_2                        "\"1F0\", \"1B0\", \"1F1\", \"1B1\", \"1U1\""
+
+static judged pose_groups(void) {
+    judged j = pose(PROBLEM_OF_GROUPS, GRAPH);
+    cr_assert_null(instance_parse_graph_at_once(GRAPH_OF_TWO, strlen(GRAPH_OF_TWO), j.arena, &j.in));
+    return j;
+}
+
+/* Device 0 has a's forward parts of the micro-batches 0 and 2 up to 4 s, device 1 those of 1 and 3. b's first, of 0 and
+ * 1, runs from 3.5 to 5, its backward part to 9.5, the others to 11 and 15.5; half of a gradient is under way for 1.5
+ * s, so a's last backward part ends at 19, and both copies have added up their 100 bytes at 25. */
+Test(instances, copies_and_several_at_once_are_as_reckoned_by_hand) {
+    judged j = pose_groups();
+    judge(&j, GROUPS(COPIES, TWO) TWICE(OF_0, OF_1, OF_2));
+    cr_assert_null(j.status, "%s", ons_status_get_message(j.status));
+    cr_assert_float_eq(j.v.step_seconds, 25.25, 1e-12, "%.15g", j.v.step_seconds);
+    cr_assert_float_eq(j.v.bottleneck_seconds, 3, 1e-12, "%.15g", j.v.bottleneck_seconds);
+    cr_assert_eq(j.v.memory_bytes, 280, "%ld", (long)j.v.memory_bytes);
+    j.in.memory_bytes = 279;
+    judge(&j, GROUPS(COPIES, TWO) TWICE(OF_0, OF_1, OF_2));
+    cr_assert_not_null(j.status);
+    drop(&j);
+}
+
+/* All work, of two at once, on three devices; a heaviest node has two copies. */
+Test(instances, bounds_know_copies_and_several_at_once) {
+    judged j = pose_groups();
+    double bound;
+    const char *from;
+    cr_assert_null(instance_bound(&j.in, j.arena, &bound, &from));
+    cr_assert_float_eq(bound, (4 * 6 + 0.25) / 3, 1e-12, "%.15g", bound);
+    j.in.devices = 4;
+    cr_assert_null(instance_bound(&j.in, j.arena, &bound, &from));
+    cr_assert_float_eq(bound, 2 + 4 * 3 / 2.0, 1e-12, "b begins after 2 s: %.15g", bound);
+    j.in.objective = BOTTLENECK_SECONDS;
+    cr_assert_null(instance_bound(&j.in, j.arena, &bound, &from));
+    cr_assert_float_eq(bound, 1.5, 1e-12, "%.15g", bound);
+    drop(&j);
+}
+
+static void expect_groups_refusal(const char *json, const char *word) {
+    judged j = pose_groups();
+    judge(&j, json);
+    cr_assert_not_null(j.status, "taken: %s", json);
+    cr_assert_not_null(strstr(ons_status_get_message(j.status), word), "'%s' is not in: %s", word,
+                       ons_status_get_message(j.status));
+    drop(&j);
+}
+
+Test(instances, groups_that_cannot_be_are_refused_with_the_reason) {
+    expect_groups_refusal(GROUPS(", \"replicas\": 3", TWO) TWICE(OF_0, OF_1, OF_2), "replicas");
+    expect_groups_refusal(GROUPS(COPIES, ", \"micro_batch\": 4") TWICE(OF_0, OF_1, OF_2), "micro_batch");
+    expect_groups_refusal(GROUPS(COPIES, COPIES) TWICE(OF_0, OF_1, OF_2), "no device 3");
+    expect_groups_refusal(GROUPS("", TWO) TWICE(OF_0, OF_1, OF_2), "0U1");
+    expect_groups_refusal(GROUPS(COPIES, TWO) TWICE(OF_1, OF_0, OF_2), "list of device 0");
+    expect_groups_refusal(GROUPS(COPIES, TWO) TWICE(OF_0, "\"0.2F0\"", OF_2), "no action");
+    expect_groups_refusal(GROUPS(COPIES, TWO) TWICE("\"0F0-3\"", OF_1, OF_2), "no action");
+    expect_groups_refusal(GROUPS(COPIES, TWO) TWICE(OF_0, "\"0.1F0-1\", \"0.1B0-1\"", OF_2), "not updated");
+    expect_groups_refusal(GROUPS(COPIES, TWO) TWICE(OF_0, "\"0.1F0\", \"0.1B0\", \"0.1U1\"", OF_2), "0U1");
+    expect_groups_refusal("{\"stages\": [{\"device\": 0, \"names\": [\"a\"]" COPIES
+                          "}, {\"device\": 1, \"names\": [\"b\"]}], " TWICE(OF_0, OF_1, OF_2),
+                          "device 1 has 2 stages");
+    judged j = pose_groups();
+    j.in.micro_batches = 3;
+    judge(&j, GROUPS(COPIES, TWO) TWICE(OF_0, OF_1, OF_2));
+    cr_assert_not_null(strstr(ons_status_get_message(j.status), "do not go into"));
+    drop(&j);
+}
+
 /* --------------------------------------------------------------------------------------------------------------- the
  * set
  */
@@ -219,6 +376,29 @@ static void expect_spoiled(stored *s, const char *name, const char *text, const 
     s->j.status = NULL;
 }
 
+/* What a problem allows is taken away, where the solution makes use of it. */
+static uint32_t swapping, copied, at_once; /* solutions that make use of it */
+
+static void check_allowed(stored *s, const char *name, const char *text) {
+    instance allowed = s->j.in;
+    swapping += strstr(text, "\"swap\": [{") != NULL;
+    copied += strstr(text, "\"replicas\"") != NULL;
+    at_once += strstr(text, "\"micro_batch\"") != NULL;
+    if (strstr(text, "\"swap\": [{") != NULL) {
+        s->j.in.host_bandwidth = 0;
+        expect_spoiled(s, name, text, "no host");
+    }
+    if (strstr(text, "\"replicas\"") != NULL) {
+        s->j.in.copies_of_a_stage = 1;
+        expect_spoiled(s, name, text, "no copies");
+    }
+    if (strstr(text, "\"micro_batch\"") != NULL) {
+        s->j.in.most_at_once = 1;
+        expect_spoiled(s, name, text, "one at once");
+    }
+    s->j.in = allowed;
+}
+
 /* The first node is left out, the first action is, and the device has a byte less than what is taken. */
 static void check_spoiled(const char *name) {
     stored s;
@@ -231,6 +411,7 @@ static void check_spoiled(const char *name) {
     s.j.in.memory_bytes = taken - 1;
     expect_spoiled(&s, name, text, "a byte too few");
     s.j.in.memory_bytes = 0;
+    check_allowed(&s, name, text);
     memset(node, ' ', (size_t)(behind - node));
     if (*behind == ',') *behind = ' ';
     expect_spoiled(&s, name, text, "a node too few");
@@ -262,4 +443,7 @@ static int for_all(void (*check)(const char *name)) {
 
 Test(instances, stored_solutions_are_what_the_set_says) { cr_assert_geq(for_all(check_stored), 20); }
 
-Test(instances, stored_solutions_that_were_tampered_with_are_refused) { for_all(check_spoiled); }
+Test(instances, stored_solutions_that_were_tampered_with_are_refused) {
+    for_all(check_spoiled);
+    cr_expect(swapping >= 3 && copied >= 3 && at_once >= 3, "%u, %u and %u solutions", swapping, copied, at_once);
+}
