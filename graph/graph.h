@@ -177,6 +177,10 @@ const ons_tensor *ons_graph_constant(const ons_graph *graph, ons_value_id id);
 /* Text of the whole graph, one value or node a line, stable enough to be compared by a test. Free with free(). */
 ons_status *ons_graph_print(const ons_graph *graph, char **text);
 
+/* Text of a node's attributes that have a value, as "name=value name=[value,value]"; tensors and graphs by that word
+ * alone. "" where it has none. Free with free(). */
+ons_status *ons_node_print_attributes(const ons_node *node, char **text);
+
 /* Arity, types, shapes, order, one producer a value, phases legal. Run after every pass in debug and test builds. */
 ons_status *ons_graph_verify(const ons_graph *graph);
 

@@ -1,6 +1,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/text.h"
 #include "graph/graph.h"
@@ -38,6 +39,11 @@ static void print_attribute(FILE *out, const char *name, const ons_attribute *a)
     }
 }
 
+static void print_attributes(FILE *out, const ons_node *node) {
+    for (uint32_t i = 0; node->op->attributes[i].name != NULL; ++i)
+        print_attribute(out, node->op->attributes[i].name, &node->attributes[i]);
+}
+
 static void print_ids(FILE *out, const ons_graph *graph, const ons_value_id *ids, uint32_t count) {
     for (uint32_t i = 0; i < count; ++i)
         fprintf(out, "%s%s", i == 0 ? "" : ", ", ids[i] == ONS_NONE ? "_" : ons_graph_value(graph, ids[i])->name);
@@ -50,8 +56,7 @@ static void print_node(FILE *out, const ons_graph *graph, const ons_node *node) 
     fprintf(out, " = %s(", node->op->name);
     print_ids(out, graph, node->inputs, node->input_count);
     fputs(")", out);
-    for (uint32_t i = 0; node->op->attributes[i].name != NULL; ++i)
-        print_attribute(out, node->op->attributes[i].name, &node->attributes[i]);
+    print_attributes(out, node);
     if (node->output_count > 0 && node->outputs[0] != ONS_NONE)
         fprintf(out, " : %s", ons_type_print(&ons_graph_value(graph, node->outputs[0])->type, type));
     fprintf(out, " @%s%s\n", ons_phase_name(node->phase), node->per_step ? " per_step" : "");
@@ -74,4 +79,15 @@ ons_status *ons_graph_print(const ons_graph *graph, char **text) {
     print_ids(out, graph, graph->outputs.items, (uint32_t)graph->outputs.count);
     fputs("\n}\n", out);
     return ons_text_close(out, text);
+}
+
+ons_status *ons_node_print_attributes(const ons_node *node, char **text) {
+    size_t size = 0;
+    *text = NULL;
+    FILE *out = open_memstream(text, &size);
+    if (out == NULL) return ons_status_out_of_memory();
+    print_attributes(out, node);
+    ONS_TRY(ons_text_close(out, text));
+    if (size > 0) memmove(*text, *text + 1, size); /* each has a blank before it */
+    return NULL;
 }

@@ -118,6 +118,14 @@ static ons_status *find_saved(const making *m, bool **saved) {
     return NULL;
 }
 
+static ons_status *copy_attributes(const making *m, const ons_node *node, const char **attributes) {
+    char *text;
+    ONS_TRY(ons_node_print_attributes(node, &text));
+    *attributes = ons_arena_copy_text(m->o->arena, text);
+    free(text);
+    return *attributes != NULL ? NULL : ons_status_out_of_memory();
+}
+
 static ons_status *fill_cost(const making *m, ons_node_id id, const ons_node_amount *amount, const bool *saved,
                              ons_node_cost *cost) {
     const ons_graph *graph = m->graph;
@@ -141,6 +149,7 @@ static ons_status *fill_cost(const making *m, ons_node_id id, const ons_node_amo
         if (node->outputs[i] != ONS_NONE && saved[node->outputs[i]])
             cost->saved_bytes +=
                 ons_registry_type_bytes(m->model->registry, &ons_graph_value(graph, node->outputs[i])->type);
+    ONS_TRY(copy_attributes(m, node, &cost->attributes));
     return ons_node_key(graph, id, m->o->arena, &cost->key);
 }
 

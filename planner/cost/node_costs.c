@@ -48,6 +48,7 @@ static ons_status *read_node(const ons_json *json, ons_arena *arena, ons_node_co
     ONS_TRY(read_text(json, "name", arena, &node->name));
     ONS_TRY(read_text(json, "operator", arena, &node->operator_name));
     ONS_TRY(read_text(json, "implementation", arena, &node->implementation));
+    if (ons_json_find(json, "attributes") != NULL) ONS_TRY(read_text(json, "attributes", arena, &node->attributes));
     ONS_TRY(read_phase(json, &node->phase));
     ONS_TRY(read_amount(json, "seconds", &node->seconds));
     ONS_TRY(read_amount(json, "flops", &node->flops));
@@ -145,6 +146,7 @@ static ons_status *fill_node(ons_json *json, const ons_node_cost *n) {
     ONS_TRY(ons_json_set_text(json, "name", n->name));
     ONS_TRY(ons_json_set_text(json, "operator", n->operator_name));
     ONS_TRY(ons_json_set_text(json, "implementation", n->implementation));
+    if (n->attributes != NULL) ONS_TRY(ons_json_set_text(json, "attributes", n->attributes));
     ONS_TRY(ons_json_set_text(json, "phase", ons_phase_name(n->phase)));
     ONS_TRY(ons_json_set_double(json, "seconds", n->seconds));
     ONS_TRY(ons_json_set_double(json, "flops", n->flops));

@@ -17,6 +17,7 @@ ons_status *ons_node_key(const ons_graph *graph, ons_node_id node, ons_arena *ar
 typedef struct ons_node_cost {
     const char *key, *name, *operator_name;
     const char *implementation; /* of its kernel; "" where it says nothing */
+    const char *attributes;     /* as ons_node_print_attributes; "" where it has none, NULL where nothing is known */
     ons_phase phase;
     double seconds;
     double flops, bytes;

@@ -25,6 +25,11 @@ if succeeds "${profile[@]}" --no-cache -o p.json; then
     if $complete; then pass "$name"; else fail "$name" "a phase or a time is missing"; fi
 fi
 
+begin "convolutions say their attributes"
+if succeeds profile "$golden/lenet/model.onnx" --threads 1 --repetitions 1 --no-cache -o p.json; then
+    if grep -q '"attributes":.*pads=\[2,2,2,2\]' p.json; then pass "$name"; else fail "$name" "no pads in p.json"; fi
+fi
+
 begin "peaks of every type, and how they were measured"
 if succeeds "${profile[@]}" --no-cache -o p.json &&
     printed '^matrix products: fp32 [0-9.]+, fp16 [0-9.]+, bf16 [0-9.]+ GFLOP/s; memory and copies by arrays of [1-9]'; then

@@ -221,6 +221,29 @@ Test(node_costs, earlier_profiles_say_nothing_of_what_is_beside_the_nodes) {
     ons_arena_free(arena);
 }
 
+Test(node_costs, a_node_may_say_its_attributes) {
+    ons_arena *arena = ons_arena_new();
+    ons_graph *graph = make_graph();
+    ons_node_costs costs = make_costs(graph, arena), again;
+    char *text, *attributes;
+    expect_success(ons_node_print_attributes(ons_graph_node(graph, 0), &attributes));
+    cr_expect_str_eq(attributes, "by=2");
+    costs.nodes[0].attributes = attributes;
+    costs.nodes[1].attributes = "";
+    expect_success(ons_node_costs_print(&costs, &text));
+    expect_success(ons_node_costs_parse(text, strlen(text), arena, &again));
+    cr_expect_str_eq(again.nodes[0].attributes, "by=2");
+    cr_expect_str_eq(again.nodes[1].attributes, "");
+    cr_expect_null(again.nodes[2].attributes, "earlier profiles do not say them");
+    free(text);
+    free(attributes);
+    expect_success(ons_node_print_attributes(ons_graph_node(graph, 2), &attributes));
+    cr_expect_str_eq(attributes, "", "it has none");
+    free(attributes);
+    ons_graph_free(graph);
+    ons_arena_free(arena);
+}
+
 Test(node_costs, survive_write_read_write) {
     ons_arena *arena = ons_arena_new();
     ons_graph *graph = make_graph();
