@@ -42,11 +42,6 @@ static inline int64_t ons_cumulative_place(const ons_cumulative *s, int64_t oute
 }
 
 /* For kernels whose state is an ons_cumulative: float32 alone. */
-static inline ons_status *ons_cumulative_prepare(ons_prepare *p) {
-    ONS_TRY(ons_require_float32(p->operands));
-    ons_cumulative *s;
-    ONS_NEW_STATE(s, p);
-    return ons_cumulative_of(p->operands, s);
-}
+ons_status *ons_cumulative_prepare(ons_prepare *p);
 
 #endif
