@@ -189,7 +189,7 @@ Test(plan_judge, agrees_with_what_was_cut_by_chance) {
 }
 
 /* Stages that choose their micro-batches and replicas, as GraphPipe's search finds them. */
-enum { SIZES = 4, GROUPED = 150 };
+enum { SIZES = 4, GROUPED = 300 };
 
 Test(plan_judge, agrees_with_stages_that_choose_sizes_and_replicas) {
     tally t = {0};
@@ -202,7 +202,10 @@ Test(plan_judge, agrees_with_stages_that_choose_sizes_and_replicas) {
         expect_success(seed % 4 == 0 ? random_dependencies(seed, nodes, arena, &g)
                                      : random_series_parallel(seed, nodes, arena, &g),
                        seed);
-        for (uint32_t i = 0; i < g.count; ++i) g.nodes[i].name = ons_arena_format(arena, "n%u", i);
+        for (uint32_t i = 0; i < g.count; ++i) {
+            g.nodes[i].name = ons_arena_format(arena, "n%u", i);
+            g.nodes[i].update_seconds = random_between(&random, 1e-4, 5e-3, true);
+        }
         expect_success(branch_graph_works(&g, SIZES, &works), seed);
         const ons_stage_choice choice = {
             .sizes = seed % 3 != 1, .replicas = seed % 3 != 2, .works = works, .work_count = SIZES};
