@@ -95,17 +95,24 @@ static size_t count_changes(const run *r) {
            (8 * (size_t)r->s.stage_count + 8 * (size_t)r->link_count + 2 * (size_t)r->in->tensor_count + 6 * swaps);
 }
 
-static ons_status *prepare(run *r) {
-    size_t m = r->in->micro_batches, stages = r->s.stage_count, devices = r->in->devices;
-    ONS_TRY(measure_stages(r));
-    ONS_TRY(run_find_links(r));
-    ONS_NEW(r->next, r->arena, devices);
-    ONS_NEW(r->free_at, r->arena, devices);
-    ONS_NEW(r->out_free, r->arena, devices);
-    ONS_NEW(r->back_free, r->arena, devices);
-    ONS_NEW(r->pair_free, r->arena, devices * devices);
+/* Where every part stands in its device's list. */
+static ons_status *find_places(run *r) {
+    size_t m = r->in->micro_batches, stages = r->s.stage_count;
     ONS_NEW(r->forward_place, r->arena, stages * m);
     ONS_NEW(r->backward_place, r->arena, stages * m);
+    for (uint32_t d = 0; d < r->in->devices; ++d)
+        for (uint32_t i = 0; i < r->s.lists[d].count; ++i) {
+            const solution_action *a = &r->s.lists[d].items[i];
+            size_t at = a->stage * m + solution_number(&r->s, a);
+            if (a->kind == 'F') r->forward_place[at] = i;
+            if (a->kind == 'B' || a->kind == 'I') r->backward_place[at] = i;
+        }
+    return NULL;
+}
+
+/* Nothing has been sent or computed yet. */
+static ons_status *prepare_stages(run *r) {
+    size_t m = r->in->micro_batches, stages = r->s.stage_count;
     ONS_NEW(r->value_there, r->arena, r->link_count * m);
     ONS_NEW(r->gradient_there, r->arena, r->link_count * m);
     ONS_NEW(r->gradients_done, r->arena, stages);
@@ -116,15 +123,22 @@ static ons_status *prepare(run *r) {
         r->left[i] = solution_micro_batches(r->in, &r->s.stages[i]);
         ONS_NEW(r->gone[i], r->arena, m * r->s.stages[i].swap_count + 1);
     }
+    return NULL;
+}
+
+static ons_status *prepare(run *r) {
+    size_t devices = r->in->devices;
+    ONS_TRY(measure_stages(r));
+    ONS_TRY(run_find_links(r));
+    ONS_TRY(find_places(r));
+    ONS_TRY(prepare_stages(r));
+    ONS_NEW(r->next, r->arena, devices);
+    ONS_NEW(r->free_at, r->arena, devices);
+    ONS_NEW(r->out_free, r->arena, devices);
+    ONS_NEW(r->back_free, r->arena, devices);
+    ONS_NEW(r->pair_free, r->arena, devices * devices);
     r->change_room = count_changes(r);
     ONS_NEW(r->changes, r->arena, r->change_room);
-    for (uint32_t d = 0; d < devices; ++d)
-        for (uint32_t i = 0; i < r->s.lists[d].count; ++i) {
-            const solution_action *a = &r->s.lists[d].items[i];
-            size_t at = a->stage * m + solution_number(&r->s, a);
-            if (a->kind == 'F') r->forward_place[at] = i;
-            if (a->kind == 'B' || a->kind == 'I') r->backward_place[at] = i;
-        }
     return NULL;
 }
 

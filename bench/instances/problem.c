@@ -230,6 +230,13 @@ static ons_status *take_groupings(const ons_json *o, ons_arena *arena, instance 
     return take_text(at_once, "graph", arena, &in->graph_at_once);
 }
 
+static ons_status *take_links(const ons_json *o, instance *in) {
+    ONS_TRY(take_seconds(o, "link_bandwidth", &in->link_bandwidth));
+    ONS_TRY(take_seconds(o, "link_latency", &in->link_latency));
+    ONS_TRY(take_seconds(o, "host_bandwidth", &in->host_bandwidth));
+    return take_seconds(o, "host_latency", &in->host_latency);
+}
+
 static ons_status *take_instance(const ons_json *o, ons_arena *arena, instance *in) {
     const ons_json *best, *bound;
     int64_t version;
@@ -241,10 +248,7 @@ static ons_status *take_instance(const ons_json *o, ons_arena *arena, instance *
     ONS_TRY(take_count(o, "micro_batches", 1, &in->micro_batches));
     ONS_TRY(take_count(o, "stages_of_a_device", 0, &in->stages_of_a_device));
     ONS_TRY(take_bytes(o, "memory_bytes", 0, &in->memory_bytes));
-    ONS_TRY(take_seconds(o, "link_bandwidth", &in->link_bandwidth));
-    ONS_TRY(take_seconds(o, "link_latency", &in->link_latency));
-    ONS_TRY(take_seconds(o, "host_bandwidth", &in->host_bandwidth));
-    ONS_TRY(take_seconds(o, "host_latency", &in->host_latency));
+    ONS_TRY(take_links(o, in));
     ONS_TRY(take_groupings(o, arena, in));
     ONS_TRY(take_objective(o, &in->objective));
     if (ons_json_find(o, "best") == NULL) return NULL;

@@ -15,9 +15,8 @@ static ons_status *check(const ons_planning *p) {
               p->strategy->name);
     ONS_CHECK(c->cost_graph == NULL, ONS_INVALID_ARGUMENT,
               "--%s free: the micro-batches of a cost graph are what they are; plan a model", option);
-    ONS_CHECK(c->report == NULL && !c->max_batch, ONS_UNSUPPORTED,
-              "--%s free beside --report or --max-batch, which know stages that take the same alone; leave one out",
-              option);
+    ONS_CHECK(!c->max_batch, ONS_UNSUPPORTED,
+              "--%s free beside --max-batch, which knows stages that take the same alone; leave one out", option);
     return NULL;
 }
 

@@ -108,6 +108,10 @@ const ons_stage_memory *ons_report_stage_memory(const ons_capacity_report *r, ui
     return r->exact ? &r->planning->plan.stages[stage].memory : &r->content.shown->solutions[stage].memory;
 }
 
+uint32_t ons_report_stage_count(const ons_capacity_report *r) { return r->content.shown->partition.stages; }
+
+bool ons_report_has_choice(const ons_capacity_report *r) { return r->planning->problem.choice != NULL; }
+
 uint32_t ons_report_device_count(const ons_capacity_report *r) { return r->content.shown->problem.schedule->devices; }
 
 uint32_t ons_report_device_of(const ons_capacity_report *r, uint32_t stage) {
@@ -117,10 +121,10 @@ uint32_t ons_report_device_of(const ons_capacity_report *r, uint32_t stage) {
 int64_t ons_report_device_kinds(const ons_capacity_report *r, uint32_t device, int64_t kinds[static ONS_MEMORY_KINDS]) {
     int64_t total = 0;
     memset(kinds, 0, ONS_MEMORY_KINDS * sizeof *kinds);
-    for (uint32_t i = 0; i < r->content.asked.stages; ++i) {
+    for (uint32_t i = 0; i < ons_report_stage_count(r); ++i) {
         const ons_stage_memory *memory = ons_report_stage_memory(r, i);
         int64_t own[ONS_MEMORY_KINDS];
-        if (ons_report_device_of(r, i) != device) continue;
+        if (!ons_schedule_holds(r->content.shown->problem.schedule, i, device)) continue;
         ons_memory_kinds(memory, own);
         for (int k = 0; k < ONS_MEMORY_KINDS; ++k) kinds[k] += own[k];
         total += memory->total;

@@ -73,11 +73,15 @@ void ons_memory_kinds(const ons_stage_memory *memory, int64_t kinds[static ONS_M
 
 /* What a stage of the plan that is shown needs: of this machine exactly, else as the search found. */
 const ons_stage_memory *ons_report_stage_memory(const ons_capacity_report *report, uint32_t stage);
-/* Its devices, and what the stages of one need together. */
+/* Its stages and devices, and what the stages of a device need together. */
+uint32_t ons_report_stage_count(const ons_capacity_report *report);
 uint32_t ons_report_device_count(const ons_capacity_report *report);
 uint32_t ons_report_device_of(const ons_capacity_report *report, uint32_t stage);
 int64_t ons_report_device_kinds(const ons_capacity_report *report, uint32_t device,
                                 int64_t kinds[static ONS_MEMORY_KINDS]); /* their sum */
+
+/* Whether stages chose micro-batches and replicas of their own; no plan that it is compared with does. */
+bool ons_report_has_choice(const ons_capacity_report *report);
 
 /* What an epoch costs or, where its samples are not known, a million samples; 0: not known. */
 double ons_report_money(const ons_capacity_report *report, const ons_report_row *row);

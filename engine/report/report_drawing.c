@@ -116,6 +116,8 @@ void ons_report_draw_timeline(const ons_capacity_report *r, FILE *out) {
     if (c->shown == NULL) return;
     uint32_t devices = c->forecast.device_count < DEVICES_MOST ? c->forecast.device_count : DEVICES_MOST;
     fputs("<h2>One iteration</h2>\n<p class=\"small\">Numbers are micro-batches, from 0. ", out);
+    if (ons_schedule_is_grouped(c->shown->problem.schedule))
+        fputs("Where a stage takes several at once they are the first and the last, of all replicas. ", out);
     if (c->asked.generator->asynchronous) fputs("The pipeline never ends: a stretch from its middle. ", out);
     if (devices < c->forecast.device_count)
         fprintf(out, "The first %u of %u devices.", devices, c->forecast.device_count);

@@ -17,9 +17,12 @@ static void write_subject(const ons_capacity_report *r, FILE *out) {
                 ons_question_rows(&c->asked));
     if (ons_question_replicas(&c->asked) > 1) fprintf(out, " in each of %u replicas", ons_question_replicas(&c->asked));
     char stages[ONS_STAGES_TEXT];
-    fprintf(out, ", %s of ", ons_stages_print(c->asked.stages, ons_question_devices(&c->asked), stages));
+    uint32_t count = c->shown != NULL ? ons_report_stage_count(r) : c->asked.stages;
+    uint32_t devices = c->shown != NULL ? ons_report_device_count(r) : ons_question_devices(&c->asked);
+    fprintf(out, ", %s of ", ons_stages_print(count, devices, stages));
     ons_html_text(out, c->asked.device->profile->title);
-    fprintf(out, ", schedule %s, partition ", c->asked.generator->name);
+    fprintf(out, ", schedule %s, partition ",
+            c->shown != NULL ? c->shown->problem.pipeline.generator->name : c->asked.generator->name);
     ons_html_text(out, c->asked.partition->name);
     fprintf(out, ", memory strategy %s</p>\n", c->asked.memory->name);
 }
@@ -94,7 +97,9 @@ static void write_facts(const ons_capacity_report *r, FILE *out) {
     if (c->shown != NULL) write_time_facts(c, out);
     if (c->largest_batch > 0) {
         snprintf(text, sizeof text, "%s%" PRId64, c->largest_is_bound ? "≥ " : "", c->largest_batch);
-        fact(out, text, "samples: the largest batch that fits");
+        fact(out, text,
+             ons_report_has_choice(r) ? "samples: the largest batch that fits with one micro-batch at a time"
+                                      : "samples: the largest batch that fits");
     } else if (r->sizes[1] > 0) {
         fact(out, "none", "batch fits, not one sample a micro-batch");
     }

@@ -30,7 +30,21 @@ static void name_cell(FILE *out, const char *name) {
 
 /* Several stages lie on one. */
 static bool shares_devices(const ons_capacity_report *r) {
-    return ons_report_device_count(r) < r->content.asked.stages;
+    return ons_report_device_count(r) < ons_report_stage_count(r);
+}
+
+/* Stages have micro-batches or replicas of their own. */
+static bool is_grouped(const ons_capacity_report *r) {
+    return ons_schedule_is_grouped(r->content.shown->problem.schedule);
+}
+
+/* "16", "2 of 6 to 7": how many micro-batches it takes at once, and on which devices. */
+static void grouping_cells(const ons_capacity_report *r, uint32_t stage, FILE *out) {
+    ons_stage_grouping g = ons_schedule_grouping(r->content.shown->problem.schedule, stage);
+    uint32_t device = ons_report_device_of(r, stage);
+    fprintf(out, "<td>%u</td><td>%u</td><td>%u", g.size, g.copies, device);
+    if (g.copies > 1) fprintf(out, " to %u", device + g.copies - 1);
+    fputs("</td>", out);
 }
 
 static void write_stage_row(const ons_capacity_report *r, uint32_t i, FILE *out) {
@@ -42,6 +56,7 @@ static void write_stage_row(const ons_capacity_report *r, uint32_t i, FILE *out)
     fprintf(out, "<tr><td>%u", i);
     if (shares_devices(r)) fprintf(out, " on %u", ons_report_device_of(r, i));
     fputs("</td>", out);
+    if (is_grouped(r)) grouping_cells(r, i, out);
     for (int k = 0; k < ONS_MEMORY_KINDS; ++k) ons_report_size_cell(out, kinds[k]);
     ons_report_size_cell(out, ons_report_stage_memory(r, i)->total);
     fprintf(out, "<td>%u</td><td>%u</td>", moved[ONS_SWAP], moved[ONS_RECOMPUTE]);
@@ -53,13 +68,19 @@ static void write_memory(const ons_capacity_report *r, FILE *out) {
     fputs("<h2>What fills the memory</h2>\n", out);
     ons_report_draw_devices(r, out);
     fprintf(out, "<div class=\"wide\"><table><tr><th>stage%s</th>", shares_devices(r) ? " on device" : "");
+    if (is_grouped(r)) fputs("<th>takes at once</th><th>replicas</th><th>devices</th>", out);
     for (int k = 0; k < ONS_MEMORY_KINDS; ++k) fprintf(out, "<th>%s</th>", ons_memory_kind_names[k]);
     fputs("<th>all</th><th>swapped</th><th>recomputed</th><th>micro-batch</th></tr>\n", out);
-    for (uint32_t i = 0; i < r->content.asked.stages; ++i) write_stage_row(r, i, out);
+    for (uint32_t i = 0; i < ons_report_stage_count(r); ++i) write_stage_row(r, i, out);
     fputs("</table></div>\n<p class=\"soft small\">Stashed: what micro-batches between their forward and backward part "
           "keep. Running: the one that is computed, with its gradients and scratch. Transfers: what arrives ahead of "
           "its use. Swapped and recomputed count tensors.",
           out);
+    if (is_grouped(r))
+        fputs(
+            " A stage takes so many of the step's micro-batches at once, as one of its own; its replicas take these in "
+            "turn, each on a device, and what stands here is each one's.",
+            out);
     if (r->exact && shares_devices(r)) fputs(" A device's memory stands with the first of its stages.", out);
     fputs("</p>\n", out);
 }
@@ -89,8 +110,10 @@ static void write_layers(const ons_capacity_report *r, FILE *out) {
     if (c->layer_count > ONS_REPORT_LAYERS)
         fprintf(out, "The largest %d of %u layers. ", ONS_REPORT_LAYERS, c->layer_count);
     fputs("Weights count with their gradients, optimiser states and further versions; saved tensors for every "
-          "micro-batch in flight. Gradients in passing, scratch and transfers belong to no layer.</p>\n",
+          "micro-batch in flight. Gradients in passing, scratch and transfers belong to no layer.",
           out);
+    if (is_grouped(r)) fputs(" All replicas of a stage count, and micro-batches are the stage's own.", out);
+    fputs("</p>\n", out);
 }
 
 /* ------------------------------------------------------------------------------------------- other ways to train it */
@@ -162,8 +185,13 @@ static void write_strategies(const ons_capacity_report *r, FILE *out) {
     fputs(
         "</table></div>\n<p class=\"soft small\">The same batch, stages and schedule; each way splits the model anew. "
         "Where it does not fit, the third column is the smallest capacity that would do. Recomputing and waiting are "
-        "of all stages, for one micro-batch; 0 where memory is not short.</p>\n",
+        "of all stages, for one micro-batch; 0 where memory is not short.",
         out);
+    if (ons_report_has_choice(r))
+        fputs(" Here and in all that follows up to the timeline stages take one micro-batch at a time, and have no "
+              "replicas of their own.",
+              out);
+    fputs("</p>\n", out);
 }
 
 static void write_squeezed(const ons_capacity_report *r, FILE *out) {

@@ -34,6 +34,7 @@ static void write_strategies(const ons_report *c, FILE *out) {
 
 static void write_devices(const ons_capacity_report *r, FILE *out) {
     fprintf(out, "\nfewest devices for a batch of %" PRId64, r->content.asked.batch);
+    if (ons_report_has_choice(r)) fputs(", stages with one micro-batch at a time and no replicas of their own", out);
     if (ons_question_replicas(&r->content.asked) > 1)
         fprintf(out, " in %u replicas", ons_question_replicas(&r->content.asked));
     fputs(":\n", out);
@@ -81,7 +82,8 @@ void ons_report_write_text(const ons_capacity_report *r, FILE *out) {
     fputc('\n', out);
     if (c->largest_batch > 0) {
         char text[ONS_SECONDS_TEXT];
-        fprintf(out, "largest batch that fits: %s%" PRId64 ", %.1f samples/s, a step %s\n",
+        fprintf(out, "largest batch that fits%s: %s%" PRId64 ", %.1f samples/s, a step %s\n",
+                ons_report_has_choice(r) ? " with one micro-batch at a time" : "",
                 c->largest_is_bound ? "at least " : "", c->largest_batch, c->largest.samples_per_second,
                 ons_seconds_print(c->largest.step_seconds, text));
     }

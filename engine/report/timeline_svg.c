@@ -88,11 +88,20 @@ typedef struct box {
     bool single; /* one action, or parts of it */
 } box;
 
+/* "3", or "8–11" where the stage takes several of the step's micro-batches at once; returns the letters. */
+static int print_number(const ons_schedule *s, const ons_action *a, char text[static 32]) {
+    uint32_t first = ons_schedule_first_unit(s, a->stage, a->copy, a->micro_batch);
+    uint32_t size = ons_schedule_grouping(s, a->stage).size;
+    if (!colours[colour_of(a->kind)].computes) return snprintf(text, 32, "%u", a->micro_batch);
+    if (size == 1) return snprintf(text, 32, "%u", first);
+    return snprintf(text, 32, "%u–%u", first, first + size - 1) - 2; /* the dash has three bytes */
+}
+
 /* In a row of actions, where the number has room. */
 static void write_number(const drawing *d, const box *b, int y, int height) {
-    char number[16];
+    char number[32];
     bool numbered = b->single && colours[b->colour].computes && b->colour != UPDATE;
-    int digits = snprintf(number, sizeof number, "%u", b->action.micro_batch);
+    int digits = print_number(d->t->schedule, &b->action, number);
     if (!numbered || height < 14 || b->to - b->from < 4 + LETTER * digits) return;
     fprintf(d->out, "<text class=\"%s\" x=\"%.1f\" y=\"%d\">%s</text>", tint_of(d->t, &b->action) == 0 ? "n" : "d",
             (b->from + b->to) / 2, y + height - 6, number);
@@ -101,8 +110,13 @@ static void write_number(const drawing *d, const box *b, int y, int height) {
 static void write_name(const drawing *d, const box *b) {
     char from[ONS_SECONDS_TEXT], seconds[ONS_SECONDS_TEXT];
     if (!d->names || !b->single) return;
-    fprintf(d->out, "<title>%s of stage %u, micro-batch %u: at %s, takes %s</title>", ons_action_name(b->action.kind),
-            b->action.stage, b->action.micro_batch, ons_seconds_print(b->times.start - d->t->start, from),
+    ons_stage_grouping g = ons_schedule_grouping(d->t->schedule, b->action.stage);
+    char number[32];
+    print_number(d->t->schedule, &b->action, number);
+    fprintf(d->out, "<title>%s of stage %u, ", ons_action_name(b->action.kind), b->action.stage);
+    if (g.copies > 1) fprintf(d->out, "replica %u, ", b->action.copy);
+    fprintf(d->out, "micro-batch%s %s: at %s, takes %s</title>", strstr(number, "–") != NULL ? "es" : "", number,
+            ons_seconds_print(b->times.start - d->t->start, from),
             ons_seconds_print(b->times.end - b->times.start, seconds));
 }
 

@@ -8,18 +8,21 @@ int64_t ons_report_micro_batches(const ons_question *asked, uint32_t stages) {
     return asked->micro_batches == asked->stages ? stages : asked->micro_batches;
 }
 
+/* A strategy that makes lists with the stages makes others for other stages; a device has one of them. */
 static ons_question ask(const ons_report_options *o, const ons_what_if_device *device) {
     const ons_planning_problem *p = &o->planned->problem;
+    bool makes_lists = o->partition->search == NULL && !p->follows_lists;
+    uint32_t devices = ons_pipeline_devices(&p->pipeline);
     return (ons_question){
         .device = device,
         .partition = o->partition,
         .memory = p->memory,
         .order = o->planned->node_at,
         .ordered = p->work,
-        .generator = p->pipeline.generator,
+        .generator = makes_lists ? &ons_generator_one_f_one_b : p->pipeline.generator,
         .follows_lists = p->follows_lists,
-        .stages = p->pipeline.stages,
-        .devices = p->pipeline.devices,
+        .stages = makes_lists ? devices : p->pipeline.stages,
+        .devices = makes_lists ? 0 : p->pipeline.devices,
         .replicas = p->pipeline.replicas,
         .batch = o->batch,
         .micro_batches = o->micro_batches,
@@ -29,13 +32,14 @@ static ons_question ask(const ons_report_options *o, const ons_what_if_device *d
 
 /* ---------------------------------------------------------------------------------------------------- what is shown */
 
-/* The plan, or where nothing fits, one for devices that are just large enough. */
+/* The plan, or where nothing fits, one for devices that are just large enough; stages that choose their micro-batches
+ * and replicas are not looked for again. */
 static ons_status *choose_shown(const ons_report_options *o, ons_arena *arena, ons_report *r) {
     bool found = o->planned->partition.feasible;
     r->fits = found && o->least_bytes == 0;
     r->least_bytes = found ? o->least_bytes : o->planned->partition.least_bytes;
     r->shown = found ? o->planned : NULL;
-    if (found || r->least_bytes <= 0) return NULL;
+    if (found || r->least_bytes <= 0 || o->planned->problem.choice != NULL) return NULL;
     ons_planned *least;
     ons_planning_problem problem = o->planned->problem;
     problem.capacity_bytes = r->least_bytes;
@@ -48,8 +52,10 @@ static ons_status *choose_shown(const ons_report_options *o, ons_arena *arena, o
 
 static ons_status *describe_shown(ons_arena *arena, ons_report *r) {
     const ons_planned *planned = r->shown;
-    ons_pipeline_setup setup = {
-        .problem = &planned->problem, .first = planned->partition.first, .solutions = planned->solutions};
+    ons_pipeline_setup setup = {.problem = &planned->problem,
+                                .first = planned->partition.first,
+                                .solutions = planned->solutions,
+                                .schedule = planned->problem.schedule};
     int64_t *bytes;
     ONS_TRY(ons_planned_sum_devices(planned, arena, &bytes));
     for (uint32_t i = 0; i < planned->problem.schedule->devices; ++i)

@@ -34,17 +34,27 @@ static uint32_t stage_of(const tally *t, uint32_t node) {
     return stage;
 }
 
+/* Of a micro-batch as large as the stage's own. */
+static const ons_workload *work_of(const tally *t, uint32_t stage) {
+    const ons_planning_problem *p = &t->planned->problem;
+    return p->stage_works != NULL ? p->stage_works[stage] : p->work;
+}
+
+static int64_t copies_of(const tally *t, uint32_t stage) {
+    return ons_schedule_grouping(t->planned->problem.schedule, stage).copies;
+}
+
 static void add_nodes(const tally *t) {
     const ons_workload *work = t->planned->problem.work;
     for (uint32_t i = 0; i < work->node_count; ++i) {
         ons_report_layer *layer = layer_of(t, i);
         uint32_t stage = stage_of(t, i);
         if (stage < layer->stage) layer->stage = stage;
-        layer->seconds += ons_work_seconds(work, i, i + 1);
+        layer->seconds += ons_work_seconds(work_of(t, stage), i, i + 1);
     }
 }
 
-/* Each stage that uses a weight has it. */
+/* Each copy of a stage that uses a weight has it. */
 static void add_weights(const tally *t) {
     const ons_workload *work = t->planned->problem.work;
     for (uint32_t i = 0; i < work->weight_count; ++i) {
@@ -55,9 +65,9 @@ static void add_weights(const tally *t) {
             if (stage == last) continue;
             last = stage;
             ons_stage_load load = t->planned->problem.schedule->loads[stage];
-            int64_t copies = w->gradient_bytes > 0 ? load.versions : 1;
+            int64_t versions = w->gradient_bytes > 0 ? load.versions : 1;
             int64_t gradient = load.accumulates ? w->gradient_bytes : 0;
-            layer_of(t, w->users[0])->held += copies * w->bytes + gradient + w->state_bytes;
+            layer_of(t, w->users[0])->held += copies_of(t, stage) * (versions * w->bytes + gradient + w->state_bytes);
         }
     }
 }
@@ -80,7 +90,8 @@ static void add_tensors(const tally *t) {
             last = stage;
             uint32_t owner = tensor->producer == ONS_NO_NODE ? tensor->savers[k] : tensor->producer;
             ons_report_layer *layer = layer_of(t, owner);
-            int64_t bytes = tensor->bytes * t->planned->problem.schedule->loads[stage].in_flight;
+            int64_t bytes = work_of(t, stage)->tensors[i].bytes * copies_of(t, stage) *
+                            t->planned->problem.schedule->loads[stage].in_flight;
             *(is_moved(t, stage, i) ? &layer->moved : &layer->saved) += bytes;
         }
     }

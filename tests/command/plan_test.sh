@@ -485,6 +485,13 @@ if succeeds plan "${free[@]}" --device-profile a100-40gb -o p.json && printed '^
     grep -q '"micro_batch":' p.json && succeeds simulate p.json --svg p.svg && is_picture p.svg; then
     refuses 3 "cannot say" simulate p.json --write-schedule p.csv
 fi
+begin "a report of stages that choose: what each takes, on which devices, and micro-batches in the timeline"
+if succeeds plan "${free[@]}" --device-profile a100-40gb --report r.html -o p.json && "$html_check" r.html &&
+    printed 'largest batch that fits with one micro-batch at a time'; then
+    if ! grep -q '<th>takes at once</th><th>replicas</th><th>devices</th>' r.html; then fail "$name" "no table of what stages take"
+    elif ! grep -qE '<text class="n"[^>]*>[0-9]+–[0-9]+</text>' r.html; then fail "$name" "no micro-batches in the timeline"
+    else pass "$name"; fi
+fi
 begin "stages that choose sizes, on this machine: planned to the byte, and trained"
 data=(--input "$golden/mlp/input.npy" --target "$golden/mlp/target.npy")
 sized=("${choice[@]}" "${data[@]}" --partition graphpipe --stage-sizes free)

@@ -149,7 +149,10 @@ static const char GROUPED[] =
 static void make_works(uint64_t seed, ons_arena *arena, const ons_workload *const **works) {
     branch_graph graph;
     expect(random_series_parallel(seed, 16, arena, &graph), seed);
-    for (uint32_t i = 0; i < graph.count; ++i) graph.nodes[i].name = ons_arena_format(arena, "n%u", i);
+    for (uint32_t i = 0; i < graph.count; ++i) {
+        graph.nodes[i].name = ons_arena_format(arena, "n%u", i);
+        graph.nodes[i].update_seconds = 1e-3 * (1 + i % 3);
+    }
     expect(branch_graph_works(&graph, SIZES, works), seed);
     for (uint32_t k = 0; k < SIZES; ++k)
         for (uint32_t i = 0; i < (*works)[k]->tensor_count; ++i)

@@ -1,87 +1,18 @@
 #include "tests/planner/plan_judge.h"
 
-#include <cjson/cJSON.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/planner/event_graph.h"
-
-typedef struct judged_action {
-    char kind; /* F B I W U */
-    uint32_t stage, micro_batch;
-    bool halved; /* F */
-} judged_action;
-
-typedef struct pieces {
-    double *seconds, *weight; /* `weight`: of them, weight gradients */
-    uint32_t count;
-} pieces;
-
-typedef struct copy {
-    double seconds;
-    uint32_t out_after, used_by, in_before, needed_by;
-    uint32_t gone_forward, gone_backward, gone_later; /* NONE: not there */
-} copy;
-
-/* Where a value is made or taken: events of one stage's action. */
-typedef struct place {
-    uint32_t *pieces; /* of an F in halves: those of the second half */
-    uint32_t before;  /* the last of what stands in front of the action in its list */
-    uint32_t half;    /* of an F in halves: the piece of the first half */
-    bool apart;       /* an I */
-} place;
-
-typedef struct stage {
-    uint32_t device;
-    pieces forward, backward;
-    copy *copies;
-    uint32_t copy_count;
-    double update_seconds;
-    /* what the lists say */
-    place *forward_at, *backward_at;     /* [micro-batch] */
-    uint32_t *left;                      /* [micro-batch * copies + copy]: the event at which the tensor has left */
-    uint32_t *order;                     /* [i]: the micro-batch of the i-th F */
-    uint32_t forwards, ended, in_flight; /* F so far, B or W so far, and the most that the one was ahead of the other */
-    uint32_t *forward_turn, *backward_turn; /* [micro-batch]: where devices take turns; 0: not yet */
-    bool fresh;                             /* the last F has no B or I behind it yet */
-    uint32_t last_gradient, update;         /* events */
-} stage;
-
-/* The last events so far of what goes one after another. */
-typedef struct device {
-    uint32_t compute, out, in;
-} device;
-
-typedef struct judge {
-    const cJSON *costs;
-    stage *stages;
-    device *devices;
-    uint32_t stage_count, device_count, micro_batches;
-    event_graph graph;
-    char *why;
-} judge;
-
-enum { NONE = 0xffffffffu };
+#include "tests/planner/plan_judge_parts.h"
 
 /* --------------------------------------------------------------------------------------------------------- the file */
 
-static void *allocate(size_t count, size_t size) {
+void *allocate(size_t count, size_t size) {
     void *memory = calloc(count + 1, size);
     if (memory == NULL) abort();
     return memory;
 }
-
-static const cJSON *member(const cJSON *o, const char *name) { return cJSON_GetObjectItemCaseSensitive(o, name); }
-
-static double number(const cJSON *o, const char *name) {
-    const cJSON *item = member(o, name);
-    return cJSON_IsNumber(item) ? item->valuedouble : 0;
-}
-
-static uint32_t whole(const cJSON *o, const char *name) { return (uint32_t)number(o, name); }
-static uint32_t whole_or_none(const cJSON *o, const char *name) { return member(o, name) ? whole(o, name) : NONE; }
 
 static pieces read_pieces(const cJSON *array) {
     pieces p = {.count = (uint32_t)cJSON_GetArraySize(array)};
@@ -115,7 +46,8 @@ static void read_copies(const cJSON *array, stage *s) {
 
 static void read_stage(const judge *j, const cJSON *decided, const cJSON *costs, stage *s) {
     const cJSON *parts = member(costs, "parts");
-    s->device = whole(decided, "device");
+    s->device = whole(decided, "device") + s->replica;
+    s->reduce_seconds = number(costs, "reduce_seconds");
     s->update_seconds = number(costs, "update_seconds");
     s->forward = read_pieces(member(parts, "forward"));
     s->backward = read_pieces(member(parts, "backward"));
@@ -124,20 +56,29 @@ static void read_stage(const judge *j, const cJSON *decided, const cJSON *costs,
     s->backward_at = allocate(j->micro_batches, sizeof *s->backward_at);
     s->left = allocate((size_t)j->micro_batches * s->copy_count, sizeof *s->left);
     s->order = allocate(j->micro_batches, sizeof *s->order);
-    s->forward_turn = allocate(j->micro_batches, sizeof *s->forward_turn);
-    s->backward_turn = allocate(j->micro_batches, sizeof *s->backward_turn);
     for (uint32_t i = 0; i < j->micro_batches; ++i)
         s->forward_at[i] = s->backward_at[i] = (place){NULL, NO_EVENT, NO_EVENT, false};
-    s->last_gradient = s->update = NO_EVENT;
+    s->last_gradient = s->sum = s->update = NO_EVENT;
 }
 
-static bool read_action(const judge *j, const cJSON *item, judged_action *a) {
-    int end = 0;
+/* "2F0", "2.1F0" of a replica, "2F0/2" in halves. */
+static bool scan_action(const char *text, judged_action *a) {
+    int end = 0, more = 0;
+    if (sscanf(text, "%u%n", &a->stage, &end) != 1) return false;
+    text += end;
+    if (sscanf(text, ".%u%n", &a->copy, &more) == 1) text += more;
+    if (sscanf(text, "%c%u%n", &a->kind, &a->micro_batch, &end) != 2) return false;
+    text += end;
+    a->halved = a->kind == 'F' && strcmp(text, "/2") == 0;
+    return (*text == '\0' || a->halved) && strchr("FBIWU", a->kind) != NULL;
+}
+
+bool read_action(const judge *j, const cJSON *item, judged_action *a) {
     const char *text = cJSON_IsString(item) ? item->valuestring : "";
-    bool read = sscanf(text, "%u%c%u%n", &a->stage, &a->kind, &a->micro_batch, &end) == 3;
-    a->halved = read && a->kind == 'F' && strcmp(text + end, "/2") == 0;
-    if (!read || (text[end] != '\0' && !a->halved) || strchr("FBIWU", a->kind) == NULL || a->stage >= j->stage_count ||
-        a->micro_batch >= j->micro_batches) {
+    *a = (judged_action){0};
+    bool read = scan_action(text, a) && a->stage < j->file_stages;
+    const stage *s = read ? &j->stages[j->first[a->stage]] : NULL;
+    if (!read || a->copy >= s->replicas || a->micro_batch >= j->micro_batches / (s->size * s->replicas)) {
         snprintf(j->why, PLAN_JUDGE_TEXT, "'%s' is no action", text);
         return false;
     }
@@ -145,8 +86,6 @@ static bool read_action(const judge *j, const cJSON *item, judged_action *a) {
 }
 
 /* -------------------------------------------------------------------------------------------------------- computing */
-
-static void wait_for(judge *j, uint32_t after, uint32_t before) { event_graph_wait(&j->graph, after, before); }
 
 /* An event behind the last one of its kind. */
 static uint32_t add_behind(judge *j, uint32_t *last, double seconds) {
@@ -250,7 +189,11 @@ static void add_action(judge *j, stage *s, const judged_action *a) {
     if (a->kind == 'F') add_forward(j, s, a->micro_batch, a->halved);
     if (a->kind == 'B' || a->kind == 'I') add_backward(j, s, a->micro_batch, a->kind == 'B');
     if (a->kind == 'W') add_behind(j, compute, weight);
-    if (a->kind == 'U') s->update = add_behind(j, compute, s->update_seconds);
+    if (a->kind == 'U') {
+        if (s->reduce_seconds > 0) s->sum = add_behind(j, compute, s->reduce_seconds);
+        s->update = add_behind(j, compute, s->update_seconds);
+        if (s->sum == NO_EVENT) s->sum = s->update;
+    }
     if (a->kind == 'B' || a->kind == 'W') {
         s->last_gradient = *compute;
         ++s->ended;
@@ -265,7 +208,7 @@ static bool add_lists(judge *j, const cJSON *lists) {
         cJSON_ArrayForEach(item, list) {
             judged_action a;
             if (!read_action(j, item, &a)) return false;
-            stage *s = &j->stages[a.stage];
+            stage *s = stage_of(j, &a);
             if (s->device != at) {
                 snprintf(j->why, PLAN_JUDGE_TEXT, "'%s' is in the list of device %u", item->valuestring, at);
                 return false;
@@ -275,148 +218,6 @@ static bool add_lists(judge *j, const cJSON *lists) {
         ++at;
     }
     return true;
-}
-
-/* ------------------------------------------------------------------------------------------------------------ turns */
-
-static bool is_done(uint32_t done, uint32_t turn) { return done > 0 && done < turn; }
-
-/* Whether the action may come in this turn; then it has. */
-static bool take_turn(judge *j, const judged_action *a, uint32_t turn) {
-    stage *s = &j->stages[a->stage];
-    if (a->kind == 'F') {
-        if (a->stage > 0 && !is_done(s[-1].forward_turn[a->micro_batch], turn)) return false;
-        s->forward_turn[a->micro_batch] = turn;
-    }
-    if (a->kind == 'B' || a->kind == 'I') {
-        if (a->stage + 1 < j->stage_count && !is_done(s[1].backward_turn[a->micro_batch], turn)) return false;
-        s->backward_turn[a->micro_batch] = turn;
-    }
-    return true;
-}
-
-static void take_turns(judge *j, const cJSON *lists) {
-    const cJSON **next = allocate(j->device_count, sizeof *next), *list;
-    uint32_t count = 0;
-    bool going = true;
-    cJSON_ArrayForEach(list, lists) next[count++] = list->child;
-    for (uint32_t turn = 1; going; ++turn) {
-        going = false;
-        for (uint32_t i = 0; i < j->device_count; ++i) {
-            judged_action a;
-            if (next[i] == NULL || !read_action(j, next[i], &a) || !take_turn(j, &a, turn)) continue;
-            next[i] = next[i]->next;
-            going = true;
-        }
-    }
-    free(next);
-}
-
-static uint32_t most_unread(const judge *j, const uint32_t *made, const uint32_t *read) {
-    uint32_t most = 0;
-    for (uint32_t i = 0; i < j->micro_batches; ++i) {
-        uint32_t unread = i + 1;
-        for (uint32_t k = 0; k <= i; ++k) unread -= read[k] > 0 && read[k] <= made[i];
-        most = unread > most ? unread : most;
-    }
-    return most;
-}
-
-/* ------------------------------------------------------------------------------------------------------------ links */
-
-static double travel_seconds(const judge *j, const stage *from, const stage *to, double bytes) {
-    double bandwidth = number(j->costs, "link_bandwidth");
-    if (bandwidth == 0 || from->device == to->device) return 0;
-    return bytes / bandwidth + number(j->costs, "link_latency");
-}
-
-static uint32_t larger(uint32_t a, uint32_t b) { return a > b ? a : b; }
-
-enum { ENDLESS = INT32_MAX };
-
-/* One way over a link. */
-typedef struct way {
-    double seconds;
-    const place *made, *taken; /* [micro-batch] */
-    uint32_t made_by, read_by;
-    double early, early_weight;
-    uint32_t room;
-} way;
-
-/* NO_EVENT where the lists lack the action. */
-static uint32_t piece_event(const place *p, uint32_t piece) { return p->pieces != NULL ? p->pieces[piece] : NO_EVENT; }
-static uint32_t first_event(const place *p) { return p->half != NO_EVENT ? p->half : piece_event(p, 0); }
-
-/* So many seconds before the piece ends that makes the value. */
-static void wait_until_made(judge *j, const way *w, uint32_t i, uint32_t value) {
-    double early = w->early / (w->made[i].half != NO_EVENT ? 2 : 1) - (w->made[i].apart ? w->early_weight : 0);
-    event_graph_wait_early(&j->graph, value, piece_event(&w->made[i], w->made_by), early);
-}
-
-/* Micro-batches pass in ascending order. */
-static void add_values(judge *j, const way *w) {
-    const place *made = w->made, *taken = w->taken;
-    double seconds = w->seconds;
-    uint32_t room = w->room, *value = allocate(j->micro_batches, sizeof *value);
-    for (uint32_t i = 0; i < j->micro_batches; ++i) {
-        value[i] = event_graph_add(&j->graph, seconds);
-        bool halved = made[i].half != NO_EVENT && taken[i].half != NO_EVENT;
-        uint32_t first = halved ? event_graph_add(&j->graph, seconds) : value[i];
-        wait_until_made(j, w, i, value[i]);
-        if (halved) wait_for(j, first, made[i].half);
-        wait_for(j, taken[i].half != NO_EVENT ? taken[i].half : piece_event(&taken[i], w->read_by), first);
-        if (halved) wait_for(j, value[i], first);
-        if (halved) wait_for(j, piece_event(&taken[i], w->read_by), value[i]);
-        if (i >= 1 && room != ENDLESS) wait_for(j, first, taken[i - 1].before);
-        if (i >= room) wait_for(j, first_event(&made[i]), value[i - room]);
-    }
-    free(value);
-}
-
-static void add_links(judge *j) {
-    const cJSON *link;
-    cJSON_ArrayForEach(link, member(j->costs, "links")) {
-        uint32_t number_from = whole(link, "from"), number_to = whole(link, "to");
-        const stage *from = &j->stages[number_from], *to = &j->stages[number_to];
-        uint32_t a = from->in_flight, b = to->in_flight, difference = a > b ? a - b : b - a;
-        uint32_t forth = most_unread(j, from->forward_turn, to->forward_turn);
-        uint32_t unread = larger(forth, most_unread(j, to->backward_turn, from->backward_turn));
-        uint32_t between_devices = 1 + larger(larger(1, unread), larger(number_to - number_from, difference));
-        uint32_t room = from->device == to->device ? ENDLESS : between_devices;
-        uint32_t made_by = whole_or_none(link, "made_by"), back_by = whole_or_none(link, "gradient_made_by");
-        way forward = {travel_seconds(j, from, to, number(link, "bytes")),
-                       from->forward_at,
-                       to->forward_at,
-                       made_by == NONE ? from->forward.count - 1 : made_by,
-                       whole(link, "read_by"),
-                       number(link, "made_early_seconds"),
-                       0,
-                       room};
-        add_values(j, &forward);
-        if (member(link, "gradient_bytes") == NULL) continue;
-        way back = {travel_seconds(j, to, from, number(link, "gradient_bytes")),
-                    to->backward_at,
-                    from->backward_at,
-                    back_by == NONE ? to->backward.count - 1 : back_by,
-                    whole(link, "gradient_read_by"),
-                    number(link, "gradient_made_early_seconds"),
-                    number(link, "gradient_made_early_weight_seconds"),
-                    room};
-        add_values(j, &back);
-    }
-}
-
-static void add_ties(judge *j) {
-    const cJSON *tie;
-    cJSON_ArrayForEach(tie, member(j->costs, "ties")) {
-        const stage *ends[] = {&j->stages[whole(tie, "first")], &j->stages[whole(tie, "second")]};
-        for (int i = 0; i < 2; ++i) {
-            uint32_t event = event_graph_add(&j->graph, travel_seconds(j, ends[0], ends[1], number(tie, "bytes")));
-            wait_for(j, event, ends[0]->last_gradient);
-            wait_for(j, event, ends[1]->last_gradient);
-            wait_for(j, ends[i]->update, event);
-        }
-    }
 }
 
 /* ------------------------------------------------------------------------------------------------------------ judge */
@@ -430,26 +231,37 @@ static bool is_judged(const judge *j, const cJSON *root, const cJSON *decisions)
     return why == NULL;
 }
 
+static uint32_t whole_or_one(const cJSON *o, const char *name) { return member(o, name) ? whole(o, name) : 1; }
+
 static void read_stages(judge *j, const cJSON *root) {
-    const cJSON *stages = member(member(root, "decisions"), "stages");
+    const cJSON *stages = member(member(root, "decisions"), "stages"), *each;
+    uint32_t at = 0;
     j->micro_batches = whole(member(root, "for"), "micro_batches");
-    j->stage_count = (uint32_t)cJSON_GetArraySize(stages);
     j->device_count = (uint32_t)cJSON_GetArraySize(member(member(root, "decisions"), "actions"));
+    cJSON_ArrayForEach(each, stages) j->stage_count += whole_or_one(each, "replicas");
     j->stages = allocate(j->stage_count, sizeof *j->stages);
+    j->first = allocate((size_t)cJSON_GetArraySize(stages), sizeof *j->first);
     j->devices = allocate(j->device_count, sizeof *j->devices);
     for (uint32_t i = 0; i < j->device_count; ++i) j->devices[i] = (device){NO_EVENT, NO_EVENT, NO_EVENT};
-    const cJSON *costs = member(j->costs, "stages")->child, *each;
-    uint32_t i = 0;
-    for (each = stages->child; each != NULL && costs != NULL; each = each->next, costs = costs->next)
-        read_stage(j, each, costs, &j->stages[i++]);
+    const cJSON *costs = member(j->costs, "stages")->child;
+    for (each = stages->child; each != NULL && costs != NULL; each = each->next, costs = costs->next) {
+        uint32_t replicas = whole_or_one(each, "replicas"), number_of_stage = j->file_stages++;
+        j->first[number_of_stage] = at;
+        for (uint32_t replica = 0; replica < replicas; ++replica) {
+            stage *s = &j->stages[at++];
+            *s = (stage){.number = number_of_stage, .replica = replica, .replicas = replicas};
+            s->size = whole_or_one(each, "micro_batch");
+            read_stage(j, each, costs, s);
+        }
+    }
 }
 
 static void free_judge(judge *j) {
     for (uint32_t i = 0; i < j->stage_count; ++i) {
         stage *s = &j->stages[i];
-        void *const owned[] = {s->forward.seconds, s->forward.weight, s->backward.seconds, s->backward.weight,
-                               s->copies,          s->forward_at,     s->backward_at,      s->left,
-                               s->order,           s->forward_turn,   s->backward_turn};
+        void *const owned[] = {s->forward.seconds, s->forward.weight, s->backward.seconds,
+                               s->backward.weight, s->copies,         s->forward_at,
+                               s->backward_at,     s->left,           s->order};
         for (uint32_t k = 0; k < j->micro_batches; ++k) {
             free(s->forward_at[k].pieces);
             free(s->backward_at[k].pieces);
@@ -457,6 +269,7 @@ static void free_judge(judge *j) {
         for (size_t k = 0; k < sizeof owned / sizeof *owned; ++k) free(owned[k]);
     }
     free(j->stages);
+    free(j->first);
     free(j->devices);
     event_graph_free(&j->graph);
 }
@@ -473,9 +286,9 @@ bool plan_judge(const char *json, double *step_seconds, double *predicted, char 
         judged = add_lists(&j, member(decisions, "actions"));
     }
     if (judged) {
-        take_turns(&j, member(decisions, "actions"));
-        add_links(&j);
+        add_links(&j, member(decisions, "actions"));
         add_ties(&j);
+        add_sums(&j);
         judged = event_graph_end(&j.graph, step_seconds);
         if (!judged) snprintf(why, PLAN_JUDGE_TEXT, "some actions wait for each other");
     }

@@ -8,6 +8,7 @@
 #include "planner/schedule/separate.h"
 #include "planner/search/planner.h"
 #include "planner/search/slices.h"
+#include "tests/planner/branch_work.h"
 #include "tests/planner/plan_judge.h"
 #include "tests/planner/random_pipeline.h"
 
@@ -99,7 +100,7 @@ static void cut_by_chance(random_source *random, uint64_t seed, random_pipeline 
 /* ------------------------------------------------------------------------------------------------------------ judge */
 
 typedef struct tally {
-    uint32_t by_generator[16], copies, again, ties, gone, shared, sliced;
+    uint32_t by_generator[16], copies, again, ties, gone, shared, sliced, larger, replicas;
 } tally;
 
 static void count(const ons_plan *plan, tally *t) {
@@ -112,6 +113,14 @@ static void count(const ons_plan *plan, tally *t) {
         t->copies += s->copy_count;
         for (uint32_t k = 0; k < s->copy_count; ++k) t->gone += s->copies[k].gone_backward != ONS_NO_NODE;
         for (uint32_t k = 0; k < s->backward_count; ++k) t->again += s->backward[k].kind == ONS_ACTION_RECOMPUTE;
+    }
+}
+
+static void count_groups(const ons_plan *plan, tally *t) {
+    for (uint32_t i = 0; i < plan->schedule.stages; ++i) {
+        ons_stage_grouping g = ons_schedule_grouping(&plan->schedule, i);
+        t->larger += g.size > 1;
+        t->replicas += g.copies > 1;
     }
 }
 
@@ -133,6 +142,7 @@ static void judge(const ons_planned *planned, uint64_t seed, tally *t) {
               (unsigned long long)seed, plan.pipeline.generator->name, plan.schedule.stages, plan.schedule.devices,
               step, predicted);
     count(&plan, t);
+    count_groups(&plan, t);
 }
 
 static void expect_variety(const tally *t) {
@@ -174,4 +184,37 @@ Test(plan_judge, agrees_with_what_was_cut_by_chance) {
     expect_variety(&t);
     cr_expect_gt(t.gone, 100u);
     cr_expect_gt(t.sliced, 100u);
+}
+
+/* Stages that choose their micro-batches and replicas, as GraphPipe's search finds them. */
+enum { SIZES = 4, GROUPED = 300 };
+
+Test(plan_judge, agrees_with_stages_that_choose_sizes_and_replicas) {
+    tally t = {0};
+    for (uint64_t seed = 1; seed <= GROUPED; ++seed) {
+        random_source random = {seed};
+        branch_graph g;
+        const ons_workload *const *works;
+        ons_planned planned;
+        uint32_t nodes = 8 + random_below(&random, 16);
+        expect_success(seed % 4 == 0 ? random_dependencies(seed, nodes, arena, &g)
+                                     : random_series_parallel(seed, nodes, arena, &g),
+                       seed);
+        for (uint32_t i = 0; i < g.count; ++i) {
+            g.nodes[i].name = ons_arena_format(arena, "n%u", i);
+            g.nodes[i].update_seconds = random_between(&random, 1e-4, 5e-3, true);
+        }
+        expect_success(branch_graph_works(&g, SIZES, &works), seed);
+        const ons_stage_choice choice = {
+            .sizes = seed % 3 != 1, .replicas = seed % 3 != 2, .works = works, .work_count = SIZES};
+        const ons_planning_problem p = {.work = works[0],
+                                        .pipeline = {&ons_generator_one_f_one_b, 2 + random_below(&random, 7),
+                                                     8u << random_below(&random, 3), 0, 1},
+                                        .choice = &choice,
+                                        .memory = ons_memory_strategy_find("capuchin")};
+        expect_success(ons_planner_search(&p, ons_partition_strategy_find("graphpipe"), arena, &planned), seed);
+        if (planned.partition.feasible) judge(&planned, seed, &t);
+        free_arena(), make_arena();
+    }
+    cr_expect(t.larger > 50 && t.replicas > 50, "%u stages of another size, %u with replicas", t.larger, t.replicas);
 }

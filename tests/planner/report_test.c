@@ -114,6 +114,83 @@ Test(report, layers_hold_what_the_stages_hold) {
     }
 }
 
+/* -------------------------------------------------------------------------------- stages that take what they choose */
+
+enum { GROUP_DEVICES = 4, UNITS = 8 };
+
+/* However many samples there are. */
+static void add_seconds(ons_workload *work, double seconds) {
+    for (uint32_t i = 0; i < work->node_count; ++i) work->nodes[i].forward_seconds += seconds;
+    expect_success(ons_workload_finish(work, arena));
+}
+
+static void choose_groups(uint64_t seed, ons_workload *most, ons_stage_choice *choice, setting *s) {
+    const ons_workload **works = ons_arena_allocate(arena, 3, sizeof *works);
+    make_setting(seed, 2, s);
+    make_double(&s->high, most);
+    double seconds = 4 * ons_work_seconds(&s->low, 0, s->low.node_count) / s->low.node_count;
+    add_seconds(&s->low, seconds);
+    add_seconds(&s->high, seconds);
+    add_seconds(most, seconds);
+    works[0] = &s->low, works[1] = &s->high, works[2] = most;
+    *choice = (ons_stage_choice){.sizes = true, .replicas = true, .works = works, .work_count = 3};
+    s->problem.choice = choice;
+    s->problem.pipeline = (ons_pipeline){&ons_generator_one_f_one_b, GROUP_DEVICES, UNITS, 0, 1};
+    s->problem.capacity_bytes = s->devices[0].capacity_bytes = INT64_C(1) << 40;
+    s->options.partition = ons_partition_strategy_find("graphpipe");
+    s->options.batch = 4 * UNITS;
+    s->options.micro_batches = UNITS;
+    expect_success(ons_planner_search(&s->problem, s->options.partition, arena, &s->planned));
+}
+
+/* What layers hold is what all replicas of the stages do, and the plan is shown as it is; what it is compared with has
+ * as many devices, and stages that take one micro-batch each. */
+Test(report, stages_with_sizes_and_replicas_are_shown) {
+    uint32_t replicas = 0, larger = 0;
+    for (uint64_t seed = 1; seed <= CASES; ++seed) {
+        setting s;
+        ons_workload most;
+        ons_stage_choice choice;
+        ons_report r;
+        int64_t held = 0, stages = 0;
+        choose_groups(seed, &most, &choice, &s);
+        expect_success(ons_report_make(&s.options, arena, &r));
+        for (uint32_t i = 0; i < r.layer_count; ++i) held += r.layers[i].held;
+        for (uint32_t i = 0; i < s.planned.partition.stages; ++i) {
+            ons_stage_grouping g = ons_schedule_grouping(s.planned.problem.schedule, i);
+            const ons_stage_memory *m = &s.planned.solutions[i].memory;
+            stages += g.copies * (m->weights + m->versions + m->gradients + m->states);
+            replicas += g.copies > 1;
+            larger += g.size > 1;
+        }
+        cr_expect_eq(held, stages, "seed %lu: %ld in layers, %ld in stages", seed, (long)held, (long)stages);
+        cr_expect(r.fits && r.shown == &s.planned && r.forecast.device_count == GROUP_DEVICES);
+        cr_expect_eq(ons_question_devices(&r.asked), GROUP_DEVICES);
+        cr_expect(r.strategies.items[0].answer.feasible);
+        cr_expect_geq(r.strategies.items[0].answer.step_seconds, r.forecast.iteration_seconds * (1 - 1e-9));
+        for (uint32_t i = 0; i < r.grid->stage_count; ++i)
+            cr_expect(r.grid->stages[i] > UNITS || r.grid->cells[0][i][0].answer.known ||
+                          r.grid->cells[0][i][0].question.batch < r.grid->cells[0][i][0].question.micro_batches,
+                      "seed %lu: %u stages", seed, r.grid->stages[i]);
+        ons_report_free(&r);
+    }
+    cr_expect(replicas > 2 && larger > 2, "%u and %u stages", replicas, larger);
+}
+
+/* Where such stages do not fit there is nothing to show, but what would do. */
+Test(report, stages_with_sizes_and_replicas_that_do_not_fit) {
+    setting s;
+    ons_workload most;
+    ons_stage_choice choice;
+    ons_report r;
+    choose_groups(1, &most, &choice, &s);
+    s.problem.capacity_bytes = s.devices[0].capacity_bytes = 1;
+    expect_success(ons_planner_search(&s.problem, s.options.partition, arena, &s.planned));
+    expect_success(ons_report_make(&s.options, arena, &r));
+    cr_expect(!r.fits && r.shown == NULL && r.least_bytes > 1);
+    ons_report_free(&r);
+}
+
 Test(report, asking_for_the_plan_gives_the_plan) {
     for (uint64_t seed = 1; seed <= CASES; ++seed) {
         setting s;
