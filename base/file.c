@@ -84,6 +84,10 @@ void ons_file_reader_close(ons_file_reader *reader) {
     *reader = (ons_file_reader){0};
 }
 
+void ons_mapping_give_back(const ons_mapping *mapping) {
+    if (mapping->size > 0) madvise((void *)(uintptr_t)mapping->bytes, mapping->size, MADV_DONTNEED);
+}
+
 void ons_mapping_close(ons_mapping *mapping) {
     if (mapping->size > 0) munmap((void *)(uintptr_t)mapping->bytes, mapping->size);
     *mapping = (ons_mapping){0};

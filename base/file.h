@@ -28,6 +28,9 @@ typedef struct ons_mapping {
 /* Fails with the path in the message; also for what is not a regular file. */
 ons_status *ons_mapping_open(const char *path, ons_mapping *mapping);
 void ons_mapping_close(ons_mapping *mapping); /* a zeroed one is fine */
+/* Gives back the memory that holds what was read; bytes that are looked at again are read again. A zeroed one is fine.
+ */
+void ons_mapping_give_back(const ons_mapping *mapping);
 /* Fails where the file at `path` is the one that is mapped, but was written into since. One that was replaced or
  * removed is mapped as it was. */
 ons_status *ons_mapping_check(const ons_mapping *mapping, const char *path);

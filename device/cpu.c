@@ -69,13 +69,14 @@ static ons_status *allocate(ons_device *device, int64_t bytes, void **address) {
     ONS_CHECK(device->limit_bytes == 0 || device->used_bytes + bytes <= device->limit_bytes, ONS_OUT_OF_MEMORY,
               "%lld bytes of device memory are needed, the cap is %lld", (long long)(device->used_bytes + bytes),
               (long long)device->limit_bytes);
-    /* Touched here: the pages are there from now on, so nothing is faulted in while a step runs. */
+    /* The system's pages are zeros. They come when they are first written, in the first step at the latest, by the
+     * thread that writes them: what nothing writes is never taken, and training begins without a pass over all memory.
+     */
     size_t length = bytes > 0 ? (size_t)bytes : 1;
     *address = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ONS_CHECK(*address != MAP_FAILED, ONS_OUT_OF_MEMORY, "the machine has no %lld bytes of memory free",
               (long long)bytes);
     madvise(*address, length, MADV_HUGEPAGE);
-    memset(*address, 0, length);
     device->used_bytes += bytes;
     return NULL;
 }

@@ -233,6 +233,11 @@ static ons_status *check_external(const ons_model_file *file, const ons_external
     return status;
 }
 
+void ons_model_file_give_back(const ons_model_file *file) {
+    ons_mapping_give_back(&file->mapping);
+    for (size_t i = 0; i < file->externals.count; ++i) ons_mapping_give_back(&file->externals.items[i].mapping);
+}
+
 ons_status *ons_model_file_check(const ons_model_file *file) {
     if (file->mapping.bytes != NULL) ONS_TRY(ons_mapping_check(&file->mapping, file->path));
     for (size_t i = 0; i < file->externals.count; ++i) ONS_TRY(check_external(file, &file->externals.items[i]));

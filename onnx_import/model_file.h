@@ -27,6 +27,10 @@ ons_status *ons_model_file_open_memory(const void *bytes, size_t size, ons_model
  * known. */
 ons_status *ons_model_file_check(const ons_model_file *file);
 
+/* For when weights have been copied to where they are trained: gives back the memory that holds the file's bytes, which
+ * are read again where they are needed again. */
+void ons_model_file_give_back(const ons_model_file *file);
+
 /* NULL is fine. Everything imported from the file (graphs, stores) is closed before. */
 void ons_model_file_close(ons_model_file *file);
 

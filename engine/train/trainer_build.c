@@ -251,5 +251,6 @@ ons_status *ons_trainer_build(ons_trainer *t) {
     ONS_TRY(check_alike(t));
     bool resumed;
     ONS_TRY(ons_trainer_resume(t, &resumed));
+    ons_model_file_give_back(t->model->file); /* weights lie in the arena */
     return ons_trainer_open_logs(t, resumed);
 }

@@ -193,7 +193,7 @@ static ons_status *replace(binder *b, scope *s, pending *p) {
         .operands = &p->operands,
         .inputs = p->inputs,
         .outputs = p->outputs,
-        .outputs_used = p->used,
+        .outputs_used = p->read,
         .binder = b,
         .name = p->name,
     };
@@ -264,12 +264,13 @@ static ons_status *describe_operands(binder *b, const ons_node *node, const ons_
                              node->output_count, scratch, operands);
 }
 
-static ons_status *bind_node(binder *b, scope *s, const ons_node *node, ons_arena *scratch) {
+static ons_status *bind_node(binder *b, scope *s, const ons_node *node, const bool *live, ons_arena *scratch) {
     pending p = {.node = node, .scratch = scratch};
     ons_value_id *inputs;
     ONS_NEW(inputs, scratch, node->input_count + 1);
     ONS_NEW(p.outputs, scratch, node->output_count + 8); /* a replacement may be generous */
     ONS_NEW(p.used, scratch, node->output_count + 8);
+    ONS_NEW(p.read, scratch, node->output_count + 8);
     bool hangs = false; /* on a blocker that was noted */
     for (uint32_t i = 0; i < node->input_count; ++i) {
         ONS_TRY(ons_bind_resolve(b, s, node->inputs[i], &inputs[i]));
@@ -279,6 +280,7 @@ static ons_status *bind_node(binder *b, scope *s, const ons_node *node, ons_aren
     for (uint32_t i = 0; i < node->output_count; ++i) {
         p.outputs[i] = ONS_NONE;
         p.used[i] = node->outputs[i] != ONS_NONE;
+        p.read[i] = p.used[i] && live[node->outputs[i]];
     }
     p.inputs = inputs;
     ONS_TRY(prefixed(b, s, node->name, &p.name));
@@ -306,8 +308,13 @@ static ons_status *build_folded(binder *b, const ons_operator *op, const char *n
     for (uint32_t i = 0; i < settings.count; ++i) values[settings.items[i].index] = settings.items[i].value;
     ons_node node = {.op = op, .name = name, .attributes = values, .input_count = inputs.count, .output_count = 1};
     bool used[1] = {true};
-    pending p = {
-        .node = &node, .name = name, .inputs = inputs.ids, .outputs = output, .used = used, .scratch = scratch};
+    pending p = {.node = &node,
+                 .name = name,
+                 .inputs = inputs.ids,
+                 .outputs = output,
+                 .used = used,
+                 .read = used,
+                 .scratch = scratch};
     *output = ONS_NONE;
     b->builder.name = name;
     ONS_TRY(describe_operands(b, &node, inputs.ids, scratch, &p.operands));
@@ -390,7 +397,7 @@ ons_status *ons_bind_nodes(binder *b, scope *s) {
         if (!needed[i]) continue;
         ons_arena *scratch = ons_arena_new();
         const ons_node *node = &s->from->nodes.items[i];
-        status = scratch == NULL ? ons_status_out_of_memory() : bind_node(b, s, node, scratch);
+        status = scratch == NULL ? ons_status_out_of_memory() : bind_node(b, s, node, live, scratch);
         status = note(b, node, status);
         ons_arena_free(scratch);
     }

@@ -43,6 +43,7 @@ typedef struct pending {
     const ons_value_id *inputs; /* bound */
     ons_value_id *outputs;      /* to be set: bound */
     bool *used;                 /* whether the file names the output */
+    bool *read;                 /* whether anything that is needed reads it */
     bool replaced;              /* by its operator's forms */
     ons_arena *scratch;         /* while it is on its way */
 } pending;

@@ -3,7 +3,7 @@
  * The places are sorted by row first (a stable radix sort, whose scratch depends on the places alone, however many rows
  * there are). On the CPU each element is written once, by one thread, and its cotangents are added in the order of
  * their places: the same bits for any number of threads, no atomic additions. Threads share rows, places and columns
- * evenly, as one row may hold most places.
+ * evenly, as one row may hold most places. CUDA's order: kernels/gather_scatter/cuda_sorted_places.cuh.
  */
 #include "kernels/gather/gather_gradient.h"
 

@@ -301,6 +301,30 @@ Test(forms, dropout_drops_only_where_it_should) {
     }
 }
 
+/* How many constants binding makes for a Dropout that is off, whose second output, the mask, has a name. */
+static size_t constants_of_dropout(bool mask_is_read) {
+    scene s;
+    open_scene(&s);
+    ons_builder *b = &s.builder;
+    ons_value_id outputs[2];
+    ons_build_node(b, &ons_op_dropout, ONS_IN(s.x), ONS_DEFAULTS, 2, NULL, outputs);
+    set_output(&s, ons_build(b, &ons_op_neg, ONS_IN(outputs[0]), ONS_DEFAULTS));
+    if (mask_is_read) set_output(&s, ons_build(b, &ons_op_not, ONS_IN(outputs[1]), ONS_DEFAULTS));
+    size_t before = s.store.tensors.count;
+    ons_bind_options options = {.mode = {.training = true, .dropout = ONS_AS_INFERENCE}};
+    ons_graph *bound = NULL;
+    expect_success(ons_bind(s.graph, ons_kernels_registry(), &options, NULL, &bound));
+    size_t made = s.store.tensors.count - before;
+    ons_graph_free(bound);
+    close_scene(&s);
+    return made;
+}
+
+Test(forms, a_mask_that_nobody_reads_is_not_made) {
+    cr_expect_eq(constants_of_dropout(false), 0);
+    cr_expect_gt(constants_of_dropout(true), 0);
+}
+
 Test(forms, a_cast_to_the_same_type_is_nothing) {
     scene s;
     char text[256];

@@ -88,6 +88,20 @@ template <class T> T __shfl_xor_sync(unsigned, T value, int mask) {
 }
 template <class T> T __shfl_sync(unsigned, T value, int lane) { return emulated_shuffle(value, (unsigned)lane); }
 
+/* A bit for each lane of the warp that has the same value. */
+template <class T> unsigned __match_any_sync(unsigned, T value) {
+    static_assert(sizeof(T) <= 8, "words are compared");
+    unsigned thread = threadIdx.x, same = 0;
+    emulation::exchanged[thread] = 0;
+    memcpy(&emulation::exchanged[thread], &value, sizeof value);
+    emulation::warp_barrier();
+    for (unsigned lane = 0; lane < 32; ++lane)
+        if (emulation::exchanged[thread / 32 * 32 + lane] == emulation::exchanged[thread]) same |= 1u << lane;
+    emulation::warp_barrier(); /* nobody overwrites it before all have read */
+    return same;
+}
+inline int __popc(unsigned bits) { return __builtin_popcount(bits); }
+
 /* One thread runs at a time. */
 inline unsigned long long atomicMax(unsigned long long *at, unsigned long long value) {
     unsigned long long before = *at;
