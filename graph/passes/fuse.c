@@ -12,7 +12,7 @@
 #include "graph/operands.h"
 #include "graph/passes/prune.h"
 
-enum { TERMS_MAX = 64, ARGUMENTS_MAX = 4, WORD_MAX = 32 };
+enum { TERMS_MAX = 64, ARGUMENTS_MAX = 6, WORD_MAX = 32 };
 
 typedef enum term_kind { TERM_NODE, TERM_VALUE, TERM_SCALAR, TERM_NUMBER } term_kind;
 
@@ -181,18 +181,26 @@ static bool match_term(const ons_graph *graph, const form *f, int index, ons_val
     return true;
 }
 
-/* No inner result may be read by a node outside of the match, or be an output. */
+static bool is_read_inside(const ons_graph *graph, const form *f, const binding_of_term *bound, ons_value_id value,
+                           uint32_t uses) {
+    uint32_t inside = 0;
+    for (int k = 0; k < f->count; ++k) {
+        if (f->terms[k].kind != TERM_NODE || !bound[k].bound) continue;
+        const ons_node *node = ons_graph_node(graph, bound[k].node);
+        for (uint32_t input = 0; input < node->input_count; ++input) inside += node->inputs[input] == value;
+    }
+    return inside == uses;
+}
+
+/* No result of an inner node may be read by a node outside of the match, or be an output. */
 static bool is_closed(const ons_graph *graph, const form *f, const binding_of_term *bound, const uint32_t *uses) {
     for (int i = 0; i < f->count; ++i) {
         if (i == f->root || f->terms[i].kind != TERM_NODE || !bound[i].bound) continue;
-        uint32_t inside = 0;
-        for (int k = 0; k < f->count; ++k) {
-            if (f->terms[k].kind != TERM_NODE || !bound[k].bound) continue;
-            const ons_node *node = ons_graph_node(graph, bound[k].node);
-            for (uint32_t input = 0; input < node->input_count; ++input)
-                inside += node->inputs[input] == bound[i].value;
-        }
-        if (inside != uses[bound[i].value]) return false;
+        const ons_node *node = ons_graph_node(graph, bound[i].node);
+        for (uint32_t k = 0; k < node->output_count; ++k)
+            if (node->outputs[k] != ONS_NONE &&
+                !is_read_inside(graph, f, bound, node->outputs[k], uses[node->outputs[k]]))
+                return false;
     }
     return true;
 }
@@ -249,6 +257,18 @@ const ons_operands *ons_match_node(const ons_match *match, const char *name) {
                          ons_operands_of(m->builder->graph, match->bound[index].node, m->scratch, &m->operands[index])))
         return NULL;
     return &m->operands[index];
+}
+
+void ons_match_hand_over(ons_match *match, const char *name, ons_node_id node) {
+    int index = find_word(match, name);
+    if (node == ONS_NONE || index < 0 || match->bound[index].node == ONS_NONE) return;
+    ons_graph *graph = match->builder->graph;
+    ons_node *from = ons_graph_node(graph, match->bound[index].node);
+    for (uint32_t i = 1; i < from->output_count; ++i) {
+        if (from->outputs[i] == ONS_NONE) continue;
+        ons_graph_set_output(graph, node, i, from->outputs[i]);
+        from->outputs[i] = ONS_NONE;
+    }
 }
 
 /* ------------------------------------------------------------------------------------------------------------- pass */

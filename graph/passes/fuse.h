@@ -28,4 +28,8 @@ double ons_match_scalar(const ons_match *match, const char *word);
  * node of the pattern has the name "result". */
 const ons_operands *ons_match_node(const ons_match *match, const char *name);
 
+/* The outputs of a named inner node behind its first become those of `node`, which has room for them: running
+ * statistics, say, which the replacement keeps from now on. */
+void ons_match_hand_over(ons_match *match, const char *name, ons_node_id node);
+
 #endif

@@ -11,7 +11,7 @@ template <class T, class P> struct batch_normalization {
         const P *const *in = (const P *const *)l->inputs;
         ons::channel_maps maps = ons::channel_maps_of(l, s);
         ons::each(l, s->channels, ons::finish_inference<P>{*s, maps, in[1], in[2], in[3], in[4]});
-        ons::apply_channel_maps<T>(l, s, maps, ons::input_of<T>(l, 0), nullptr, (T *)l->outputs[0]);
+        ons::apply_channel_maps<T>(l, s, maps, ons::input_of<T>(l, 0), {}, (T *)l->outputs[0]);
     }
 };
 

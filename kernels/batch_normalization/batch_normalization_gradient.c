@@ -4,7 +4,10 @@
  * the running mean and variance that the forward pass took for constants. Per channel, with x̂ = (x − mean) × inverse:
  *   dbias = Σ dy,   dscale = Σ dy x̂,   dx = scale × inverse × (dy − dbias / n − x̂ dscale / n)
  * where the last two terms are there only if the statistics depend on x. With statistics over replicas (attribute
- * replicas) sums and n in them are those of all, while dscale and dbias are this replica's own. */
+ * replicas) sums and n in them are those of all, while dscale and dbias are this replica's own.
+ *
+ * Inputs 5 and 6 are the bias of a normalisation with Relu behind it, and its slope: dy is then that of Relu's result,
+ * and counts where (x − mean) × slope + bias is above 0. */
 #include "kernels/batch_normalization/batch_normalization_gradient.h"
 
 #include <math.h>
@@ -20,6 +23,11 @@ static ons_status *batch_normalization_gradient_infer(ons_operands *o) {
     for (uint32_t i = 2; i < 5; ++i)
         if (o->inputs[i].shape.rank != 1 || o->inputs[i].shape.dims[0] != x->dims[1])
             return ons_node_error(o, "input %u must be a vector of %lld", i, (long long)x->dims[1]);
+    for (uint32_t i = GATE_REST; ons_has_input(o, GATE_REST) && i <= GATE_SCALE; ++i)
+        if (!ons_has_input(o, i) || !ons_type_equal(&o->inputs[i], &o->inputs[2]) || o->inputs[i].dtype != ONS_FLOAT32)
+            return ons_node_error(o, "bias and slope must be float32 vectors like the scale");
+    if (ons_has_input(o, GATE_REST) && ons_attribute_int(o, CONSTANT_STATISTICS) != 0)
+        return ons_node_error(o, "Relu goes with statistics of the batch");
     o->outputs[DX] = ons_type_make(o->inputs[1].dtype, *x);
     for (uint32_t i = DSCALE; i < o->output_count; ++i)
         o->outputs[i] = ons_type_make(o->inputs[2].dtype, o->inputs[2].shape);
@@ -27,7 +35,8 @@ static ons_status *batch_normalization_gradient_infer(ons_operands *o) {
 }
 
 static ons_cost batch_normalization_gradient_cost(const ons_operands *o) {
-    return (ons_cost){8 * (double)ons_elements(&o->inputs[0]), ons_operand_bytes(o)};
+    return (ons_cost){(ons_has_input(o, GATE_REST) ? 11 : 8) * (double)ons_elements(&o->inputs[0]),
+                      ons_operand_bytes(o)};
 }
 
 static ons_status *batch_normalization_gradient_choose(const ons_operands *o, ons_layout *inputs, ons_layout *outputs) {
@@ -44,25 +53,30 @@ static void batch_normalization_gradient_reference(const ons_operands *o, const 
     double *dscale = o->output_count > DSCALE ? outputs[DSCALE] : NULL,
            *dbias = o->output_count > DBIAS ? outputs[DBIAS] : NULL;
     bool constant = ons_attribute_int(o, CONSTANT_STATISTICS) != 0;
+    const double *rest = ons_has_input(o, GATE_REST) ? inputs[GATE_REST] : NULL,
+                 *slopes = rest != NULL ? inputs[GATE_SCALE] : NULL;
     for (int64_t c = 0; c < size.channels; ++c) {
         double inverse = constant ? 1 / sqrt(second[c] + ons_attribute_float(o, EPSILON)) : second[c];
         double bias = 0, slope = 0;
         for (int64_t i = 0; i < size.batch * size.positions; ++i) {
             int64_t at = (i / size.positions * size.channels + c) * size.positions + i % size.positions;
+            double x_hat = (x[at] - mean[c]) * inverse;
+            if (rest != NULL && !((x[at] - mean[c]) * slopes[c] + rest[c] > 0)) continue;
             bias += dy[at];
-            slope += dy[at] * (x[at] - mean[c]) * inverse;
+            slope += dy[at] * x_hat;
         }
         for (int64_t i = 0; dx != NULL && i < size.batch * size.positions; ++i) {
             int64_t at = (i / size.positions * size.channels + c) * size.positions + i % size.positions;
-            double through = constant ? 0 : (bias + (x[at] - mean[c]) * inverse * slope) / n;
-            dx[at] = scale[c] * inverse * (dy[at] - through);
+            double x_hat = (x[at] - mean[c]) * inverse, through = constant ? 0 : (bias + x_hat * slope) / n;
+            bool closed = rest != NULL && !((x[at] - mean[c]) * slopes[c] + rest[c] > 0);
+            dx[at] = scale[c] * inverse * ((closed ? 0 : dy[at]) - through);
         }
         if (dscale != NULL) dscale[c] = slope;
         if (dbias != NULL) dbias[c] = bias;
     }
 }
 
-ONS_DEFINE_OPERATOR(batch_normalization_gradient, "BatchNormalizationGradient", ONS_INTERNAL, ONS_ARITY(5, 5, 1, 3),
+ONS_DEFINE_OPERATOR(batch_normalization_gradient, "BatchNormalizationGradient", ONS_INTERNAL, ONS_ARITY(5, 7, 1, 3),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("constant_statistics", 0), ONS_FLOAT_ATTRIBUTE("epsilon", 1e-5),
                                    ONS_INT_ATTRIBUTE("replicas", 1)),
                     ONS_INFER(batch_normalization_gradient_infer), ONS_COST(batch_normalization_gradient_cost),

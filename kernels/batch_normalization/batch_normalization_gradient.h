@@ -4,6 +4,9 @@
 
 enum { CONSTANT_STATISTICS, EPSILON, REPLICAS };
 
+/* Inputs of those with a gate. */
+enum { GATE_REST = 5, GATE_SCALE };
+
 enum { DX, DSCALE, DBIAS };
 
 #endif

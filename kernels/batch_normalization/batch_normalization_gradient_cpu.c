@@ -7,7 +7,7 @@
 
 typedef struct state {
     ons_batch_plan plan;
-    bool constant;
+    bool constant, gated;
     double epsilon;
     uint32_t replicas;
 } state;
@@ -21,6 +21,7 @@ static ons_status *batch_normalization_gradient_prepare(ons_prepare *p) {
     ONS_TRY(ons_prepare_state(p, sizeof(state), &memory));
     state *s = memory;
     s->constant = ons_attribute_int(o, CONSTANT_STATISTICS) != 0;
+    s->gated = ons_has_input(o, GATE_REST);
     s->epsilon = ons_attribute_float(o, EPSILON);
     ONS_TRY(ons_batch_plan_make(p, &o->inputs[1], &s->plan));
     return ons_batch_shares_plan(p, s->plan.size.channels, ons_attribute_int(o, REPLICAS), &s->replicas);
@@ -47,6 +48,10 @@ static void meet(const ons_launch *launch, const state *st, const ons_batch_scra
         }
 }
 
+static double inverse_of(const state *st, const float *second, int64_t c) {
+    return st->constant ? 1 / sqrt(second[c] + st->epsilon) : second[c];
+}
+
 static void batch_normalization_gradient_run(const ons_launch *launch) {
     const state *st = launch->state;
     const ons_batch_plan *plan = &st->plan;
@@ -56,28 +61,31 @@ static void batch_normalization_gradient_run(const ons_launch *launch) {
     ons_batch_scratch s = ons_batch_scratch_of(plan, launch->scratch);
     double n = (double)plan->size.batch * (double)plan->size.positions;
     bool sums = !st->constant || dscale != NULL || dbias != NULL;
-    for (int64_t c = 0; c < plan->size.channels; ++c) s.shift[c] = mean[c];
+    for (int64_t c = 0; c < plan->size.channels; ++c) {
+        s.shift[c] = mean[c];
+        s.scale[c] = (float)(scale[c] * inverse_of(st, second, c));
+        s.gate_scale[c] = st->gated ? ((const float *)launch->inputs[GATE_SCALE])[c] : 0;
+        s.gate_rest[c] = st->gated ? ((const float *)launch->inputs[GATE_REST])[c] : 0;
+    }
     ons_batch_repeat(plan, s.shift);
-    if (sums) ons_batch_sum_products(plan, &s, dy, x);
+    ons_batch_repeat(plan, s.scale);
+    ons_batch_repeat(plan, s.gate_scale);
+    ons_batch_repeat(plan, s.gate_rest);
+    if (sums) ons_batch_sum_products(plan, &s, dy, x, st->gated);
     for (int64_t c = 0; c < plan->size.channels && sums; ++c) {
-        double inverse = st->constant ? 1 / sqrt(second[c] + st->epsilon) : second[c];
-        if (dscale != NULL) dscale[c] = (float)(s.sums[1][c] * inverse);
+        if (dscale != NULL) dscale[c] = (float)(s.sums[1][c] * inverse_of(st, second, c));
         if (dbias != NULL) dbias[c] = (float)s.sums[0][c];
     }
     meet(launch, st, &s, &n);
-    for (int64_t c = 0; c < plan->size.channels; ++c) {
-        double inverse = st->constant ? 1 / sqrt(second[c] + st->epsilon) : second[c];
-        double slope = scale[c] * inverse;
-        s.scale[c] = (float)slope;
-        if (!sums) continue;
+    for (int64_t c = 0; c < plan->size.channels && sums; ++c) {
+        double inverse = inverse_of(st, second, c), slope = scale[c] * inverse;
         s.factor[c] = (float)(-slope * inverse * inverse * s.sums[1][c] / n);
         s.rest[c] = (float)(-slope * s.sums[0][c] / n);
     }
     if (dx == NULL) return;
-    ons_batch_repeat(plan, s.scale);
     ons_batch_repeat(plan, s.factor);
     ons_batch_repeat(plan, s.rest);
-    ons_batch_differentiate(plan, &s, dy, st->constant ? NULL : x, dx);
+    ons_batch_differentiate(plan, &s, dy, st->constant ? NULL : x, st->gated, dx);
 }
 
 ONS_KERNELS(cpu, batch_normalization_gradient,

@@ -3,15 +3,34 @@
  *
  * The running variance follows PyTorch, where the models come from: it is renewed with the unbiased variance of the
  * batch, n / (n − 1). ONNX's operator takes n instead; attribute unbiased = 0 does so, too. Attribute replicas: of a
- * training run, whose micro-batches are normalised together. */
+ * training run, whose micro-batches are normalised together.
+ *
+ * What stands behind a normalisation in residual networks is done in the same pass over memory: input 5, where there is
+ * one, is added, and with relu = 1 what is below 0 becomes 0. The bits are those of the operators in a row, but for
+ * sums of half precision, which are rounded once. Where nothing is added the gradient takes from the operands which
+ * elements were above 0, so that the result is not read for it. */
 #include "kernels/batch_normalization_training/batch_normalization_training.h"
 
+#include "graph/passes/fuse.h"
 #include "kernels/normalization/batch_training.h"
 
 extern const ons_operator ons_op_batch_normalization_gradient;
+extern const ons_operator ons_op_batch_normalization_training;
+extern const ons_operator ons_op_relu_gradient;
+
+static bool has_relu(const ons_operands *o) { return ons_attribute_int(o, RELU) != 0; }
+
+static ons_status *batch_normalization_training_infer(ons_operands *o) {
+    ONS_TRY(ons_batch_infer(o));
+    if (ons_has_input(o, RESIDUAL) && (o->inputs[RESIDUAL].dtype != o->inputs[X].dtype ||
+                                       !ons_shape_equal(&o->inputs[RESIDUAL].shape, &o->inputs[X].shape)))
+        return ons_node_error(o, "what is added must have the input's type and shape");
+    return NULL;
+}
 
 static ons_cost batch_normalization_training_cost(const ons_operands *o) {
-    return (ons_cost){6 * (double)ons_elements(&o->inputs[0]), ons_operand_bytes(o)};
+    int operations = 6 + (ons_has_input(o, RESIDUAL) ? 1 : 0) + (has_relu(o) ? 1 : 0);
+    return (ons_cost){operations * (double)ons_elements(&o->inputs[X]), ons_operand_bytes(o)};
 }
 
 static ons_status *batch_normalization_training_choose(const ons_operands *o, ons_layout *inputs, ons_layout *outputs) {
@@ -22,11 +41,16 @@ static ons_status *batch_normalization_training_choose(const ons_operands *o, on
 static void batch_normalization_training_reference(const ons_operands *o, const ons_step *step,
                                                    const void *const *inputs, void *const *outputs) {
     (void)step;
-    double *made[5] = {0};
-    for (uint32_t i = 0; i < 5 && i < o->output_count; ++i) made[i] = outputs[i];
+    double *made[OUTPUTS] = {0};
+    for (uint32_t i = 0; i < OUTPUTS && i < o->output_count; ++i) made[i] = outputs[i];
     ons_batch_training_reference(o, ons_attribute_float(o, EPSILON), ons_attribute_float(o, MOMENTUM),
                                  ons_attribute_int(o, UNBIASED) != 0, inputs, made[Y], made[MEAN], made[VARIANCE],
-                                 made[SAVED_MEAN], made[SAVED_INVERSE]);
+                                 made[SAVED_MEAN], made[SAVED_INVERSE], made[SAVED_SLOPE]);
+    const double *residual = ons_has_input(o, RESIDUAL) ? inputs[RESIDUAL] : NULL;
+    for (int64_t i = 0, count = ons_elements(&o->outputs[Y]); i < count; ++i) {
+        if (residual != NULL) made[Y][i] += residual[i];
+        if (has_relu(o) && made[Y][i] < 0) made[Y][i] = 0;
+    }
 }
 
 static ons_status *batch_normalization_training_gradient(ons_gradient *g) {
@@ -34,23 +58,71 @@ static ons_status *batch_normalization_training_gradient(ons_gradient *g) {
         if (g->cotangents[i] != ONS_NONE)
             return ons_node_error(g->operands,
                                   "the statistics are not differentiable; use the normalised output alone");
-    ons_build_node(g->builder, &ons_op_batch_normalization_gradient,
-                   ONS_IN(g->cotangents[Y], ons_gradient_input(g, 0), ons_gradient_input(g, 1),
-                          ons_gradient_output(g, SAVED_MEAN), ons_gradient_output(g, SAVED_INVERSE)),
-                   ONS_WITH(ONS_AT_INT(2, ons_attribute_int(g->operands, REPLICAS))), 3, g->wanted, g->gradients);
+    const ons_operands *o = g->operands;
+    ons_value_id dy = g->cotangents[Y];
+    bool added = ons_has_input(o, RESIDUAL), gated = has_relu(o) && !added;
+    if (has_relu(o) && added)
+        dy = ons_build(g->builder, &ons_op_relu_gradient, ONS_IN(dy, ons_gradient_output(g, Y)), ONS_DEFAULTS);
+    const ons_value_id inputs[] = {dy,
+                                   ons_gradient_input(g, X),
+                                   ons_gradient_input(g, SCALE),
+                                   ons_gradient_output(g, SAVED_MEAN),
+                                   ons_gradient_output(g, SAVED_INVERSE),
+                                   gated ? ons_gradient_input(g, BIAS) : ONS_NONE,
+                                   gated ? ons_gradient_output(g, SAVED_SLOPE) : ONS_NONE};
+    ons_build_node(g->builder, &ons_op_batch_normalization_gradient, (ons_inputs){inputs, gated ? 7 : 5},
+                   ONS_WITH(ONS_AT_INT(2, ons_attribute_int(o, REPLICAS))), 3, g->wanted, g->gradients);
+    if (added && g->wanted[RESIDUAL]) g->gradients[RESIDUAL] = dy;
     return NULL;
 }
 
-ONS_DEFINE_OPERATOR(batch_normalization_training, "BatchNormalizationTraining", ONS_INTERNAL, ONS_ARITY(5, 5, 1, 5),
-                    ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("epsilon", 1e-5), ONS_FLOAT_ATTRIBUTE("momentum", 0.9),
-                                   ONS_INT_ATTRIBUTE("unbiased", 1), ONS_INT_ATTRIBUTE("replicas", 1)),
-                    ONS_INFER(ons_batch_infer), ONS_COST(batch_normalization_training_cost),
-                    ONS_GRADIENT_RULE(batch_normalization_training_gradient,
-                                      ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1) | ONS_INPUT_BIT(2)),
-                    ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), 1u << SAVED_MEAN | 1u << SAVED_INVERSE),
-                    ONS_ROLES_WITH_FULL(ONS_NO_ROLE,
-                                        ONS_TRAIT_STATISTICS | ONS_TRAIT_COUPLES_SAMPLES | ONS_TRAIT_ANY_PRECISION,
-                                        ONS_INPUT_BIT(3) | ONS_INPUT_BIT(4), ONS_INPUT_BIT(1) | ONS_INPUT_BIT(2)),
-                    ONS_ALIASES({ONS_ALIAS_STATE, MEAN, 3}, {ONS_ALIAS_STATE, VARIANCE, 4}),
-                    ONS_CHOOSES_LAYOUT(batch_normalization_training_choose), ONS_ONE_FORM,
-                    ONS_REFERENCE(batch_normalization_training_reference));
+/* Parameters of a lower precision would be rounded before the gradient sees them. */
+static ons_value_id replace(ons_match *match, ons_value_id residual) {
+    const ons_operands *o = ons_match_node(match, "normal");
+    ons_value_id x = ons_match_value(match, "x"), made[OUTPUTS];
+    if (o == NULL || ons_has_input(o, RESIDUAL) || has_relu(o) || o->inputs[X].dtype != ONS_FLOAT32 ||
+        o->inputs[SCALE].dtype != ONS_FLOAT32)
+        return ONS_NONE;
+    ons_type added = ons_builder_type(ons_match_builder(match), residual);
+    if (residual != ONS_NONE && !ons_type_equal(&added, &o->inputs[X])) return ONS_NONE;
+    const ons_value_id inputs[] = {x,
+                                   ons_match_value(match, "scale"),
+                                   ons_match_value(match, "bias"),
+                                   ons_match_value(match, "mean"),
+                                   ons_match_value(match, "variance"),
+                                   residual};
+    static const bool wanted[OUTPUTS] = {true};
+    ons_node_id node =
+        ons_build_node(ons_match_builder(match), &ons_op_batch_normalization_training,
+                       (ons_inputs){inputs, residual == ONS_NONE ? 5 : 6},
+                       ONS_WITH(ONS_AT_FLOAT(EPSILON, ons_attribute_float(o, EPSILON)),
+                                ONS_AT_FLOAT(MOMENTUM, ons_attribute_float(o, MOMENTUM)),
+                                ONS_AT_INT(UNBIASED, ons_attribute_int(o, UNBIASED)),
+                                ONS_AT_INT(REPLICAS, ons_attribute_int(o, REPLICAS)), ONS_AT_INT(RELU, 1)),
+                       OUTPUTS, wanted, made);
+    ons_match_hand_over(match, "normal", node);
+    return made[Y];
+}
+
+static ons_value_id replace_relu(ons_match *match) { return replace(match, ONS_NONE); }
+
+static ons_value_id replace_sum(ons_match *match) { return replace(match, ons_match_value(match, "residual")); }
+
+#define NORMAL "normal=BatchNormalizationTraining(x, scale, bias, mean, variance)"
+
+ONS_DEFINE_OPERATOR(
+    batch_normalization_training, "BatchNormalizationTraining", ONS_INTERNAL, ONS_ARITY(5, 6, 1, OUTPUTS),
+    ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("epsilon", 1e-5), ONS_FLOAT_ATTRIBUTE("momentum", 0.9),
+                   ONS_INT_ATTRIBUTE("unbiased", 1), ONS_INT_ATTRIBUTE("replicas", 1), ONS_INT_ATTRIBUTE("relu", 0)),
+    ONS_INFER(batch_normalization_training_infer), ONS_COST(batch_normalization_training_cost),
+    ONS_GRADIENT_RULE(batch_normalization_training_gradient,
+                      ONS_INPUT_BIT(X) | ONS_INPUT_BIT(SCALE) | ONS_INPUT_BIT(BIAS) | ONS_INPUT_BIT(RESIDUAL)),
+    ONS_SAVES(ONS_INPUT_BIT(X) | ONS_INPUT_BIT(SCALE) | ONS_INPUT_BIT(BIAS),
+              1u << Y | 1u << SAVED_MEAN | 1u << SAVED_INVERSE | 1u << SAVED_SLOPE),
+    ONS_ROLES_WITH_FULL(ONS_NO_ROLE, ONS_TRAIT_STATISTICS | ONS_TRAIT_COUPLES_SAMPLES | ONS_TRAIT_ANY_PRECISION,
+                        ONS_INPUT_BIT(3) | ONS_INPUT_BIT(4), ONS_INPUT_BIT(1) | ONS_INPUT_BIT(2)),
+    ONS_ALIASES({ONS_ALIAS_STATE, MEAN, 3}, {ONS_ALIAS_STATE, VARIANCE, 4}, {ONS_ALIAS_MAY, Y, RESIDUAL}),
+    ONS_CHOOSES_LAYOUT(batch_normalization_training_choose),
+    ONS_FORMS(NULL, ONS_PATTERNS({"Relu(" NORMAL ")", replace_relu}, {"Relu(Add(" NORMAL ", residual))", replace_sum}),
+              NULL),
+    ONS_REFERENCE(batch_normalization_training_reference));

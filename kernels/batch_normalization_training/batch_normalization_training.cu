@@ -26,7 +26,7 @@ template <class T> void renew(const ons_launch *l, const ons_cuda_batch *s) {
     float *const *out = (float *const *)l->outputs;
     ons::channel_maps maps = ons::channel_maps_of(l, s);
     if (out[2] != nullptr)
-        ons::sum_by_channel<T, float>(l, s, maps, ons::input_of<T>(l, 0), nullptr, nullptr, out[4]);
+        ons::sum_by_channel<T, float>(l, s, maps, ons::input_of<T>(l, 0), nullptr, nullptr, {}, out[4]);
     ons::each(l, s->channels, renew_statistics{*s, maps.partial, out[3], out[4], (const float *)l->inputs[3],
                                                (const float *)l->inputs[4], out[1], out[2]});
 }
@@ -40,7 +40,7 @@ void run_planned(const ons_launch *l, const ons_cuda_batch *s) {
 template <class T, class P> struct training {
     static void run(const ons_launch *l, const ons_cuda_batch *s) {
         P *const *out = (P *const *)l->outputs;
-        ons::run_batch_training<T, P>(l, s, {out[1], out[2], out[3], out[4]});
+        ons::run_batch_training<T, P>(l, s, {out[1], out[2], out[3], out[4], s->sloped ? out[5] : nullptr});
     }
 };
 

@@ -5,15 +5,25 @@
 
 static ons_status *batch_normalization_training_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
-    return ons_batch_training_prepare(p, ons_attribute_float(o, EPSILON), ons_attribute_float(o, MOMENTUM),
-                                      ons_attribute_int(o, UNBIASED) != 0, ons_attribute_int(o, REPLICAS));
+    ONS_TRY(ons_batch_training_prepare(p, ons_attribute_float(o, EPSILON), ons_attribute_float(o, MOMENTUM),
+                                       ons_attribute_int(o, UNBIASED) != 0, ons_attribute_int(o, REPLICAS)));
+    ons_batch_training *state = p->state;
+    state->relu = ons_attribute_int(o, RELU) != 0;
+    state->added = ons_has_input(o, RESIDUAL);
+    state->sloped = ons_has_output(o, SAVED_SLOPE);
+    return NULL;
 }
 
 static void batch_normalization_training_run(const ons_launch *launch) {
-    ons_batch_training_run(launch, &(ons_batch_results){.mean = launch->outputs[MEAN],
-                                                        .variance = launch->outputs[VARIANCE],
-                                                        .saved_mean = launch->outputs[SAVED_MEAN],
-                                                        .saved_inverse = launch->outputs[SAVED_INVERSE]});
+    const ons_batch_training *state = launch->state;
+    ons_batch_training_run(launch,
+                           &(ons_batch_results){.mean = launch->outputs[MEAN],
+                                                .variance = launch->outputs[VARIANCE],
+                                                .saved_mean = launch->outputs[SAVED_MEAN],
+                                                .saved_inverse = launch->outputs[SAVED_INVERSE],
+                                                .saved_slope = state->sloped ? launch->outputs[SAVED_SLOPE] : NULL,
+                                                .residual = state->added ? launch->inputs[RESIDUAL] : NULL,
+                                                .relu = state->relu});
 }
 
 ONS_KERNELS(cpu, batch_normalization_training,

@@ -23,9 +23,10 @@ ons_status *ons_batch_plan_make(ons_prepare *p, const ons_type *type, ons_batch_
 
 /* Per channel, laid out in a launch's scratch. */
 typedef struct ons_batch_scratch {
-    double *sums[2];                      /* the results, one for each channel */
-    double *partial;                      /* 2 × parts × width */
-    float *scale, *shift, *rest, *factor; /* of width: repeated for wide rows */
+    double *sums[2]; /* the results, one for each channel */
+    double *partial; /* 2 × parts × width */
+    float *scale, *shift, *rest, *factor;
+    float *gate_scale, *gate_rest; /* all of width: repeated for wide rows */
 } ons_batch_scratch;
 ons_batch_scratch ons_batch_scratch_of(const ons_batch_plan *plan, void *scratch);
 
@@ -35,17 +36,21 @@ void ons_batch_repeat(const ons_batch_plan *plan, float *vector);
 /* sums[0] = Σ (x − shift), sums[1] = Σ (x − shift)². */
 void ons_batch_sum_squares(const ons_batch_plan *plan, const ons_batch_scratch *s, const float *x);
 
-/* sums[0] = Σ dy, sums[1] = Σ dy (x − shift). */
-void ons_batch_sum_products(const ons_batch_plan *plan, const ons_batch_scratch *s, const float *dy, const float *x);
+/* sums[0] = Σ dy, sums[1] = Σ dy (x − shift). `gated`: dy counts only where (x − shift) × gate_scale + gate_rest, which
+ * is what the map forwards made, is above 0. */
+void ons_batch_sum_products(const ons_batch_plan *plan, const ons_batch_scratch *s, const float *dy, const float *x,
+                            bool gated);
 
 /* Behind a plan's scratch: what ons_batch_shares_plan (batch_training.h) has added to it. */
 double *ons_batch_shares_of(const ons_batch_plan *plan, void *scratch);
 
-/* y = (x − shift) × scale + rest. */
-void ons_batch_normalize(const ons_batch_plan *plan, const ons_batch_scratch *s, const float *x, float *y);
+/* y = (x − shift) × scale + rest + residual (NULL: none), or 0 where that is below 0 and `relu`. y may be residual. */
+void ons_batch_normalize(const ons_batch_plan *plan, const ons_batch_scratch *s, const float *x, const float *residual,
+                         bool relu, float *y);
 
-/* dx = dy × scale + (x − shift) × factor + rest; x NULL: dx = dy × scale. dx may be dy or x. */
+/* dx = dy × scale + (x − shift) × factor + rest; x NULL: dx = dy × scale. dx may be dy or x. `gated`: dy is 0 where it
+ * is for the sums. */
 void ons_batch_differentiate(const ons_batch_plan *plan, const ons_batch_scratch *s, const float *dy, const float *x,
-                             float *dx);
+                             bool gated, float *dx);
 
 #endif

@@ -9,7 +9,7 @@ enum { WIDE = 64, RUN = 64, LINE = 64 };
 static int64_t rounded(int64_t bytes) { return (bytes + LINE - 1) / LINE * LINE; }
 
 static int64_t plan_bytes(int64_t channels, int parts, int64_t width) {
-    return 2 * rounded(channels * 8) + rounded(2 * parts * width * 8) + 4 * rounded(width * 4);
+    return 2 * rounded(channels * 8) + rounded(2 * parts * width * 8) + 6 * rounded(width * 4);
 }
 
 ons_status *ons_batch_plan_make(ons_prepare *p, const ons_type *type, ons_batch_plan *plan) {
@@ -31,8 +31,8 @@ ons_batch_scratch ons_batch_scratch_of(const ons_batch_plan *plan, void *scratch
     for (int i = 0; i < 2; ++i, at += rounded(plan->size.channels * 8)) s.sums[i] = (double *)(void *)at;
     s.partial = (double *)(void *)at;
     at += rounded(2 * plan->parts * plan->width * 8);
-    float **vectors[] = {&s.scale, &s.shift, &s.rest, &s.factor};
-    for (int i = 0; i < 4; ++i, at += rounded(plan->width * 4)) *vectors[i] = (float *)(void *)at;
+    float **vectors[] = {&s.scale, &s.shift, &s.rest, &s.factor, &s.gate_scale, &s.gate_rest};
+    for (int i = 0; i < 6; ++i, at += rounded(plan->width * 4)) *vectors[i] = (float *)(void *)at;
     return s;
 }
 
@@ -48,54 +48,75 @@ void ons_batch_repeat(const ons_batch_plan *plan, float *vector) {
 
 /* ------------------------------------------------------------------------------------------------------------- sums */
 
-/* Σ a and Σ a (x − shift), where a is dy, or x − shift itself where there is no dy: `sets` times 16 columns over `rows`
- * rows, `stride` apart; `count` < 16 columns of a single set. Inlined with constants, the sums stay in registers. */
-static inline __attribute__((always_inline)) void sum_columns(const float *dy, const float *x, const float *shift,
+/* The map forwards. Gradients make it again, for the sign of its result. */
+#define MAP(X, SHIFT, SCALE, REST) (((X) - (SHIFT)) * (SCALE) + (REST))
+
+/* `slope` where `result` is above 0, else 0. By bits: a compiler would make loading the slope depend on the result. */
+static inline float pass(float slope, float result) {
+    return ons_float_from_bits(ons_float_bits(slope) & (result > 0 ? UINT32_MAX : 0));
+}
+
+/* What is summed. */
+typedef enum kind { SQUARES, PRODUCTS, GATED_PRODUCTS } kind;
+typedef struct summands {
+    kind kind; /* a constant where it is asked */
+    const float *dy, *x;
+} summands;
+
+static inline summands summands_at(const summands *v, int64_t at) {
+    return (summands){v->kind, v->kind == SQUARES ? NULL : v->dy + at, v->x + at};
+}
+
+/* Σ a and Σ a (x − shift): `sets` times ONS_LANES columns over `rows` rows, `stride` apart, from column `at` on;
+ * `count` < ONS_LANES columns of a single set. Inlined with constants, the sums stay in registers. */
+static inline __attribute__((always_inline)) void sum_columns(const summands *v, const ons_batch_scratch *s, int64_t at,
                                                               int64_t rows, int64_t stride, int sets, int count,
                                                               double *first, double *second) {
     ons_lanes one[WIDE / ONS_LANES] = {0}, two[WIDE / ONS_LANES] = {0}, center[WIDE / ONS_LANES];
 #define TAKE(FROM) (count == ONS_LANES ? ons_simd_load(FROM) : ons_simd_load_some((FROM), count, 0))
-    for (int i = 0; i < sets; ++i) center[i] = TAKE(shift + i * ONS_LANES);
+    for (int i = 0; i < sets; ++i) center[i] = TAKE(s->shift + at + i * ONS_LANES);
     for (int64_t row = 0; row < rows; ++row)
 #pragma GCC unroll 4
         for (int i = 0; i < sets; ++i) {
-            ons_lanes q = TAKE(x + row * stride + i * ONS_LANES) - center[i];
-            ons_lanes p = dy != NULL ? TAKE(dy + row * stride + i * ONS_LANES) : q;
+            int64_t column = at + i * ONS_LANES;
+            ons_lanes q = TAKE(v->x + row * stride + column) - center[i];
+            ons_lanes p = v->kind == SQUARES ? q : TAKE(v->dy + row * stride + column);
+            if (v->kind == GATED_PRODUCTS)
+                p = ons_simd_select(q * TAKE(s->gate_scale + column) + TAKE(s->gate_rest + column) > 0.0f, p,
+                                    ons_simd_all(0));
             one[i] += p;
             two[i] += p * q;
         }
 #undef TAKE
     for (int i = 0; i < sets; ++i)
         for (int k = 0; k < count; ++k) {
-            first[i * ONS_LANES + k] += one[i][k];
-            second[i * ONS_LANES + k] += two[i][k];
+            first[at + i * ONS_LANES + k] += one[i][k];
+            second[at + i * ONS_LANES + k] += two[i][k];
         }
 }
 
-static inline __attribute__((always_inline)) void sum_rows(const float *dy, const float *x, const float *shift,
-                                                           int64_t rows, int64_t stride, int64_t width, double *first,
+static inline __attribute__((always_inline)) void sum_rows(summands v, const ons_batch_scratch *s, int64_t rows,
+                                                           int64_t stride, int64_t width, double *first,
                                                            double *second) {
     int64_t at = 0;
-#define SUM(SETS, COUNT)                                                                                               \
-    sum_columns(dy != NULL ? dy + at : NULL, x + at, shift + at, rows, stride, (SETS), (COUNT), first + at, second + at)
-    for (; at + WIDE <= width; at += WIDE) SUM(WIDE / ONS_LANES, ONS_LANES);
-    for (; at + ONS_LANES <= width; at += ONS_LANES) SUM(1, ONS_LANES);
-    if (at < width) SUM(1, (int)(width - at));
-#undef SUM
+    for (; at + WIDE <= width; at += WIDE)
+        sum_columns(&v, s, at, rows, stride, WIDE / ONS_LANES, ONS_LANES, first, second);
+    for (; at + ONS_LANES <= width; at += ONS_LANES) sum_columns(&v, s, at, rows, stride, 1, ONS_LANES, first, second);
+    if (at < width) sum_columns(&v, s, at, rows, stride, 1, (int)(width - at), first, second);
 }
 
 static inline __attribute__((always_inline)) void sum_part(const ons_batch_plan *plan, const ons_batch_scratch *s,
-                                                           const float *dy, const float *x, int part) {
+                                                           const summands *v, int part) {
     int64_t width = plan->width;
     double *first = s->partial + 2 * part * width, *second = first + width;
     memset(first, 0, 2 * (size_t)width * sizeof *first);
     int64_t end = plan->rows * (part + 1) / plan->parts;
     for (int64_t row = plan->rows * part / plan->parts; row < end; row += RUN) {
         int64_t rows = row + RUN < end ? RUN : end - row;
-        sum_rows(dy != NULL ? dy + row * width : NULL, x + row * width, s->shift, rows, width, width, first, second);
+        sum_rows(summands_at(v, row * width), s, rows, width, width, first, second);
     }
     if (part == plan->parts - 1 && plan->extra > 0)
-        sum_rows(dy != NULL ? dy + end * width : NULL, x + end * width, s->shift, 1, width, plan->extra, first, second);
+        sum_rows(summands_at(v, end * width), s, 1, width, plan->extra, first, second);
 }
 
 static void add_parts(const ons_batch_plan *plan, const ons_batch_scratch *s) {
@@ -112,9 +133,9 @@ static void add_parts(const ons_batch_plan *plan, const ons_batch_scratch *s) {
 
 /* One channel in ONNX's order: a stretch of positions in every sample. */
 static inline __attribute__((always_inline)) void sum_channel(const ons_batch_plan *plan, const ons_batch_scratch *s,
-                                                              const float *dy, const float *x, int64_t channel) {
+                                                              const summands *v, int64_t channel) {
     const ons_channels *size = &plan->size;
-    float shift = s->shift[channel];
+    float shift = s->shift[channel], scale = s->gate_scale[channel], rest = s->gate_rest[channel];
     double first = 0, second = 0;
     for (int64_t n = 0; n < size->batch && size->positions > 0; ++n) {
         int64_t base = (n * size->channels + channel) * size->positions;
@@ -123,8 +144,9 @@ static inline __attribute__((always_inline)) void sum_channel(const ons_batch_pl
             float one = 0, two = 0;
 #pragma omp simd reduction(+ : one, two)
             for (int64_t i = start; i < end; ++i) {
-                float q = x[base + i] - shift;
-                float p = dy != NULL ? dy[base + i] : q;
+                float q = v->x[base + i] - shift;
+                float p = v->kind == SQUARES ? q : v->dy[base + i];
+                if (v->kind == GATED_PRODUCTS) p = pass(p, MAP(v->x[base + i], shift, scale, rest));
                 one += p;
                 two += p * q;
             }
@@ -136,20 +158,32 @@ static inline __attribute__((always_inline)) void sum_channel(const ons_batch_pl
     s->sums[1][channel] = second;
 }
 
-#define SUMS(NAME, DY, ...)                                                                                            \
-    void NAME(const ons_batch_plan *plan, const ons_batch_scratch *s, __VA_ARGS__) {                                   \
+/* A function for each kind, which its loops are compiled for. */
+#define SUMS(NAME, KIND)                                                                                               \
+    static void NAME(const ons_batch_plan *plan, const ons_batch_scratch *s, const float *dy, const float *x) {        \
         if (!plan->size.last) {                                                                                        \
             _Pragma("omp parallel for schedule(static) if (plan->parts > 1)") for (int64_t c = 0;                      \
                                                                                    c < plan->size.channels; ++c)       \
-                sum_channel(plan, s, DY, x, c);                                                                        \
+                sum_channel(plan, s, &(const summands){KIND, dy, x}, c);                                               \
             return;                                                                                                    \
         }                                                                                                              \
         _Pragma("omp parallel for schedule(static) if (plan->parts > 1)") for (int part = 0; part < plan->parts;       \
-                                                                               ++part) sum_part(plan, s, DY, x, part); \
+                                                                               ++part)                                 \
+            sum_part(plan, s, &(const summands){KIND, dy, x}, part);                                                   \
         add_parts(plan, s);                                                                                            \
     }
-SUMS(ons_batch_sum_squares, NULL, const float *x)
-SUMS(ons_batch_sum_products, dy, const float *dy, const float *x)
+SUMS(sum_squares, SQUARES)
+SUMS(sum_products, PRODUCTS)
+SUMS(sum_gated_products, GATED_PRODUCTS)
+
+void ons_batch_sum_squares(const ons_batch_plan *plan, const ons_batch_scratch *s, const float *x) {
+    sum_squares(plan, s, NULL, x);
+}
+
+void ons_batch_sum_products(const ons_batch_plan *plan, const ons_batch_scratch *s, const float *dy, const float *x,
+                            bool gated) {
+    (gated ? sum_gated_products : sum_products)(plan, s, dy, x);
+}
 
 /* ------------------------------------------------------------------------------------------------------------- maps */
 
@@ -173,20 +207,36 @@ SUMS(ons_batch_sum_products, dy, const float *dy, const float *x)
         }                                                                                                              \
     } while (0)
 
+/* Loops are compiled for each kind of map: which one it is does not depend on the element. */
+#define NORMALIZE(ADDED, RELU)                                                                                         \
+    FOR_ROWS(row, length, c, y[row + i] = RELU(MAP(x[row + i], shift[i], scale[i], rest[i]) ADDED),                    \
+             y[row + i] = RELU(MAP(x[row + i], shift[c], scale[c], rest[c]) ADDED))
+#define AS_IT_IS(VALUE) (VALUE)
+
+static inline float relu_of(float x) { return x < 0 ? 0 : x; }
+
 void ons_batch_normalize(const ons_batch_plan *plan, const ons_batch_scratch *s, const float *restrict x,
-                         float *restrict y) {
+                         const float *residual, bool relu, float *y) {
     const float *restrict scale = s->scale, *restrict shift = s->shift, *restrict rest = s->rest;
-    FOR_ROWS(row, length, c, y[row + i] = (x[row + i] - shift[i]) * scale[i] + rest[i],
-             y[row + i] = (x[row + i] - shift[c]) * scale[c] + rest[c]);
+    if (residual == NULL && !relu) NORMALIZE(, AS_IT_IS);
+    if (residual == NULL && relu) NORMALIZE(, relu_of);
+    if (residual != NULL && !relu) NORMALIZE(+residual[row + i], AS_IT_IS);
+    if (residual != NULL && relu) NORMALIZE(+residual[row + i], relu_of);
 }
 
+#define DIFFERENTIATE(COLUMN, SLOPE)                                                                                   \
+    dx[row + i] = (SLOPE)*scale[COLUMN] + (x[row + i] - shift[COLUMN]) * factor[COLUMN] + rest[COLUMN]
+#define GATED_SLOPE(COLUMN) pass(dy[row + i], MAP(x[row + i], shift[COLUMN], gate_scale[COLUMN], gate_rest[COLUMN]))
+
 void ons_batch_differentiate(const ons_batch_plan *plan, const ons_batch_scratch *s, const float *dy, const float *x,
-                             float *dx) {
+                             bool gated, float *dx) {
     const float *restrict scale = s->scale, *restrict shift = s->shift, *restrict rest = s->rest,
-                          *restrict factor = s->factor;
+                          *restrict factor = s->factor, *restrict gate_scale = s->gate_scale,
+                          *restrict gate_rest = s->gate_rest;
     if (x == NULL)
         FOR_ROWS(row, length, c, dx[row + i] = dy[row + i] * scale[i], dx[row + i] = dy[row + i] * scale[c]);
+    else if (gated)
+        FOR_ROWS(row, length, c, DIFFERENTIATE(i, GATED_SLOPE(i)), DIFFERENTIATE(c, GATED_SLOPE(c)));
     else
-        FOR_ROWS(row, length, c, dx[row + i] = dy[row + i] * scale[i] + (x[row + i] - shift[i]) * factor[i] + rest[i],
-                 dx[row + i] = dy[row + i] * scale[c] + (x[row + i] - shift[c]) * factor[c] + rest[c]);
+        FOR_ROWS(row, length, c, DIFFERENTIATE(i, dy[row + i]), DIFFERENTIATE(c, dy[row + i]));
 }

@@ -35,7 +35,7 @@ ons_status *ons_batch_shares_plan(ons_prepare *p, int64_t channels, int64_t repl
 
 void ons_batch_training_reference(const ons_operands *o, double epsilon, double momentum, bool unbiased,
                                   const void *const *inputs, double *y, double *new_mean, double *new_variance,
-                                  double *saved_mean, double *saved_inverse) {
+                                  double *saved_mean, double *saved_inverse, double *saved_slope) {
     ons_channels size = ons_channels_of(&o->inputs[0]);
     const double *x = inputs[0], *scale = inputs[1], *bias = inputs[2], *mean_before = inputs[3],
                  *variance_before = inputs[4];
@@ -61,5 +61,6 @@ void ons_batch_training_reference(const ons_operands *o, double epsilon, double 
                                         (1 - momentum) * variance * ons_batch_training_correction_of(&size, unbiased);
         if (saved_mean != NULL) saved_mean[c] = mean;
         if (saved_inverse != NULL) saved_inverse[c] = inverse;
+        if (saved_slope != NULL) saved_slope[c] = scale[c] * inverse;
     }
 }

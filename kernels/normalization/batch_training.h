@@ -8,9 +8,10 @@
 typedef struct ons_batch_training {
     ons_batch_plan plan;
     double epsilon, momentum;
-    bool training;     /* of ONNX's operator: its form */
-    bool unbiased;     /* the running variance is that of n − 1 */
-    uint32_t replicas; /* whose micro-batches have their statistics together; 1: this one's alone */
+    bool training;            /* of ONNX's operator: its form */
+    bool unbiased;            /* the running variance is that of n − 1 */
+    uint32_t replicas;        /* whose micro-batches have their statistics together; 1: this one's alone */
+    bool added, relu, sloped; /* of the operator that training puts in ONNX's place: what it does to the result */
 } ons_batch_training;
 
 /* What replicas tell each other of their micro-batches (ons_replicas): the number of values by channel, then two
@@ -19,10 +20,12 @@ static inline int64_t ons_batch_share_size(int64_t channels) { return 1 + 2 * ch
 /* Adds to p->scratch_bytes the shares of so many replicas; one has nothing to tell, and no share. */
 ons_status *ons_batch_shares_plan(ons_prepare *p, int64_t channels, int64_t replicas, uint32_t *most);
 
-/* Everything by channel; NULL where nobody reads it. */
+/* By channel, NULL where nobody reads it; and what is done to the result on the way. */
 typedef struct ons_batch_results {
     float *mean, *variance; /* the running ones, renewed */
-    float *saved_mean, *saved_inverse;
+    float *saved_mean, *saved_inverse, *saved_slope;
+    const float *residual; /* is added; NULL: nothing */
+    bool relu;
 } ons_batch_results;
 
 /* The operands' shapes: x of rank ≥ 2, the other inputs vectors of its channels. Sets every output: y, then vectors. */
@@ -35,7 +38,7 @@ void ons_batch_training_run(const ons_launch *launch, const ons_batch_results *r
 /* The same in double: inputs x, scale, bias, running mean, running variance as words. */
 void ons_batch_training_reference(const ons_operands *o, double epsilon, double momentum, bool unbiased,
                                   const void *const *inputs, double *y, double *mean, double *variance,
-                                  double *saved_mean, double *saved_inverse);
+                                  double *saved_mean, double *saved_inverse, double *saved_slope);
 
 /* n / (n − 1), as PyTorch corrects the variance that it keeps; a single value has nothing to correct. */
 static inline double ons_batch_training_correct(double n, bool unbiased) { return unbiased && n > 1 ? n / (n - 1) : 1; }

@@ -87,6 +87,7 @@ void ons_batch_training_run(const ons_launch *launch, const ons_batch_results *r
         s.rest[c] = bias[c];
         if (results->saved_mean != NULL) results->saved_mean[c] = (float)mean;
         if (results->saved_inverse != NULL) results->saved_inverse[c] = (float)inverse;
+        if (results->saved_slope != NULL) results->saved_slope[c] = s.scale[c];
         if (results->mean != NULL) results->mean[c] = (float)(keep * mean_before[c] + (1 - keep) * mean);
         if (results->variance != NULL)
             results->variance[c] = (float)(keep * variance_before[c] + (1 - keep) * variance * correction);
@@ -94,5 +95,6 @@ void ons_batch_training_run(const ons_launch *launch, const ons_batch_results *r
     ons_batch_repeat(plan, s.shift);
     ons_batch_repeat(plan, s.scale);
     ons_batch_repeat(plan, s.rest);
-    if (launch->outputs[0] != NULL) ons_batch_normalize(plan, &s, x, launch->outputs[0]);
+    if (launch->outputs[0] != NULL)
+        ons_batch_normalize(plan, &s, x, results->residual, results->relu, launch->outputs[0]);
 }

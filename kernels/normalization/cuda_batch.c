@@ -3,6 +3,7 @@
 #include "kernels/common/elementwise/cuda_elementwise.h"
 
 enum { PARTS_MAX = 64, PART_ELEMENTS = 4096, BLOCKS_ENOUGH = 512, THREADS = 256, WARP = 32, PART_ROWS = 16 };
+enum { PARAMETERS = 4 }; /* scale, bias and statistics; inference of shapes has checked what else there is */
 
 /* Inputs [0, count) are of x's type of elements. */
 static ons_status *require_one_type(const ons_operands *o, const ons_type *x, uint32_t count) {
@@ -48,7 +49,7 @@ ons_status *ons_cuda_batch_prepare(ons_prepare *p, const ons_type *x, ons_cuda_b
     ONS_TRY(require_one_type(o, x, first));
     ONS_TRY(require_one_layout(o, x));
     ons_dtype parameters = o->inputs[first].dtype;
-    for (uint32_t i = first; i < o->input_count; ++i)
+    for (uint32_t i = first; i < o->input_count && i < first + PARAMETERS; ++i)
         if (o->inputs[i].dtype != parameters || (parameters != x->dtype && parameters != ONS_FLOAT32))
             return ons_node_error(o, "the CUDA kernel wants parameters of one type, %s or float32",
                                   ons_dtype_name(x->dtype));

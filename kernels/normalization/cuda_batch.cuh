@@ -28,19 +28,42 @@ __device__ inline int64_t channel_element(const ons_cuda_batch &s, int64_t chann
     return (sample * s.channels + channel) * s.positions + (i - sample * positions);
 }
 
+/* The map forwards. Gradients make it again, for the sign of its result. */
+__device__ inline float channel_map(float distance, float scale, float rest) { return distance * scale + rest; }
+
+/* Relu behind the normalisation, whose gradient lets dy through where the result was above 0. By channel. */
+template <class P> struct channel_gate {
+    const P *scale, *rest; /* of the map forwards; nullptr: there is no Relu */
+};
+
+/* The same of one channel; T: the result's type, to which it was rounded. */
+template <class T> struct open_gate {
+    bool always;
+    float scale, rest;
+    __device__ float operator()(float distance, float slope) const {
+        return always || widen(narrow<T>(channel_map(distance, scale, rest))) > 0 ? slope : 0;
+    }
+};
+
+template <class T, class P> __device__ inline open_gate<T> gate_of(const channel_gate<P> &gate, int64_t channel) {
+    if (gate.scale == nullptr) return {true, 0, 0};
+    return {false, widen(gate.scale[channel]), widen(gate.rest[channel])};
+}
+
 /* A block for each channel and part. Σ (x - shift) and Σ (x - shift)², shift being the channel's first element; with dy: Σ dy and
  * Σ dy (x - mean). */
 template <class T, class P>
-__global__ void sum_channels(ons_cuda_batch s, const T *x, const T *dy, const P *means, double *partial) {
+__global__ void sum_channels(ons_cuda_batch s, const T *x, const T *dy, const P *means, channel_gate<P> gate, double *partial) {
     uint32_t count = (uint32_t)(s.batch * s.positions);
     for (int64_t item = blockIdx.x; item < s.channels * s.parts; item += gridDim.x) {
         int64_t channel = item % s.channels, part = item / s.channels;
         uint32_t begin = (uint32_t)((uint64_t)count * part / s.parts), end = (uint32_t)((uint64_t)count * (part + 1) / s.parts);
         float shift = dy != nullptr ? widen(means[channel]) : count > 0 ? widen(x[channel * s.positions]) : 0;
+        open_gate<T> open = gate_of<T>(gate, channel);
         double first = 0, second = 0;
         for (uint32_t i = begin + threadIdx.x; i < end; i += ROW_THREADS) {
             int64_t at = channel_element(s, channel, i);
-            float distance = widen(x[at]) - shift, slope = dy != nullptr ? widen(dy[at]) : distance;
+            float distance = widen(x[at]) - shift, slope = dy != nullptr ? open(distance, widen(dy[at])) : distance;
             first += slope;
             second += (double)slope * distance;
         }
@@ -62,7 +85,8 @@ constexpr int LAST_RUN = 16; /* summed in float before it goes into a double */
  * ROW_THREADS / s.tile-th position. `shift` is the first position's, or the mean. With inverse deviations a block is left out
  * where none of its channels has one that hides the variance. */
 template <int PACK, class T, class P>
-__global__ void sum_channels_last(ons_cuda_batch s, const T *x, const T *dy, const P *means, const float *inverses, double *partial) {
+__global__ void sum_channels_last(ons_cuda_batch s, const T *x, const T *dy, const P *means, channel_gate<P> gate, const float *inverses,
+                                  double *partial) {
     __shared__ double lanes[2][ROW_THREADS][PACK];
     uint32_t count = (uint32_t)(s.batch * s.positions);
     int64_t width = s.channels / PACK, across = (width + s.tile - 1) / s.tile;
@@ -78,8 +102,12 @@ __global__ void sum_channels_last(ons_cuda_batch s, const T *x, const T *dy, con
         }
         if (column < width && count > 0) {
             float shift[PACK];
+            open_gate<T> open[PACK];
 #pragma unroll
-            for (int k = 0; k < PACK; ++k) shift[k] = dy != nullptr ? widen(means[column * PACK + k]) : widen(x[column * PACK + k]);
+            for (int k = 0; k < PACK; ++k) {
+                shift[k] = dy != nullptr ? widen(means[column * PACK + k]) : widen(x[column * PACK + k]);
+                open[k] = gate_of<T>(gate, column * PACK + k);
+            }
             for (uint32_t i = begin + row; i < end;) {
                 float near[PACK] = {}, square[PACK] = {};
 #pragma unroll 4
@@ -90,7 +118,8 @@ __global__ void sum_channels_last(ons_cuda_batch s, const T *x, const T *dy, con
                     if (dy != nullptr) slopes = reinterpret_cast<const pack<T, PACK> *>(dy)[at];
 #pragma unroll
                     for (int k = 0; k < PACK; ++k) {
-                        float distance = widen(values.at[k]) - shift[k], slope = dy != nullptr ? widen(slopes.at[k]) : distance;
+                        float distance = widen(values.at[k]) - shift[k];
+                        float slope = dy != nullptr ? open[k](distance, widen(slopes.at[k])) : distance;
                         near[k] += slope;
                         square[k] += slope * distance;
                     }
@@ -180,7 +209,7 @@ struct moments {
 /* Everything by channel; nullptr where nobody reads it. P: the parameters' type, T or float. */
 template <class P> struct channel_results {
     P *mean, *variance; /* the running ones, renewed */
-    P *saved_mean, *saved_inverse;
+    P *saved_mean, *saved_inverse, *saved_slope;
 };
 
 template <class T> __device__ moments moments_here(const ons_cuda_batch &s, const double *partial, const T *x, int64_t c) {
@@ -228,6 +257,7 @@ template <class T, class P> struct finish_training {
         maps.rest[c] = widen(bias[c]);
         if (results.saved_mean != nullptr) results.saved_mean[c] = narrow<P>((float)mean);
         if (results.saved_inverse != nullptr) results.saved_inverse[c] = narrow<P>((float)inverse);
+        if (results.saved_slope != nullptr) results.saved_slope[c] = narrow<P>(maps.scale[c]);
         if (results.mean != nullptr)
             results.mean[c] = narrow<P>((float)(keep * widen(mean_before[c]) + (1 - keep) * mean));
         if (results.variance != nullptr)
@@ -256,64 +286,87 @@ template <int COUNT, bool LAST> __device__ inline pack<float, COUNT> channel_val
     return result;
 }
 
-/* COUNT neighbouring elements, of one channel or, with channels last, of as many. y may be x. */
+/* What the map is of beside x: forwards, or of a gradient. nullptr where it is not there. */
+template <class T> struct map_operands {
+    const T *residual; /* is added */
+    bool relu;
+    const T *dy;       /* backwards */
+    const float *gate_scale, *gate_rest;
+};
+
+/* COUNT neighbouring elements, of one channel or, with channels last, of as many. y may be x, or residual. */
 template <int COUNT, bool LAST, class T> struct map_channels {
     ons_cuda_batch s;
     channel_maps maps;
-    const T *x, *dy; /* dy nullptr: forwards */
+    const T *x;
+    map_operands<T> o;
     T *to;
     __device__ void operator()(int64_t i) const {
         int64_t first = (LAST ? i * COUNT : i * COUNT / s.positions) % s.channels;
-        pack<float, COUNT> shift = channel_values<COUNT, LAST>(maps.shift, first), factor = {};
+        pack<float, COUNT> shift = channel_values<COUNT, LAST>(maps.shift, first), factor = {}, gate_scale = {}, gate_rest = {};
         pack<float, COUNT> scale = channel_values<COUNT, LAST>(maps.scale, first);
         pack<float, COUNT> rest = channel_values<COUNT, LAST>(maps.rest, first);
-        if (dy != nullptr) factor = channel_values<COUNT, LAST>(maps.factor, first);
-        pack<T, COUNT> values = reinterpret_cast<const pack<T, COUNT> *>(x)[i], slopes = {};
-        if (dy != nullptr) slopes = reinterpret_cast<const pack<T, COUNT> *>(dy)[i];
+        if (o.dy != nullptr) factor = channel_values<COUNT, LAST>(maps.factor, first);
+        if (o.gate_scale != nullptr) {
+            gate_scale = channel_values<COUNT, LAST>(o.gate_scale, first);
+            gate_rest = channel_values<COUNT, LAST>(o.gate_rest, first);
+        }
+        pack<T, COUNT> values = reinterpret_cast<const pack<T, COUNT> *>(x)[i], others = {};
+        if (o.dy != nullptr) others = reinterpret_cast<const pack<T, COUNT> *>(o.dy)[i];
+        if (o.residual != nullptr) others = reinterpret_cast<const pack<T, COUNT> *>(o.residual)[i];
 #pragma unroll
         for (int k = 0; k < COUNT; ++k) {
             float distance = widen(values.at[k]) - shift.at[k];
-            float result = dy == nullptr ? distance * scale.at[k] + rest.at[k]
-                                         : widen(slopes.at[k]) * scale.at[k] + distance * factor.at[k] + rest.at[k];
-            values.at[k] = narrow<T>(result);
+            open_gate<T> open = {o.gate_scale == nullptr, gate_scale.at[k], gate_rest.at[k]};
+            values.at[k] = o.dy == nullptr
+                               ? forwards(distance, scale.at[k], rest.at[k], others.at[k])
+                               : narrow<T>(open(distance, widen(others.at[k])) * scale.at[k] + distance * factor.at[k] + rest.at[k]);
         }
         reinterpret_cast<pack<T, COUNT> *>(to)[i] = values;
+    }
+    __device__ T forwards(float distance, float scale, float rest, T residual) const {
+        float result = channel_map(distance, scale, rest);
+        if (o.residual != nullptr) result += widen(residual);
+        return narrow<T>(o.relu && result < 0 ? 0.0f : result);
     }
 };
 
 template <bool LAST, class T>
-void apply_channel_maps_to(const ons_launch *l, const ons_cuda_batch *s, const channel_maps &maps, const T *x, const T *dy, T *to) {
+void apply_channel_maps_to(const ons_launch *l, const ons_cuda_batch *s, const channel_maps &maps, const T *x, const map_operands<T> &o,
+                           T *to) {
     int64_t elements = s->batch * s->channels * s->positions;
     size_t wide = 4 * sizeof(T);
     bool fours = (LAST ? s->channels : s->positions) % 4 == 0;
-    if (fours && is_aligned(x, wide) && is_aligned(to, wide) && is_aligned(dy, wide))
-        each(l, elements / 4, map_channels<4, LAST, T>{*s, maps, x, dy, to});
+    bool aligned = is_aligned(x, wide) && is_aligned(to, wide) && is_aligned(o.dy, wide) && is_aligned(o.residual, wide) &&
+                   is_aligned(o.gate_scale, 4 * sizeof(float)) && is_aligned(o.gate_rest, 4 * sizeof(float));
+    if (fours && aligned)
+        each(l, elements / 4, map_channels<4, LAST, T>{*s, maps, x, o, to});
     else
-        each(l, elements, map_channels<1, LAST, T>{*s, maps, x, dy, to});
+        each(l, elements, map_channels<1, LAST, T>{*s, maps, x, o, to});
 }
 
 template <class T>
-void apply_channel_maps(const ons_launch *l, const ons_cuda_batch *s, const channel_maps &maps, const T *x, const T *dy, T *to) {
+void apply_channel_maps(const ons_launch *l, const ons_cuda_batch *s, const channel_maps &maps, const T *x, const map_operands<T> &o, T *to) {
     if (to == nullptr) return;
     if (s->last)
-        apply_channel_maps_to<true>(l, s, maps, x, dy, to);
+        apply_channel_maps_to<true>(l, s, maps, x, o, to);
     else
-        apply_channel_maps_to<false>(l, s, maps, x, dy, to);
+        apply_channel_maps_to<false>(l, s, maps, x, o, to);
 }
 
 template <class T, class P>
 void sum_by_channel(const ons_launch *l, const ons_cuda_batch *s, const channel_maps &maps, const T *x, const T *dy, const P *means,
-                    const float *inverses = nullptr) {
+                    const channel_gate<P> &gate = {}, const float *inverses = nullptr) {
     if (!s->last) {
-        launch(l, sum_channels<T, P>, s->channels * s->parts, ROW_THREADS, *s, x, dy, means, maps.partial);
+        launch(l, sum_channels<T, P>, s->channels * s->parts, ROW_THREADS, *s, x, dy, means, gate, maps.partial);
         return;
     }
     int64_t blocks = (s->channels / s->pack + s->tile - 1) / s->tile * s->parts;
     bool wide = s->pack == 4 && is_aligned(x, 4 * sizeof(T)) && is_aligned(dy, 4 * sizeof(T));
     if (wide)
-        launch(l, sum_channels_last<4, T, P>, blocks, ROW_THREADS, *s, x, dy, means, inverses, maps.partial);
+        launch(l, sum_channels_last<4, T, P>, blocks, ROW_THREADS, *s, x, dy, means, gate, inverses, maps.partial);
     else
-        launch(l, sum_channels_last<1, T, P>, s->pack == 4 ? 4 * blocks : blocks, ROW_THREADS, *s, x, dy, means, inverses, maps.partial);
+        launch(l, sum_channels_last<1, T, P>, s->pack == 4 ? 4 * blocks : blocks, ROW_THREADS, *s, x, dy, means, gate, inverses, maps.partial);
 }
 
 /* Input `index` as elements of type E. */
@@ -328,7 +381,8 @@ void run_batch_training(const ons_launch *l, const ons_cuda_batch *s, const chan
     channel_shares met = meet(l, s, tell_moments<T>{*s, maps.partial, x, nullptr});
     each(l, s->channels, finish_training<T, P>{*s, maps, met, x, input_of<P>(l, 1), input_of<P>(l, 2), input_of<P>(l, 3),
                                                input_of<P>(l, 4), results});
-    apply_channel_maps<T>(l, s, maps, x, nullptr, (T *)l->outputs[0]);
+    const T *residual = s->added ? input_of<T>(l, 5) : nullptr;
+    apply_channel_maps<T>(l, s, maps, x, {residual, s->relu, nullptr, nullptr, nullptr}, (T *)l->outputs[0]);
 }
 
 /* Runs Run<T, P>::run for the types of a node. */

@@ -5,35 +5,9 @@
 #include <string.h>
 
 #include "kernels/kernels.h"
+#include "tests/kernels/emulation/emulated.h"
 #include "tests/kernels/emulation/selection.h"
 #include "tests/kernels/harness.h"
-
-static const ons_backend *backend(void) { return ons_backend_find("cuda"); }
-
-static void *allocate(size_t bytes) { return aligned_alloc(256, (bytes + 255) / 256 * 256); } /* as cudaMalloc */
-
-static void copy(void *to, const void *from, size_t bytes) {
-    if (bytes > 0) memcpy(to, from, bytes);
-}
-
-static void launch(ons_run_function *run, ons_launch *l) {
-    l->device_step = l->step;
-    run(l);
-}
-
-static ons_status *finish(void) { return NULL; }
-
-static const ons_target emulated = {
-    .name = "emulated CUDA",
-    .may_refuse = true,
-    .backend = backend,
-    .allocate = allocate,
-    .release = free,
-    .copy_in = copy,
-    .copy_out = copy,
-    .launch = launch,
-    .finish = finish,
-};
 
 static bool is_listed(const ons_operator *op) {
     if (ons_emulation_only[0] == NULL) return true;
@@ -44,7 +18,7 @@ static bool is_listed(const ons_operator *op) {
 
 static bool is_selected(const ons_operator *op) {
     const char *only = getenv("ONSTAGE_TEST_OPERATOR");
-    return ons_target_runs(&emulated, op) && is_listed(op) &&
+    return ons_target_runs(&ons_target_emulated, op) && is_listed(op) &&
            (only == NULL || only[0] == '\0' || strcmp(only, op->name) == 0);
 }
 
@@ -62,7 +36,7 @@ ParameterizedTest(int *number, emulation, kernel) {
     const ons_operator *op = registry->operators[*number];
     for (const ons_case *example = ons_cases_of(op); example->name != NULL; ++example) {
         if (example->benchmark) continue;
-        ons_status *status = ons_check_kernel(registry, op, example, &emulated, 1, ons_test_seed());
+        ons_status *status = ons_check_kernel(registry, op, example, &ons_target_emulated, 1, ons_test_seed());
         cr_expect(status == NULL, "%s/%s: %s (ONSTAGE_TEST_SEED=%llu)", op->name, example->name,
                   ons_status_get_message(status), (unsigned long long)ons_test_seed());
         ons_status_free(status);
@@ -89,7 +63,8 @@ ParameterizedTest(int *number, emulation, half) {
     for (const ons_case *example = ons_cases_of(op); example->name != NULL; ++example)
         for (size_t i = 0; i < 2 && !example->benchmark; ++i) {
             ons_half outcome;
-            ons_status *status = ons_check_half(registry, op, example, &emulated, dtypes[i], ons_test_seed(), &outcome);
+            ons_status *status =
+                ons_check_half(registry, op, example, &ons_target_emulated, dtypes[i], ons_test_seed(), &outcome);
             ++count[outcome];
             cr_expect(status == NULL, "%s: %s (ONSTAGE_TEST_SEED=%llu)", op->name, ons_status_get_message(status),
                       (unsigned long long)ons_test_seed());
@@ -107,8 +82,9 @@ Test(emulation, attention, .timeout = 300) {
     for (int causal = 0; causal < 2; ++causal)
         for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; ++i) {
             double worst;
-            ons_status *status = ons_check_attention(ons_kernels_registry(), &emulated, causal == 1 ? 70 : 37,
-                                                     causal == 1, dtypes[i], ons_test_seed(), &worst);
+            ons_status *status =
+                ons_check_attention(ons_kernels_registry(), &ons_target_emulated, causal == 1 ? 70 : 37, causal == 1,
+                                    dtypes[i], ons_test_seed(), &worst);
             cr_expect(status == NULL, "%s", ons_status_get_message(status));
             cr_log_info("attention in %s: %.2g off\n", ons_dtype_name(dtypes[i]), worst);
             ons_status_free(status);
@@ -119,7 +95,7 @@ Test(emulation, attention, .timeout = 300) {
 Test(emulation, has_kernels) {
     const ons_registry *registry = ons_kernels_registry();
     size_t count = 0;
-    for (size_t i = 0; i < registry->count; ++i) count += ons_target_runs(&emulated, registry->operators[i]);
+    for (size_t i = 0; i < registry->count; ++i) count += ons_target_runs(&ons_target_emulated, registry->operators[i]);
     cr_expect(count > 0, "no CUDA kernel is in this test");
     cr_log_info("%zu CUDA kernels\n", count);
 }
