@@ -21,7 +21,7 @@ import compare
 import other_machine
 import roofline_page
 from roofline_rates import LADDER, RATES, STATISTICS, Rates
-from roofline_shapes import Node, parts_of
+from roofline_shapes import Node, check, parts_of
 
 
 def moved_bytes(workload, profile):
@@ -47,6 +47,7 @@ def measured_nodes(profiles, middle):
     for at, node in enumerate(nodes):
         node.seconds = middle(p["nodes"][at]["seconds"] for p in profiles)
         node.parts = parts_of(node)
+        check(node, node.parts)
         node.dense = node.entry["matrix"]
     return nodes
 

@@ -31,12 +31,15 @@ def head(about, options, now):
     ])
 
 
-def kind_of(shapes):
-    return " ".join("x".join(map(str, shape)) for shape in shapes if shape)
+def shapes_text(shapes):
+    return ", ".join("x".join(map(str, shape)) for shape in shapes if shape)
 
 
 def shape_text(node):
-    return node.parts[0][0].removeprefix("product 1 ") if node.parts and len(node.parts) == 1 else kind_of(node.inputs[:3])
+    """Of a product rows, columns and what is summed over; else the first operands."""
+    if node.parts and len(node.parts) == 1 and node.parts[0][0].startswith("product 1 "):
+        return " · ".join(node.parts[0][0].split()[2:])
+    return shapes_text(node.inputs[:3])
 
 
 def operator_row(name, nodes, step):

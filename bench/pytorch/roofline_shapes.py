@@ -138,3 +138,25 @@ OPERATORS = {
 def parts_of(node):
     """[(line of roofline_worker.py without form and seconds, how many of them)]; None: no product, or none that is known."""
     return OPERATORS[node.operator](node) if node.operator in OPERATORS else None
+
+
+def part_flops(line):
+    """Of what a line says, taps in the padding included."""
+    kind, *words = line.split()
+    sizes = [int(word) for word in words]
+    if kind == "product":
+        return 2 * math.prod(sizes)
+    n, _, h, w, o, kh, kw, sh, sw, pt, pl, pb, pr, dh, dw, groups = sizes
+    rows, columns = ((size + pad - d * (k - 1) - 1) // s + 1 for size, pad, d, k, s in ((h, pt + pb, dh, kh, sh), (w, pl + pr, dw, kw, sw)))
+    return 2 * n * o * rows * columns * kh * kw * sizes[1] // groups
+
+
+def check(node, parts):
+    """Fails where the parts are not what the node computes, by its own count: beside products that has biases, softmax
+    and gradients that nobody wants, and of convolutions it leaves out taps in the padding."""
+    if not parts or node.flops == 0:
+        return
+    ratio = sum(part_flops(line) * times for line, times in parts) / node.flops
+    padded = not parts[0][0].startswith("product")
+    if ratio < 0.7 or (ratio > 1.01 and not padded):
+        raise SystemExit(f"{node.entry['name']} ({node.operator}): its products have {ratio:.2f} times its FLOPs: {parts}")
