@@ -6,7 +6,8 @@
  * FORM is a number, or -1: all are tried, and the fastest one is measured and named. Products have those of dnnl_sgemm:
  * operands transposed or not, the result transposed or not; several products are shared out between the threads, each
  * one made by one thread. `seconds` is the median of what SECONDS have time for (once at least), `fast` the lower
- * quartile, `least` the least; `bytes`: what a stream reads and writes. */
+ * quartile, `least` the least; `bytes`: what a stream reads and writes in that time,
+ * which is that of a piece of large arrays; pieces come in turn. */
 #include <omp.h>
 #include <oneapi/dnnl/dnnl.h>
 #include <stdbool.h>
@@ -75,19 +76,30 @@ static void pass_through(int form, float *restrict a, const float *restrict b, c
     for (long i = 0; form == 3 && i < count; ++i) a[i] = b[i] + c[i];
 }
 
-/* Elements of each array, of two (three in form 3) that have so many bytes together. */
+/* A stream is gone through piece by piece, and a piece is what is timed: short enough to be undisturbed. */
+enum { PIECE_BYTES = 4 << 20 };
+
+/* Elements of each array, of two (three in form 3) that have so many bytes together; and of a piece of each. */
 static long elements_of(const work *w, int form) { return w->m / (form == 3 ? 3 : 2) / 16 * 16; }
 
-static double moved_bytes(const work *w, int form) {
-    return (form < 2 ? 2.0 : 3.0) * (double)elements_of(w, form) * sizeof(float);
+static long piece_of(const work *w, int form) {
+    long most = PIECE_BYTES / (form == 3 ? 3 : 2) / (long)sizeof(float) / 16 * 16, all = elements_of(w, form);
+    return all < most ? all : most;
 }
 
+/* That a piece reads and writes. */
+static double moved_bytes(const work *w, int form) {
+    return (form < 2 ? 2.0 : 3.0) * (double)piece_of(w, form) * sizeof(float);
+}
+
+/* The next piece. */
 static void stream(const work *w, int form) {
-    long count = elements_of(w, form);
+    static long turn;
+    long count = elements_of(w, form), size = piece_of(w, form), pieces = count / size, start = turn++ % pieces * size;
 #pragma omp parallel
     {
         long parts = omp_get_num_threads(), part = omp_get_thread_num();
-        long first = count / 16 * part / parts * 16, end = count / 16 * (part + 1) / parts * 16;
+        long first = start + size / 16 * part / parts * 16, end = start + size / 16 * (part + 1) / parts * 16;
         pass_through(form, w->a + first, w->a + count + first, w->a + (form == 3 ? 2 * count : 0) + first, end - first);
     }
 }

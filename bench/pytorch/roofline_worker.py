@@ -10,6 +10,7 @@ A form of a product is bits, as in product_rates.c: 1 left and 2 right operand t
 there is one product, by oneDNN with a weight that lies in its own layout. A form of a convolution: 0 plain, 1 channels_last, 2 oneDNN's own layouts.
 """
 
+import itertools
 import json
 import os
 import statistics
@@ -18,6 +19,7 @@ import time
 
 SAMPLE_SECONDS = 1e-4  # shorter work is timed several times over
 TRIES = 3
+PIECE_BYTES = 4 << 20  # of a stream, all arrays together
 
 
 def seconds_of(run, times):
@@ -120,12 +122,20 @@ def torch_convolution(kind, n, c, h, w, o, kh, kw, sh, sw, pt, pl, pb, pr, dh, d
     return forms | ({2: lambda: make(lambda t: t.to_mkldnn())} if kind == "forward" else {})
 
 
+def piece_elements(size, arrays):
+    return min(size, PIECE_BYTES) // 4 // arrays
+
+
 def torch_stream(size):
+    """Gone through piece by piece, as in product_rates.c; a run is the next piece."""
     import torch
 
     def make(arrays, pass_through):
-        parts = [torch.ones(size // 4 // arrays) for _ in range(arrays)]
-        return lambda: pass_through(*parts)
+        count = piece_elements(size, arrays)
+        pieces = max(1, size // 4 // arrays // count)
+        wholes = [torch.ones(pieces * count) for _ in range(arrays)]
+        turn = itertools.cycle([[whole[i * count : (i + 1) * count] for whole in wholes] for i in range(pieces)])
+        return lambda: pass_through(*next(turn))
 
     return {
         0: lambda: make(2, lambda a, b: a.copy_(b)),
@@ -135,8 +145,8 @@ def torch_stream(size):
 
 
 def stream_bytes(size, form):
-    """Read and written by that form."""
-    return 4 * {0: 2 * (size // 8), 1: 3 * (size // 8), 2: 3 * (size // 12)}[form]
+    """Read and written by a run of that form."""
+    return 4 * {0: 2 * piece_elements(size, 2), 1: 3 * piece_elements(size, 2), 2: 3 * piece_elements(size, 3)}[form]
 
 
 # ---------------------------------------------------------------- lines
