@@ -49,11 +49,14 @@ class Side:
             raise SystemExit(f"{' '.join(self.command)}: stopped, exit code {self.process.wait()}")
         return json.loads(line)
 
-    def run(self, steps):
-        time.sleep(PAUSE)
-        self.process.stdin.write(f"run {steps}\n")
+    def ask(self, line, pause=PAUSE):
+        time.sleep(pause)
+        self.process.stdin.write(f"{line}\n")
         self.process.stdin.flush()
         return self._answer()
+
+    def run(self, steps):
+        return self.ask(f"run {steps}")
 
     def peak_bytes(self):
         text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
@@ -92,7 +95,9 @@ def fastest(name, workload, threads, options):
 
 def onstage_command(workload, model, folder, threads, options):
     kind, settings = workload.optimizer
-    words = [options.step_time, model, "--input", f"x={folder / 'x.npy'}", "--target", folder / "target.npy"]
+    words = [options.step_time, model, "--target", folder / "target.npy"]
+    for array in sorted((folder / "inputs").iterdir()):
+        words += ["--input", f"{array.stem}={array}"]
     words += ["--batch", workload.batch, "--loss", workload.loss, "--optimizer", kind, "--threads", threads]
     words += ["--shuffle", "false", "--steps", 10**9, "--dropout", "off"]
     for key, value in settings.items():
@@ -102,14 +107,16 @@ def onstage_command(workload, model, folder, threads, options):
 
 @contextlib.contextmanager
 def model_and_data(workload):
-    """A folder with model.onnx, x.npy and target.npy, for as long as it is used."""
+    """A folder with model.onnx, inputs/NAME.npy and target.npy, for as long as it is used."""
     import numpy
     import workloads
 
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
-        x, target = workloads.data(workload)
-        numpy.save(folder / "x.npy", x.numpy())
+        inputs, target = workloads.data(workload)
+        (folder / "inputs").mkdir()
+        for name, x in inputs.items():
+            numpy.save(folder / "inputs" / f"{name}.npy", x.numpy())
         numpy.save(folder / "target.npy", target.numpy())
         workloads.export(workload, folder / "model.onnx")
         yield folder
@@ -117,12 +124,19 @@ def model_and_data(workload):
 
 def compare(name, workload, threads, options):
     with model_and_data(workload) as folder:
+        return compare_in(folder, name, workload, threads, options)
+
+
+def compare_in(folder, name, workload, threads, options):
+    if options.variant is None:
         chosen, tried = fastest(name, workload, threads, options)
-        theirs = Side([sys.executable, HERE / "worker.py", name, threads, *chosen.split()])
-        ours = Side(onstage_command(workload, folder / "model.onnx", folder, threads, options))
-        result = race(ours, theirs, options)
-        ours.close()
-        theirs.close()
+    else:
+        chosen, tried = options.variant.replace("+", " "), {}
+    theirs = Side([sys.executable, HERE / "worker.py", name, threads, *chosen.split()])
+    ours = Side(onstage_command(workload, folder / "model.onnx", folder, threads, options))
+    result = race(ours, theirs, options)
+    ours.close()
+    theirs.close()
     return {
         "model": name, "what": workload.what, "batch": workload.batch, "optimizer": workload.optimizer[0],
         "loss": workload.loss, "pytorch_variant": chosen or "default", "pytorch_variants": tried, **result,
@@ -216,6 +230,7 @@ def arguments():
     parser.add_argument("--channels-last", action="store_true", help="also try this memory format in PyTorch")
     parser.add_argument("--compile", action=argparse.BooleanOptionalAction, default=True,
                         help="also try torch.compile, which needs a C++ compiler and up to a minute a variant")
+    parser.add_argument("--variant", help="PyTorch's, like sdpa+fused; others are then not tried")
     parser.add_argument("--step-time", type=pathlib.Path, default=STEP_TIME, help="the program built by //bench:step_time")
     parser.add_argument("--write", action="store_true", help="keep the table and the numbers in bench/results")
     return parser.parse_args()

@@ -29,7 +29,7 @@ ROUNDS_OF_RATES = 3
 
 def run_on(variant, *words):
     """The command's output; what it says is of the variant's machine."""
-    return subprocess.run([str(w) for w in words], env={**os.environ, **CAPS[variant]}, check=True, capture_output=True, text=True).stdout
+    return subprocess.run([str(w) for w in words], env={**os.environ, **CAPS.get(variant, {})}, check=True, capture_output=True, text=True).stdout
 
 
 def settings(workload, folder, threads):

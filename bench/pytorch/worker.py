@@ -26,11 +26,11 @@ class Trainer:
     def __init__(self, workload, variants):
         self.workload = workload
         module = workloads.build(workload, sdpa="sdpa" in variants)
-        x, self.target = workloads.data(workload)
+        inputs, self.target = workloads.data(workload)
+        self.inputs = list(inputs.values())
         if "channels_last" in variants:
             module = module.to(memory_format=torch.channels_last)
-            x = x.contiguous(memory_format=torch.channels_last)
-        self.x = x
+            self.inputs = [x.contiguous(memory_format=torch.channels_last) for x in self.inputs]
         self.run = torch.compile(module) if "compile" in variants else module
         for name, p in module.named_parameters():
             p.requires_grad_(not workload.frozen(name))
@@ -44,7 +44,7 @@ class Trainer:
         rows = slice(self.batch * self.workload.batch, (self.batch + 1) * self.workload.batch)
         self.batch = (self.batch + 1) % workloads.BATCHES
         self.optimizer.zero_grad(set_to_none=True)
-        loss = workloads.loss_of(self.workload, self.run(self.x[rows]), self.target[rows])
+        loss = workloads.loss_of(self.workload, self.run(*(x[rows] for x in self.inputs)), self.target[rows])
         loss.backward()
         self.optimizer.step()
         return loss.item()

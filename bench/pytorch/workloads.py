@@ -7,6 +7,7 @@ from typing import Callable
 
 import torch
 import torch.nn.functional as F
+import torchvision
 from torch import nn
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -89,6 +90,48 @@ class Recurrent(nn.Module):
         return self.head(self.body(self.embedding(tokens))[0])
 
 
+class Dlrm(nn.Module):
+    """Dense features and tables, pairwise dot products of all, a click's logit: [N, 13], int64 [N, tables] -> [N]."""
+
+    def __init__(self, tables=16, rows=10000, dim=32):
+        super().__init__()
+        self.tables = nn.ModuleList(nn.Embedding(rows, dim) for _ in range(tables))
+        self.bottom = nn.Sequential(
+            nn.Linear(13, 512), nn.ReLU(), nn.Linear(512, 256), nn.ReLU(), nn.Linear(256, dim), nn.ReLU()
+        )
+        pairs = tables * (tables + 1) // 2
+        self.top = nn.Sequential(nn.Linear(dim + pairs, 512), nn.ReLU(), nn.Linear(512, 256), nn.ReLU(), nn.Linear(256, 1))
+        rows, columns = torch.tril_indices(tables + 1, tables + 1, -1)
+        self.register_buffer("pairs", rows * (tables + 1) + columns, persistent=False)
+
+    def forward(self, dense, sparse):
+        x = self.bottom(dense)
+        vectors = torch.stack([x] + [table(sparse[:, i]) for i, table in enumerate(self.tables)], 1)
+        products = torch.bmm(vectors, vectors.transpose(1, 2)).flatten(1)
+        return self.top(torch.cat([x, products[:, self.pairs]], 1)).squeeze(1)
+
+
+def mobilenet_v2():
+    return torchvision.models.MobileNetV2(dropout=0.0)
+
+
+def vit_small():
+    """Its attention is PyTorch's own, scaled_dot_product_attention within."""
+    return torchvision.models.VisionTransformer(224, 16, num_layers=12, num_heads=6, hidden_dim=384, mlp_dim=1536)
+
+
+def gelu_tanh(x):
+    return F.gelu(x, approximate="tanh")
+
+
+def clicks(workload, count, generator):
+    tables, rows = workload.shape[0], workload.classes
+    return {
+        "dense": torch.randn((count, 13), generator=generator),
+        "sparse": torch.randint(rows, (count, tables), generator=generator),
+    }
+
+
 ADAMW = ("adamw", dict(lr=1e-3))
 SGD = ("sgd", dict(lr=0.01, momentum=0.9, weight_decay=1e-4))
 
@@ -107,6 +150,7 @@ class Workload:
     dynamic: bool = False  # batch axis symbolic in the file
     flags: tuple = ()
     frozen: Callable = lambda name: False
+    inputs: Callable = None  # of itself, a count and a generator: arrays by name; default: `shape` and `classes` say what x is
     counted: tuple = None  # the shape of a sample whose instructions are counted, where the whole takes hours
 
 
@@ -150,6 +194,17 @@ WORKLOADS = {
         flags=("--freeze", "encoder.*", "--train", "encoder.2.*"),
         frozen=lambda name: name.startswith("encoder.") and not name.startswith("encoder.2."),
     ),
+    "dlrm": Workload(
+        "DLRM, 16 tables of 10000 x 32", Dlrm, (16,), 256, 10000, optimizer=("sgd", dict(lr=0.1)), loss="bce_with_logits",
+        inputs=clicks,
+    ),
+    "mobilenet_v2": Workload(
+        "MobileNetV2, 224x224", mobilenet_v2, (3, 224, 224), 8, 1000, optimizer=SGD, counted=(3, 64, 64)
+    ),
+    "gpt2": gpt(
+        "GPT-2 124M, T = 256", 4, 256, vocabulary=50257, counted=(8,), layers=12, dim=768, heads=12, gelu=gelu_tanh
+    ),
+    "vit_small": Workload("ViT-S/16, 224x224", vit_small, (3, 224, 224), 8, 1000),
     "cnn_dynamic": Workload(
         "CNN with BatchNorm, 16x16, dynamic batch", models.CnnDynamic, (3, 16, 16), 64, 10, dynamic=True
     ),
@@ -164,31 +219,42 @@ def build(workload, sdpa=False):
 
 
 def data(workload):
-    """Inputs and targets of all batches."""
+    """Inputs by name, in the order in which the network takes them, and targets, of all batches."""
     generator = torch.Generator().manual_seed(SEED)
     count = BATCHES * workload.batch
-    if workload.reads_tokens:
-        shape = (count, *workload.shape)
-        x = torch.randint(workload.classes, shape, generator=generator)
-        return x, torch.randint(workload.classes, shape, generator=generator)
-    x = torch.randn((count, *workload.shape), generator=generator)
+    shape = (count, *workload.shape)
+    if workload.inputs:
+        x = workload.inputs(workload, count, generator)
+    elif workload.reads_tokens:
+        x = {"x": torch.randint(workload.classes, shape, generator=generator)}
+    else:
+        x = {"x": torch.randn(shape, generator=generator)}
+    return x, targets(workload, count, generator)
+
+
+def targets(workload, count, generator):
     if workload.loss == "mse":
-        return x, torch.randn((count, workload.classes), generator=generator)
-    return x, torch.randint(workload.classes, (count,), generator=generator)
+        return torch.randn((count, workload.classes), generator=generator)
+    if workload.loss == "bce_with_logits":
+        return torch.randint(2, (count,), generator=generator).float()
+    shape = (count, *workload.shape) if workload.reads_tokens else (count,)
+    return torch.randint(workload.classes, shape, generator=generator)
 
 
 def loss_of(workload, output, target):
     if workload.loss == "mse":
         return F.mse_loss(output, target)
+    if workload.loss == "bce_with_logits":
+        return F.binary_cross_entropy_with_logits(output, target)
     return F.cross_entropy(output.view(-1, output.shape[-1]), target.view(-1))
 
 
 def export(workload, path):
     """The file as the README tells a user to make it."""
-    x, _ = data(workload)
-    axes = {"x": {0: "batch"}, "y": {0: "batch"}} if workload.dynamic else None
+    inputs, _ = data(workload)
+    axes = {name: {0: "batch"} for name in [*inputs, "y"]} if workload.dynamic else None
     torch.onnx.export(
-        build(workload), (x[: workload.batch],), str(path), dynamo=False, opset_version=17,
+        build(workload), tuple(x[: workload.batch] for x in inputs.values()), str(path), dynamo=False, opset_version=17,
         training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False,
-        input_names=["x"], output_names=["y"], dynamic_axes=axes,
+        input_names=list(inputs), output_names=["y"], dynamic_axes=axes,
     )
