@@ -5,9 +5,10 @@
     python3 bench/pytorch/other_machine.py [--models NAME,...] [--from v3 --to v4] >bench/results/other_machine_cpu.md
 
 The two machines are this one with the instructions of two variants of kernels/kernels.h. `onstage profile` measures each model's
-nodes on the first one. Of the second one two numbers are taken, as a datasheet has them: the rate of large products in fp32, and
-that of memory. A device profile is made of these, with the curves that were fitted to the first machine, and
-`onstage plan --profile FIRST --device-profile SECOND` says what a step takes there. Profile and training take turns.
+nodes on the first one. Of the second one three things are taken, as a datasheet has them: the rate of large products in fp32, that
+of memory, and its instructions. A device profile is made of these, and `onstage plan --profile FIRST --device-profile SECOND` says
+what a step takes there. What instructions mean for a kernel is surveyed on other networks (instruction_survey.py). Profile and
+training take turns.
 """
 
 import argparse
@@ -55,7 +56,7 @@ def profile_of(variant, workload, folder, threads, options):
 
 
 def rates_of(variant, workload, folder, threads, options):
-    """The machine's two numbers: medians, of profiles that measure nothing else of use here."""
+    """The machine's numbers: medians, of profiles that measure nothing else of use here."""
     found = []
     for _ in range(ROUNDS_OF_RATES):
         device = profile_of(variant, workload, folder, threads, argparse.Namespace(repetitions=1))[0]["device"]
@@ -63,14 +64,15 @@ def rates_of(variant, workload, folder, threads, options):
     return [statistics.median(x) for x in zip(*found)]
 
 
-def other_device(device, rates, here):
-    """The first machine's profile with the second one's numbers; what is no product is faster in proportion."""
+def other_device(device, rates, here, instructions):
+    """The first machine's profile with the second one's numbers; by rates alone what is no product is faster in proportion."""
     device = json.loads(json.dumps(device))
     products, memory = (there / mine for there, mine in zip(rates, here))
     device["matrix_flops"] = {"fp32": device["matrix_flops"]["fp32"] * products}
     device["vector_flops"] *= products
     device["memory_bandwidth"] *= memory
     device["name"] = "other"
+    device["instructions"] = instructions
     return device
 
 
@@ -99,7 +101,7 @@ def compare(workload, threads, rates, options):
         predicted, trained, here = [], [], []
         for _ in range(options.rounds):
             profile, path = profile_of(options.source, workload, folder, threads, options)
-            device = other_device(profile["device"], rates[options.to], rates[options.source])
+            device = other_device(profile["device"], rates[options.to], rates[options.source], options.to)
             predicted.append(predict(options.source, workload, folder, threads, path, device))
             here.append(train(options.source, workload, folder, threads, options))
             trained.append(train(options.to, workload, folder, threads, options))
@@ -130,7 +132,7 @@ def main():
 
 Written by `bench/pytorch/other_machine.py` ({datetime.date.today()}): {cpu_name()}, {options.threads} thread(s); load at the start {os.getloadavg()[0]:.2f}.
 The nodes of each model are measured with the instructions of {options.source}, steps are predicted for {options.to}, and trained there; medians of {options.rounds} rounds.
-Of {options.to} two numbers are known: products of {gflops[options.to]:.1f} GFLOP/s ({options.source}: {gflops[options.source]:.1f}), memory of {gigabytes[options.to]:.1f} GB/s ({options.source}: {gigabytes[options.source]:.1f}). The bar: within {BAR:.0%}.
+Of {options.to} its name is known, and two numbers: products of {gflops[options.to]:.1f} GFLOP/s ({options.source}: {gflops[options.source]:.1f}), memory of {gigabytes[options.to]:.1f} GB/s ({options.source}: {gigabytes[options.source]:.1f}). The bar: within {BAR:.0%}.
 
 | model | batch | trained on {options.source}, ms | predicted for {options.to}, ms | trained on {options.to}, ms | predicted ÷ trained | within the bar |
 |---|--:|--:|--:|--:|--:|---|""")

@@ -1,5 +1,6 @@
 #include "engine/profile/profile_speed.h"
 
+#include "kernels/kernels.h"
 #include "planner/search/planner.h"
 
 typedef struct number {
@@ -82,6 +83,7 @@ static ons_status *describe_cpu(const ons_device_speed *s, const char *fitted, o
     ONS_TRY(ons_device_profile_load("cpu", arena, p));
     for (int i = 0; i < ONS_MEASURED_TYPES; ++i) p->matrix_flops_of[precisions[i]] = s->product_flops[i];
     p->matrix_flops = p->vector_flops = s->product_flops[ONS_MEASURED_FP32];
+    p->instructions = ons_cpu_variant();
     p->memory_bandwidth = s->memory_bandwidth;
     p->link_bandwidth = s->link_bandwidth;
     p->link_latency = s->link_latency;

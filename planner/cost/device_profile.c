@@ -238,6 +238,7 @@ static ons_status *read_profile(const ons_json *json, bool measured, ons_arena *
                                         "name",
                                         "title",
                                         "kind",
+                                        "instructions",
                                         "memory_bytes",
                                         "reserve_bytes",
                                         "this_machine",
@@ -262,6 +263,7 @@ static ons_status *read_profile(const ons_json *json, bool measured, ons_arena *
     ONS_TRY(read_text(json, "name", arena, &p->name));
     ONS_TRY(read_text(json, "title", arena, &p->title));
     ONS_TRY(read_kind(json, measured, p));
+    if (ons_json_find(json, "instructions") != NULL) ONS_TRY(read_text(json, "instructions", arena, &p->instructions));
     ONS_TRY(read_matrix_flops(json, p));
     ONS_TRY(read_number(json, "vector_flops", positive_number, &p->vector_flops));
     ONS_TRY(read_number(json, "memory_bandwidth", positive_number, &p->memory_bandwidth));
@@ -384,6 +386,7 @@ static ons_status *fill_profile(ons_json *json, const ons_device_profile *p) {
     ONS_TRY(ons_json_set_text(json, "name", p->name));
     ONS_TRY(ons_json_set_text(json, "title", p->title));
     ONS_TRY(ons_json_set_text(json, "kind", kinds[p->processor]));
+    if (p->instructions != NULL) ONS_TRY(ons_json_set_text(json, "instructions", p->instructions));
     ONS_TRY(ons_json_set_uint64(json, "memory_bytes", (uint64_t)p->memory_bytes));
     ONS_TRY(ons_json_set_uint64(json, "reserve_bytes", (uint64_t)p->reserve_bytes));
     ONS_TRY(set_object(json, "matrix_flops", precision_names, p->matrix_flops_of, ONS_PRECISION_COUNT));

@@ -25,9 +25,10 @@ typedef struct ons_efficiency {
 } ons_efficiency;
 
 typedef struct ons_device_profile {
-    const char *name;  /* "a100-40gb" */
-    const char *title; /* "NVIDIA A100 40 GB (PCIe)" */
-    bool processor;    /* a CPU, whose kernels are onstage's own: their blocked layouts are part of what is planned */
+    const char *name;         /* "a100-40gb" */
+    const char *title;        /* "NVIDIA A100 40 GB (PCIe)" */
+    const char *instructions; /* of a processor: "v4" (planner/cost/instructions.h); NULL: not said */
+    bool processor; /* a CPU, whose kernels are onstage's own: their blocked layouts are part of what is planned */
     int64_t memory_bytes;
     int64_t reserve_bytes;   /* for context and libraries, under the cap */
     double matrix_flops;     /* a second, of matrix products and convolutions in the precision that was chosen */

@@ -17,5 +17,9 @@ ons_status *ons_node_amount_find(const ons_graph *graph, ons_node_id id, ons_are
               "node '%s' (%s): its cost is no number", node->name, node->op->name);
     amount->flops = cost.flops;
     amount->bytes = cost.bytes;
+    for (uint32_t i = 0; i < operands.output_count; ++i)
+        if (ons_has_output(&operands, i))
+            amount->written += (double)ons_shape_elements(&operands.outputs[i].shape) *
+                               (double)ons_dtype_size(operands.outputs[i].dtype);
     return NULL;
 }

@@ -5,10 +5,11 @@
 #include "graph/operator.h"
 
 typedef struct ons_node_amount {
-    double flops; /* a multiply-add is 2 */
-    double bytes; /* read and written */
-    bool matrix;  /* a dense product or convolution (ONS_TRAIT_DENSE) */
-    bool view;    /* nothing runs: the output is the input's bytes */
+    double flops;   /* a multiply-add is 2 */
+    double bytes;   /* read and written */
+    double written; /* bytes of its outputs, in ONNX's order */
+    bool matrix;    /* a dense product or convolution (ONS_TRAIT_DENSE) */
+    bool view;      /* nothing runs: the output is the input's bytes */
 } ons_node_amount;
 
 /* Needs some memory of `arena`. */

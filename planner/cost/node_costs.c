@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "graph/phase.h"
+#include "planner/cost/instructions.h"
 #include "planner/cost/node_amount.h"
 
 enum { VERSION = 1 };
@@ -284,15 +285,60 @@ ons_status *ons_node_costs_apply(const ons_node_costs *costs, const ons_graph *g
     return NULL;
 }
 
+/* By what factor the analytic model has a node's time change between two devices. */
+static double modelled_factor(const ons_device_profile *from, const ons_device_profile *to, const ons_node_amount *a) {
+    double here = ons_device_profile_work_seconds(from, a->flops, a->bytes, a->matrix);
+    double there = ons_device_profile_work_seconds(to, a->flops, a->bytes, a->matrix);
+    return here > 0 ? there / here : 1;
+}
+
+/* What times are carried between. */
+typedef struct carrying {
+    ons_device_profile here, there;
+    const ons_instruction_set *from, *to; /* NULL: they have the same instructions, or nothing is known of them */
+    ons_device_profile surveyed_from, surveyed_to;
+} carrying;
+
+static void set_rates(ons_device_profile *p, double matrix, double vector, double memory) {
+    p->matrix_flops = matrix;
+    p->vector_flops = vector;
+    p->memory_bandwidth = memory;
+}
+
+/* Of other instructions the survey says how near kernels come to the rates: the curves are then those of `here` for
+ * all, or what was fitted to both devices would count twice. */
+static carrying carry_between(const ons_device_profile *here, const ons_device_profile *there) {
+    carrying c = {.here = *here, .there = *there};
+    const ons_instruction_set *from = ons_instruction_set_find(here->instructions);
+    const ons_instruction_set *to = ons_instruction_set_find(there->instructions);
+    if (from == NULL || to == NULL || from == to) return c;
+    c.from = from;
+    c.to = to;
+    c.there = c.surveyed_from = c.surveyed_to = *here;
+    set_rates(&c.there, there->matrix_flops, there->vector_flops, there->memory_bandwidth);
+    set_rates(&c.surveyed_from, from->matrix_flops, from->matrix_flops, from->memory_bandwidth);
+    set_rates(&c.surveyed_to, to->matrix_flops, to->matrix_flops, to->memory_bandwidth);
+    return c;
+}
+
+/* The survey's factor, and the model's where the rates are others than those of the machine that was surveyed. */
+static double factor_of(const carrying *c, const char *operator_name, const ons_node_amount *amount) {
+    double factor = modelled_factor(&c->here, &c->there, amount);
+    if (c->from == NULL) return factor;
+    return factor * ons_instructions_factor(c->from, c->to, operator_name, amount) /
+           modelled_factor(&c->surveyed_from, &c->surveyed_to, amount);
+}
+
 ons_status *ons_node_costs_carry(const ons_node_costs *costs, const ons_graph *graph, const ons_device_profile *device,
                                  ons_arena *arena, ons_graph_cost *cost) {
+    carrying c = carry_between(&costs->device, device);
     for (ons_node_id id = 0; id < graph->nodes.count; ++id) {
         ons_node_amount amount;
         ONS_TRY(ons_node_amount_find(graph, id, arena, &amount));
         if (amount.view) continue;
-        double here = ons_device_profile_work_seconds(&costs->device, amount.flops, amount.bytes, amount.matrix);
-        double there = ons_device_profile_work_seconds(device, amount.flops, amount.bytes, amount.matrix);
-        if (here > 0) cost->seconds[id] *= there / here;
+        double launch = fmin(costs->launch_seconds, cost->seconds[id]);
+        double factor = factor_of(&c, ons_graph_node(graph, id)->op->name, &amount);
+        cost->seconds[id] = launch + (cost->seconds[id] - launch) * factor;
     }
     return NULL;
 }

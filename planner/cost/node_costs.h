@@ -69,8 +69,9 @@ ons_status *ons_node_costs_apply(const ons_node_costs *costs, const ons_graph *g
                                  ons_graph_cost *cost, ons_node_costs_use *use);
 
 /* Carries the costs that ons_node_costs_apply gave for the graph over to another device: each node takes as many times
- * longer or shorter there as the analytic model has it by both devices. What a node takes beside what the model knows
- * of, it is thought to take there in proportion. */
+ * longer or shorter there as the analytic model has it by both devices and, where these state different instructions
+ * that were surveyed, as problems like it were (planner/cost/instructions.h). What a node takes beside what the model
+ * knows of, it is thought to take there in proportion; from a node to the next it takes as long as here. */
 ons_status *ons_node_costs_carry(const ons_node_costs *costs, const ons_graph *graph, const ons_device_profile *device,
                                  ons_arena *arena, ons_graph_cost *cost);
 

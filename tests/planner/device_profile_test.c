@@ -139,6 +139,19 @@ static void refuse(const char *piece, const char *replacement, const char *expec
     ons_arena_free(arena);
 }
 
+Test(device_profile, instructions_are_kept_where_they_are_said) {
+    ons_arena *arena = ons_arena_new();
+    ons_device_profile p = load("cpu", arena), again;
+    cr_expect_null(p.instructions, "the program may run anywhere");
+    p.instructions = "v4";
+    char *text;
+    expect_success(ons_device_profile_print(&p, &text));
+    expect_success(ons_device_profile_parse(text, strlen(text), arena, &again));
+    cr_expect_str_eq(again.instructions, "v4");
+    free(text);
+    ons_arena_free(arena);
+}
+
 Test(device_profile, failures_name_the_field) {
     refuse("\"memory_bandwidth\"", "\"memory_bandwith\"", "'memory_bandwith' is no field");
     refuse("900000000000", "-1", "'memory_bandwidth' is -1");

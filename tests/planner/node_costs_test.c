@@ -1,8 +1,10 @@
 #include <criterion/criterion.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "planner/cost/instructions.h"
 #include "planner/cost/node_amount.h"
 #include "planner/cost/node_costs.h"
 
@@ -184,6 +186,52 @@ Test(node_costs, costs_are_carried_over_to_another_device) {
     cr_expect(cost.seconds[0] > 0.125 && cost.seconds[0] < 0.25, "%g", cost.seconds[0]);
     ons_graph_free(graph);
     ons_arena_free(arena);
+}
+
+/* What all nodes take when they are carried from the costs' device to one of other rates and instructions. */
+static double carried(const char *from, const char *to, double rates, double launch, double seconds[static 5]) {
+    ons_arena *arena = ons_arena_new();
+    ons_graph *graph = make_graph();
+    ons_node_costs costs = make_costs(graph, arena);
+    costs.device.instructions = from;
+    costs.launch_seconds = launch;
+    ons_device_profile device = costs.device;
+    device.instructions = to;
+    const ons_instruction_set *sets[] = {ons_instruction_set_find("v3"), ons_instruction_set_find("v4")};
+    ons_device_profile *devices[] = {&costs.device, &device};
+    for (int i = 0; i < 2; ++i) {
+        devices[i]->matrix_flops = devices[i]->vector_flops = sets[i]->matrix_flops * (i == 1 ? rates : 1);
+        devices[i]->memory_bandwidth = sets[i]->memory_bandwidth * (i == 1 ? rates : 1);
+    }
+    ons_node_amount amount;
+    ons_graph_cost cost;
+    expect_success(ons_node_amount_find(graph, 2, arena, &amount));
+    expect_success(ons_node_costs_apply(&costs, graph, 4, arena, &cost, NULL));
+    expect_success(ons_node_costs_carry(&costs, graph, &device, arena, &cost));
+    for (int i = 0; i < 5; ++i) seconds[i] = cost.seconds[i];
+    double factor = ons_instructions_factor(sets[0], sets[1], "Product", &amount);
+    ons_graph_free(graph);
+    ons_arena_free(arena);
+    return factor;
+}
+
+/* Node 2 took half a second. On the machine that was surveyed it gains what the survey says, on one of twice its rates
+ * twice that; where instructions are the same or not known, what the rates say. */
+Test(node_costs, other_instructions_gain_what_the_survey_says) {
+    double seconds[5], factor = carried("v3", "v4", 1, 0, seconds), faster[5], alike[5], unknown[5];
+    cr_expect_float_eq(seconds[2], 0.5 * factor, 1e-9);
+    cr_expect_eq(seconds[1], 0, "a view");
+    carried("v3", "v4", 2, 0, faster);
+    for (int i = 0; i < 5; ++i) cr_expect_float_eq(faster[i], seconds[i] / 2, 1e-9);
+    carried("v3", "v3", 1, 0, alike);
+    carried("v3", NULL, 1, 0, unknown);
+    for (int i = 0; i < 5; ++i) cr_expect_eq(alike[i], unknown[i]);
+    cr_expect(fabs(alike[2] - seconds[2]) > 1e-6, "the survey says what the rates do not");
+}
+
+Test(node_costs, from_a_node_to_the_next_it_takes_as_long_on_the_other_device) {
+    double seconds[5], factor = carried("v3", "v4", 1, 0.125, seconds);
+    cr_expect_float_eq(seconds[2], 0.125 + 0.5 * factor, 1e-9);
 }
 
 Test(node_costs, what_is_beside_the_nodes_is_counted) {
