@@ -102,7 +102,7 @@ const ons_json *ons_json_find(const ons_json *object, const char *name) {
     return cJSON_IsObject(object) ? cJSON_GetObjectItemCaseSensitive(object, name) : NULL;
 }
 
-static ons_status *find(const ons_json *object, const char *name, const ons_json **member) {
+static ons_status *find_member(const ons_json *object, const char *name, const ons_json **member) {
     *member = ons_json_find(object, name);
     ONS_CHECK(*member != NULL, ONS_INVALID_DATA, "'%s' is missing", name);
     return NULL;
@@ -110,7 +110,7 @@ static ons_status *find(const ons_json *object, const char *name, const ons_json
 
 ons_status *ons_json_get_text(const ons_json *object, const char *name, const char **value) {
     const ons_json *member;
-    ONS_TRY(find(object, name, &member));
+    ONS_TRY(find_member(object, name, &member));
     ONS_CHECK(cJSON_IsString(member), ONS_INVALID_DATA, "'%s' is not a text", name);
     *value = member->valuestring;
     return NULL;
@@ -118,7 +118,7 @@ ons_status *ons_json_get_text(const ons_json *object, const char *name, const ch
 
 ons_status *ons_json_get_double(const ons_json *object, const char *name, double *value) {
     const ons_json *member;
-    ONS_TRY(find(object, name, &member));
+    ONS_TRY(find_member(object, name, &member));
     ONS_CHECK(cJSON_IsNumber(member) && isfinite(member->valuedouble), ONS_INVALID_DATA, "'%s' is not a number", name);
     *value = member->valuedouble;
     return NULL;
@@ -126,20 +126,20 @@ ons_status *ons_json_get_double(const ons_json *object, const char *name, double
 
 ons_status *ons_json_get_bool(const ons_json *object, const char *name, bool *value) {
     const ons_json *member;
-    ONS_TRY(find(object, name, &member));
+    ONS_TRY(find_member(object, name, &member));
     ONS_CHECK(cJSON_IsBool(member), ONS_INVALID_DATA, "'%s' is neither true nor false", name);
     *value = cJSON_IsTrue(member);
     return NULL;
 }
 
 ons_status *ons_json_get_object(const ons_json *object, const char *name, const ons_json **value) {
-    ONS_TRY(find(object, name, value));
+    ONS_TRY(find_member(object, name, value));
     ONS_CHECK(cJSON_IsObject(*value), ONS_INVALID_DATA, "'%s' is not an object", name);
     return NULL;
 }
 
 ons_status *ons_json_get_array(const ons_json *object, const char *name, const ons_json **value) {
-    ONS_TRY(find(object, name, value));
+    ONS_TRY(find_member(object, name, value));
     ONS_CHECK(cJSON_IsArray(*value), ONS_INVALID_DATA, "'%s' is not an array", name);
     return NULL;
 }
@@ -154,7 +154,7 @@ bool ons_json_as_int(const ons_json *json, int64_t *value) {
 
 ons_status *ons_json_get_int(const ons_json *object, const char *name, int64_t *value) {
     const ons_json *member;
-    ONS_TRY(find(object, name, &member));
+    ONS_TRY(find_member(object, name, &member));
     ONS_CHECK(ons_json_as_int(member, value), ONS_INVALID_DATA, "'%s' is not a whole number within 2^53", name);
     return NULL;
 }
@@ -170,7 +170,7 @@ static bool parse_digits(const char *text, uint64_t *value) {
 
 ons_status *ons_json_get_uint64(const ons_json *object, const char *name, uint64_t *value) {
     const ons_json *member;
-    ONS_TRY(find(object, name, &member));
+    ONS_TRY(find_member(object, name, &member));
     if (cJSON_IsString(member) && parse_digits(member->valuestring, value)) return NULL;
     int64_t number;
     ONS_CHECK(ons_json_as_int(member, &number) && number >= 0, ONS_INVALID_DATA, "'%s' is not a whole number from 0 on",

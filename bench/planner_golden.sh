@@ -15,11 +15,11 @@ field() { sed -n "s/.*\"$1\":[[:space:]]*\([0-9.e+-]*\).*/\1/p" "$plan"; }
 # Bottleneck seconds of strategy $1, or "refused"; the remaining arguments are the command's. Where auto chose by the step,
 # those of the split that it would have chosen by the bottleneck.
 bottleneck() {
-    local strategy=$1 rival
+    local strategy=$1 incumbent
     shift
     if "$onstage" plan "$@" --partition "$strategy" -o "$plan" > "$text" 2>&1; then
-        rival=$(sed -n 's/.*slowest stage is fastest (\([0-9.e+-]*\) ms.*/\1/p' "$text")
-        if [[ -n $rival ]]; then awk -v r="$rival" 'BEGIN { printf "%.9g", r / 1e3 }'; else field bottleneck_seconds | head -n 1; fi
+        incumbent=$(sed -n 's/.*slowest stage is fastest (\([0-9.e+-]*\) ms.*/\1/p' "$text")
+        if [[ -n $incumbent ]]; then awk -v r="$incumbent" 'BEGIN { printf "%.9g", r / 1e3 }'; else field bottleneck_seconds | head -n 1; fi
     else
         echo refused
     fi

@@ -35,8 +35,7 @@ static double now(void) {
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ products
- */
+/* --------------------------------------------------------------------------------------------------------- products */
 
 static void multiply_one(const work *w, int form, long which) {
     long m = (form & 4) != 0 ? w->n : w->m, n = (form & 4) != 0 ? w->m : w->n;
@@ -56,8 +55,7 @@ static void multiply(const work *w, int form) {
     for (long i = 0; i < w->batch; ++i) multiply_one(w, form, i);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- streams
- */
+/* ---------------------------------------------------------------------------------------------------------- streams */
 
 /* Past the caches, where the processor can. */
 static void copy_past_caches(float *to, const float *from, long count) {
@@ -104,8 +102,7 @@ static void stream(const work *w, int form) {
     }
 }
 
-/* -------------------------------------------------------------------------------------------------------------- timing
- */
+/* ----------------------------------------------------------------------------------------------------------- timing */
 
 static void make(const work *w, int form) {
     if (w->stream)

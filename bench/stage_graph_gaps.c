@@ -26,8 +26,9 @@ static ons_status *compare(uint64_t seed, bool series_parallel, uint32_t most_no
                            gaps *g) {
     branch_graph graph;
     ons_graphpipe_result found;
-    const ons_planning_problem machine = {0};
-    ons_graph_problem problem = {.sizes = SIZES, .batch = 4, .devices = 2 + (uint32_t)(seed % 3), .machine = &machine};
+    const ons_planning_problem hardware = {0};
+    ons_graph_problem problem = {
+        .sizes = SIZES, .batch = 4, .devices = 2 + (uint32_t)(seed % 3), .hardware = &hardware};
     const ons_graphpipe_options options = {.objective = ONS_OBJECTIVE_BOTTLENECK, .samples = 4};
     double best;
     uint32_t nodes = most_nodes - (uint32_t)(seed / 3 % 4);

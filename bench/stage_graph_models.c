@@ -239,6 +239,6 @@ ons_status *model_problem(const model_machine *m, const branch_graph *g, uint32_
         .link_bandwidth = devices <= GPUS_OF_A_NODE ? m->profile.link_bandwidth : ARRIVES * NODE_LINK / m->share,
         .link_latency = m->profile.link_latency,
     };
-    *problem = (ons_graph_problem){.sizes = sizes, .batch = batch, .devices = devices, .machine = links};
+    *problem = (ons_graph_problem){.sizes = sizes, .batch = batch, .devices = devices, .hardware = links};
     return branch_graph_works(g, sizes, &problem->work);
 }

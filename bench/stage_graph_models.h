@@ -17,7 +17,7 @@ typedef struct model_machine {
     uint32_t share; /* GPUs that use the node's link to others at the same time */
 } model_machine;
 
-typedef ons_status *model_make(const model_machine *machine, uint32_t branches, ons_arena *arena, branch_graph *graph);
+typedef ons_status *model_make(const model_machine *hardware, uint32_t branches, ons_arena *arena, branch_graph *graph);
 model_make model_multi_modal, model_dlrm, model_candle, model_sequential;
 /* Section 7.5's: two branches of four layers, a multi-head attention and two linear layers each. */
 model_make model_case_study;
@@ -35,11 +35,11 @@ extern const model models[MODELS];
 
 /* Sets the efficiency curve: section 7.5's stage, with micro-batches of 4 samples instead of 2, takes `ratio` times as
  * long. */
-void model_calibrate(model_machine *machine, double ratio);
+void model_calibrate(model_machine *hardware, double ratio);
 
-/* Makes the problem of a model on so many devices; up to four are a node. `machine`, `problem`: the problem points to
+/* Makes the problem of a model on so many devices; up to four are a node. `hardware`, `problem`: the problem points to
  * the first. Everything in the graph's arena. */
-ons_status *model_problem(const model_machine *machine, const branch_graph *graph, uint32_t devices, int64_t batch,
+ons_status *model_problem(const model_machine *hardware, const branch_graph *graph, uint32_t devices, int64_t batch,
                           ons_planning_problem *links, ons_graph_problem *problem);
 
 #endif

@@ -57,7 +57,7 @@ static _Thread_local struct {
     int code;
 } recording_failure;
 
-static void note(int code, const char *what, const char *reason) {
+static void note_failure(int code, const char *what, const char *reason) {
     if (recording_failure.active) {
         if (recording_failure.what != NULL) return;
         recording_failure.what = what;
@@ -74,10 +74,10 @@ static void note(int code, const char *what, const char *reason) {
     pthread_mutex_unlock(&first_failure.lock);
 }
 
-void ons_cuda_note(int code, const char *what) { note(code, what, NULL); }
+void ons_cuda_note(int code, const char *what) { note_failure(code, what, NULL); }
 
 static void note_cuda(cudaError_t error, const char *what) {
-    if (error != cudaSuccess) note((int)error, what, cudaGetErrorString(error));
+    if (error != cudaSuccess) note_failure((int)error, what, cudaGetErrorString(error));
 }
 
 static ons_status *noted(void) {

@@ -8,7 +8,7 @@
 #include "base/arena.h"
 #include "base/status.h"
 
-/* A placed buffer: bytes [offset, end), alive from the sequence's position `first` to `last`. */
+/* A placed buffer: bytes [offset, end), alive from position `first` of the execution order to `last`. */
 typedef struct ons_spot {
     int64_t offset, end;
     uint32_t first, last;

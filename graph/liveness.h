@@ -9,7 +9,7 @@ typedef uint32_t ons_buffer_id;
 
 typedef struct ons_buffer {
     int64_t bytes;
-    uint32_t first, last; /* positions in the sequence, both included */
+    uint32_t first, last; /* positions in the execution order, both included */
     uint32_t last_read;   /* by nodes and host; up to `last` others read it (a copy, a message) */
     bool persistent;      /* keeps its contents from step to step: parameters, constants, states, running statistics */
     ons_value_id owner;   /* the value that the buffer was made for; ONS_NONE: a node's scratch */

@@ -13,7 +13,7 @@ static bool connects(const ons_node *node, const ons_alias *a) {
            node->inputs[a->input] != ONS_NONE;
 }
 
-static ons_status *find(const ons_graph *graph, bool states, ons_arena *arena, ons_value_id **roots) {
+static ons_status *find_sources(const ons_graph *graph, bool states, ons_arena *arena, ons_value_id **roots) {
     ons_value_id *root;
     ONS_NEW(root, arena, graph->values.count + 1);
     for (ons_value_id id = 0; id < graph->values.count; ++id) root[id] = id;
@@ -28,9 +28,9 @@ static ons_status *find(const ons_graph *graph, bool states, ons_arena *arena, o
 }
 
 ons_status *ons_find_roots(const ons_graph *graph, ons_arena *arena, ons_value_id **roots) {
-    return find(graph, false, arena, roots);
+    return find_sources(graph, false, arena, roots);
 }
 
 ons_status *ons_find_places(const ons_graph *graph, ons_arena *arena, ons_value_id **roots) {
-    return find(graph, true, arena, roots);
+    return find_sources(graph, true, arena, roots);
 }

@@ -292,7 +292,7 @@ typedef struct ons_trainer_status {
     const char *pipeline;                                 /* "1f1b", …; NULL: there is no plan */
     double predicted_step_seconds, measured_step_seconds; /* of a whole step; measured: NaN before the second one */
     int64_t processes;                                    /* of the whole run */
-    bool speaks; /* false: another process of the run writes files and tells the user */
+    bool is_root; /* false: another process of the run writes files and tells the user */
     /* The validation with the smallest loss so far. */
     int64_t best_step; /* 0: there was none */
     double best_loss;  /* NaN likewise */

@@ -13,8 +13,8 @@
 #define ONS_KERNEL(PREPARE, RUN)                                                                                       \
     { (PREPARE), (RUN), NULL }
 /* For operators of which graphs have many small nodes in a row. */
-#define ONS_KERNEL_OF_SEVERAL(PREPARE, RUN, RUN_SEVERAL)                                                               \
-    { (PREPARE), (RUN), (RUN_SEVERAL) }
+#define ONS_MULTI_TENSOR_KERNEL(PREPARE, RUN, RUN_MULTI_TENSOR)                                                        \
+    { (PREPARE), (RUN), (RUN_MULTI_TENSOR) }
 
 /* What a backend has for an operator. */
 struct ons_kernel_list {

@@ -14,8 +14,8 @@
 /* The table of all operators, made from operators.inc. */
 const ons_registry *ons_kernels_registry(void);
 
-/* What graph/passes/fuse_products.h and fuse_elementwise.h have to know of kernels. */
-const struct ons_product_fusion *ons_product_fusion_rules(void);
+/* What graph/passes/fuse_gemm.h and fuse_elementwise.h have to know of kernels. */
+const struct ons_gemm_fusion *ons_gemm_fusion_rules(void);
 const struct ons_elementwise_fusion *ons_elementwise_fusion_rules(void);
 
 /* Attributes of operators whose every element draws a random number, which no file has:
@@ -82,12 +82,12 @@ typedef void ons_run_function(const ons_launch *launch);
 /* Nodes of one operator that neither read nor overwrite what another of them writes, scratch included, in as few
  * launches as can be. They give the bits that `run` would give them one after another. `device_step`, `fault` and
  * `stream` are the same in all. */
-typedef void ons_run_several_function(const ons_launch *launches, uint32_t count);
+typedef void ons_run_multi_tensor_function(const ons_launch *launches, uint32_t count);
 
 struct ons_kernel {
     ons_prepare_function *prepare;
     ons_run_function *run;
-    ons_run_several_function *run_several; /* NULL: each node is a launch of its own */
+    ons_run_multi_tensor_function *run_multi_tensor; /* NULL: each node is a launch of its own */
 };
 /* --------------------------------------------------------------------------------------------------------- backends */
 

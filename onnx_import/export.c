@@ -183,7 +183,7 @@ static ons_status *write_files(exporter *e, const char *path, uint8_t *chunk) {
     return status;
 }
 
-static ons_status *run(exporter *e, const char *path) {
+static ons_status *export_to(exporter *e, const char *path) {
     const char *slash = strrchr(path, '/');
     e->location = ons_arena_format(e->arena, "%s.data", slash == NULL ? path : slash + 1);
     if (e->location == NULL) return ons_status_out_of_memory();
@@ -204,7 +204,7 @@ ons_status *ons_export(ons_model_file *file, const char *path, const ons_export_
     ONS_TRY(ons_model_file_check(file));
     exporter e = {.file = file, .options = options, .arena = ons_arena_new()};
     if (e.arena == NULL) return ons_status_out_of_memory();
-    ons_status *status = run(&e, path);
+    ons_status *status = export_to(&e, path);
     ons_map_free(&e.changed);
     ons_vector_free(&e.splices);
     ons_vector_free(&e.fills);

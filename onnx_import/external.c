@@ -24,7 +24,7 @@ static bool is_inside(const char *path, const char *folder) {
 }
 
 /* Where the file really is, links followed. */
-static ons_status *resolve(const ons_model_file *file, const char *location, bool *missing, char **resolved) {
+static ons_status *find_real_path(const ons_model_file *file, const char *location, bool *missing, char **resolved) {
     char *path = NULL;
     if (asprintf(&path, "%s/%s", file->folder, location) < 0) return ons_status_out_of_memory();
     *resolved = realpath(path, NULL);
@@ -78,7 +78,7 @@ ons_status *ons_external_open(ons_model_file *file, const char *location, ons_ma
         return ons_status_new(ONS_IO_ERROR, "external data '%s' cannot be found: the model is not in a file", location);
     }
     char *path = NULL;
-    ONS_TRY(resolve(file, location, missing, &path));
+    ONS_TRY(find_real_path(file, location, missing, &path));
     if (path == NULL) return NULL;
     ons_status *status = map_file(file, location, path, mapping);
     free(path);

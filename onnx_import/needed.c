@@ -30,7 +30,7 @@ static ons_status *need_inputs(search *s, const Onnx__NodeProto *node) {
     return NULL;
 }
 
-static ons_status *run(search *s, const ons_import_options *options) {
+static ons_status *list_needed_nodes(search *s, const ons_import_options *options) {
     for (size_t i = 0; i < s->graph->n_node; ++i)
         for (size_t k = 0; k < s->graph->node[i]->n_output; ++k)
             if (s->graph->node[i]->output[k][0] != '\0')
@@ -48,7 +48,7 @@ ons_status *ons_needed_find(importer *in, const Onnx__GraphProto *graph) {
     if (in->options->output_count == 0) return NULL;
     search s = {.graph = graph};
     ONS_NEW(s.needed, in->top->arena, graph->n_node + 1);
-    ons_status *status = run(&s, in->options);
+    ons_status *status = list_needed_nodes(&s, in->options);
     ons_map_free(&s.makers);
     ons_vector_free(&s.waiting);
     in->needed = s.needed;

@@ -89,7 +89,7 @@ typedef enum colour { WHITE, ON_THE_WAY, DONE } colour;
 
 /* Depth first, from the nodes in the file's order: whatever a node needs is placed before it. No node is on the stack
  * twice, so it never holds more than `count`. */
-static ons_status *walk(sorter *s, visit *stack, uint8_t *colours, uint32_t *order) {
+static ons_status *sort_depth_first(sorter *s, visit *stack, uint8_t *colours, uint32_t *order) {
     size_t placed = 0;
     for (uint32_t root = 0; root < s->count; ++root) {
         size_t depth = 0;
@@ -119,7 +119,8 @@ static ons_status *sort(sorter *s, uint32_t *order) {
     ONS_TRY(find_needs(s));
     visit *stack = calloc(s->count + 1, sizeof *stack);
     uint8_t *colours = calloc(s->count + 1, 1);
-    ons_status *status = stack == NULL || colours == NULL ? ons_status_out_of_memory() : walk(s, stack, colours, order);
+    ons_status *status =
+        stack == NULL || colours == NULL ? ons_status_out_of_memory() : sort_depth_first(s, stack, colours, order);
     free(stack);
     free(colours);
     return status;

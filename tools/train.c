@@ -32,18 +32,18 @@ static void interrupt(int number) {
 }
 
 /* What mpirun hands on to its processes, and Slurm sends before the time is up. It may come more than once. */
-static void ask(int number) {
+static void handle_stop_signal(int number) {
     interrupt(number);
-    signal(number, ask);
+    signal(number, handle_stop_signal);
 }
 
-static ons_status *train(ons_trainer *trainer, bool speaks) {
+static ons_status *train(ons_trainer *trainer, bool is_root) {
     while (!ons_trainer_done(trainer) && !ons_trainer_stopping(trainer)) {
         ons_step_report report;
         ons_status *status = ons_trainer_step(trainer, &report);
         if (status != NULL) return status;
-        if (speaks) ons_progress_step(&report);
-        if (speaks && report.warning != NULL) fprintf(stderr, "onstage: warning: %s\n", report.warning);
+        if (is_root) ons_progress_step(&report);
+        if (is_root && report.warning != NULL) fprintf(stderr, "onstage: warning: %s\n", report.warning);
     }
     return NULL;
 }
@@ -72,37 +72,37 @@ static ons_status *finish(ons_trainer *trainer) {
     snprintf(steps, sizeof steps, "%" PRId64 " of %" PRId64 " step%s", s.step, s.steps, s.steps == 1 ? "" : "s");
     /* It may have come too late to stop anything; or to another process, which has told this one. */
     interrupted = ons_trainer_stopping(trainer) && !ons_trainer_done(trainer);
-    if (s.stops_early && s.step < s.steps && s.speaks) tell_early_end(&s);
-    if (interrupted && s.checkpoint != NULL && (status = ons_trainer_checkpoint(trainer)) == NULL && s.speaks)
+    if (s.stops_early && s.step < s.steps && s.is_root) tell_early_end(&s);
+    if (interrupted && s.checkpoint != NULL && (status = ons_trainer_checkpoint(trainer)) == NULL && s.is_root)
         fprintf(stderr, "onstage: stopped after %s; --resume goes on from here\n", steps);
-    else if (status == NULL && interrupted && s.checkpoint == NULL && s.speaks)
+    else if (status == NULL && interrupted && s.checkpoint == NULL && s.is_root)
         fprintf(stderr, "onstage: stopped after %s%s; with --checkpoint it could go on\n", steps,
                 s.out == NULL ? "" : "; the model is not written");
     /* The model first: it is worth more than the end of a log. */
     if (status == NULL && !interrupted && s.out != NULL) {
         status = ons_trainer_save(trainer, NULL);
-        if (status == NULL && s.speaks) tell_written(&s);
-        if (status == NULL && s.speaks && s.training_form)
+        if (status == NULL && s.is_root) tell_written(&s);
+        if (status == NULL && s.is_root && s.training_form)
             printf("it is in training form, as the model was (BatchNorm, Dropout); --export inference writes the form "
                    "to run\n");
     }
-    if (status == NULL && s.speaks) status = ons_stages_end(trainer, &s);
-    if (status == NULL && s.speaks) ons_memory_end(&s);
+    if (status == NULL && s.is_root) status = ons_stages_end(trainer, &s);
+    if (status == NULL && s.is_root) ons_memory_end(&s);
     ons_status *closed = ons_trainer_finish(trainer);
     if (status == NULL) return closed;
     ons_status_free(closed);
     return status;
 }
 
-static ons_status *run(ons_trainer *trainer) {
+static ons_status *train_and_write(ons_trainer *trainer) {
     ons_trainer_status s;
     ons_status *status = ons_trainer_get_status(trainer, &s);
     if (status != NULL) return status;
-    if (s.speaks) ons_progress_begin(&s);
-    if (s.speaks && (status = ons_stages_begin(trainer, &s)) != NULL) return status;
-    if (s.speaks && s.out == NULL) printf("no --out: the trained model will not be written\n");
-    status = train(trainer, s.speaks);
-    if (s.speaks) ons_progress_end();
+    if (s.is_root) ons_progress_begin(&s);
+    if (s.is_root && (status = ons_stages_begin(trainer, &s)) != NULL) return status;
+    if (s.is_root && s.out == NULL) printf("no --out: the trained model will not be written\n");
+    status = train(trainer, s.is_root);
+    if (s.is_root) ons_progress_end();
     return status == NULL ? finish(trainer) : status;
 }
 
@@ -115,12 +115,12 @@ int ons_command_train(int argc, char **argv) {
     ons_trainer *trainer = NULL;
     code = ons_parse_arguments(&subcommand, argc, argv, config, &path);
     ons_catch_stops(interrupt);
-    signal(SIGUSR1, ask);
+    signal(SIGUSR1, handle_stop_signal);
     if (code == 0) code = ons_report_failure(ons_model_load(path, config, &model));
     if (code == 0) code = ons_report_failure(ons_trainer_new(model, config, &trainer));
     running = trainer;
     if (interrupted && trainer != NULL) ons_trainer_request_stop(trainer);
-    if (code == 0) code = ons_report_failure(run(trainer));
+    if (code == 0) code = ons_report_failure(train_and_write(trainer));
     running = NULL;
     ons_trainer_free(trainer);
     ons_model_free(model);

@@ -186,9 +186,9 @@ static ons_status *find_bottleneck(const run *r, double *slowest) {
     return NULL;
 }
 
-ons_status *instance_check(const instance *in, const void *json, size_t size, ons_arena *arena, verdict *v) {
+ons_status *instance_check(const instance *in, const void *json, size_t size, ons_arena *arena, check_result *v) {
     run r = {.in = in, .arena = arena};
-    *v = (verdict){0};
+    *v = (check_result){0};
     ONS_TRY(solution_parse(in, json, size, arena, &r.s));
     ONS_TRY(prepare(&r));
     ONS_TRY(run_lists(&r, &v->step_seconds));

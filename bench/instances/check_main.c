@@ -11,7 +11,7 @@
 
 static const double SAME = 1e-9;
 
-static ons_status *check_file(const instance *in, const char *path, ons_arena *arena, verdict *v) {
+static ons_status *check_file(const instance *in, const char *path, ons_arena *arena, check_result *v) {
     ons_mapping file;
     ONS_TRY(ons_mapping_open(path, &file));
     ons_status *status = instance_check(in, file.bytes, file.size, arena, v);
@@ -21,7 +21,7 @@ static ons_status *check_file(const instance *in, const char *path, ons_arena *a
 }
 
 static ons_status *report(const instance *in, const char *folder, const char *path, ons_arena *arena) {
-    verdict v;
+    check_result v;
     const char *stored = path != NULL ? path : ons_arena_format(arena, "%s/%s", folder, in->solution);
     double bound;
     const char *from;

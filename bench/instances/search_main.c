@@ -25,7 +25,7 @@ typedef struct options {
 /* ------------------------------------------------------------------------------------------------------ one problem */
 
 static ons_status *take_better(instance *in, const options *o, const best_try *best, ons_arena *arena) {
-    in->best = best->verdict.value;
+    in->best = best->check_result.value;
     in->found_by = best->found_by;
     in->solution = ons_arena_format(arena, "solutions/%s.json", in->name);
     const char *path = ons_arena_format(arena, "%s/%s", o->folder, in->solution);
@@ -40,13 +40,13 @@ static ons_status *search(instance *in, const options *o, ons_arena *arena) {
     ONS_TRY(tries_run(in, o->folder, arena, &best));
     ONS_CHECK(best.found_by != NULL, ONS_INVALID_DATA, "no strategy has a valid solution, of %u that were judged",
               best.judged);
-    bool better = in->found_by == NULL || best.verdict.value < in->best * (1 - SAME);
-    printf("%s: %.9g by %s, of %u valid (%u judged); the set has %.9g%s\n", in->name, best.verdict.value, best.found_by,
-           best.valid, best.judged, in->best, better ? ": better" : "");
+    bool better = in->found_by == NULL || best.check_result.value < in->best * (1 - SAME);
+    printf("%s: %.9g by %s, of %u valid (%u judged); the set has %.9g%s\n", in->name, best.check_result.value,
+           best.found_by, best.valid, best.judged, in->best, better ? ": better" : "");
     fflush(stdout);
     if (o->write && better) return take_better(in, o, &best, arena);
-    ONS_CHECK(in->found_by != NULL && best.verdict.value <= in->best * (1 + SAME), ONS_INVALID_DATA,
-              "the best known value, %.12g, is not reached: %.12g", in->best, best.verdict.value);
+    ONS_CHECK(in->found_by != NULL && best.check_result.value <= in->best * (1 + SAME), ONS_INVALID_DATA,
+              "the best known value, %.12g, is not reached: %.12g", in->best, best.check_result.value);
     return NULL;
 }
 

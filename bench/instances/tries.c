@@ -104,13 +104,13 @@ static ons_status *print_solution(const offer *o, char **text) {
     return ons_text_close(out, text);
 }
 
-static ons_status *keep(trying *t, const offer *o, const char *json, const verdict *v) {
+static ons_status *keep(trying *t, const offer *o, const char *json, const check_result *v) {
     best_try *b = t->best;
     ++b->valid;
-    bool better = b->found_by == NULL || v->value < b->verdict.value * (1 - 1e-12) ||
-                  (v->value <= b->verdict.value && v->memory_bytes < b->verdict.memory_bytes);
+    bool better = b->found_by == NULL || v->value < b->check_result.value * (1 - 1e-12) ||
+                  (v->value <= b->check_result.value && v->memory_bytes < b->check_result.memory_bytes);
     if (!better) return NULL;
-    b->verdict = *v;
+    b->check_result = *v;
     const char *all = o->at_once * o->copies > 1
                           ? ons_arena_format(t->arena, ", %u micro-batches at once, %u copies", o->at_once, o->copies)
                           : "";
@@ -121,7 +121,7 @@ static ons_status *keep(trying *t, const offer *o, const char *json, const verdi
 
 /* What is not valid is left out: the checker's memory may be more than the planner's. */
 static ons_status *judge(trying *t, const offer *o) {
-    verdict v;
+    check_result v;
     char *json = NULL;
     if (o->first == NULL || o->schedule == NULL) return NULL;
     ++t->best->judged;

@@ -5,7 +5,7 @@
 #include "bench/instances/check.h"
 
 typedef struct best_try {
-    verdict verdict;
+    check_result check_result;
     const char *found_by; /* NULL: nothing that is valid was found */
     const char *solution; /* JSON */
     uint32_t judged, valid;

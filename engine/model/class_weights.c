@@ -15,7 +15,7 @@ static ons_status *check_weight(double weight, int64_t class, double *sum) {
     return NULL;
 }
 
-static ons_status *take(const ons_array *array, ons_arena *arena, ons_loss_options *loss) {
+static ons_status *take_weights(const ons_array *array, ons_arena *arena, ons_loss_options *loss) {
     char text[ONS_TYPE_TEXT];
     const ons_type *type = &array->type;
     ONS_CHECK(ons_dtype_is_float(type->dtype) && type->shape.rank == 1, ONS_INVALID_DATA,
@@ -36,7 +36,7 @@ ons_status *ons_class_weights_read(const ons_config *config, ons_arena *arena, o
     if (config->class_weights == NULL) return NULL;
     ons_array array;
     ONS_TRY_AT(ons_array_open(config->class_weights, ons_tensor_file_read, &array), "--class-weights");
-    ons_status *status = take(&array, arena, loss);
+    ons_status *status = take_weights(&array, arena, loss);
     ons_array_close(&array);
     return status == NULL ? NULL : ons_status_at(status, "--class-weights '%s'", config->class_weights);
 }

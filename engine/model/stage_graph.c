@@ -11,8 +11,8 @@
 #include "graph/graph.h"
 #include "graph/passes/fuse.h"
 #include "graph/passes/fuse_elementwise.h"
-#include "graph/passes/fuse_products.h"
-#include "graph/passes/hasten.h"
+#include "graph/passes/fuse_gemm.h"
+#include "graph/passes/hoist_accumulation.h"
 #include "graph/passes/layout.h"
 #include "graph/passes/precision.h"
 #include "kernels/kernels.h"
@@ -243,12 +243,12 @@ static ons_status *share_casts(const assembly *a, ons_tracked_values *tracked) {
     return ons_share_weight_casts(a->r->graph, a->o->model->registry);
 }
 
-static ons_status *hasten(const assembly *a, ons_tracked_values *tracked) {
-    return ons_hasten_sums(a->r->graph, a->o->model->registry, tracked);
+static ons_status *hoist_accumulation(const assembly *a, ons_tracked_values *tracked) {
+    return ons_hoist_accumulation(a->r->graph, a->o->model->registry, tracked);
 }
 
-static ons_status *fuse_products(const assembly *a, ons_tracked_values *tracked) {
-    return ons_fuse_products(a->r->graph, a->o->model->registry, ons_product_fusion_rules(), tracked);
+static ons_status *fuse_gemm(const assembly *a, ons_tracked_values *tracked) {
+    return ons_fuse_gemm(a->r->graph, a->o->model->registry, ons_gemm_fusion_rules(), tracked);
 }
 
 static ons_status *fuse_elementwise(const assembly *a, ons_tracked_values *tracked) {
@@ -283,8 +283,8 @@ static bool trains(const assembly *a) { return a->o->training; }
 static bool has_loss(const assembly *a) { return a->o->training || a->o->config->loss.text != NULL; }
 static bool fuses(const assembly *a) { return !a->o->unfused; }
 static bool lowers(const assembly *a) { return ons_config_low_type(a->o->config) != ONS_FLOAT32; }
-static bool joins_products(const assembly *a) { return a->o->for_gpu && !a->o->unfused; }
-static bool joins_chains(const assembly *a) { return joins_products(a) && joins_elementwise(); }
+static bool fuses_gemm(const assembly *a) { return a->o->for_gpu && !a->o->unfused; }
+static bool joins_chains(const assembly *a) { return fuses_gemm(a) && joins_elementwise(); }
 static bool has_layouts(const assembly *a) {
     return !a->o->for_gpu || (!a->o->unfused && uses_matrix_units(a->o->config));
 }
@@ -309,8 +309,8 @@ static const struct pass {
     {"digest", trains, .build = digest},
     {"outputs", always, .build = choose_outputs},
     {"share-casts", lowers, .rewrite = share_casts},
-    {"hasten", always, .rewrite = hasten},
-    {"fuse-products", joins_products, .rewrite = fuse_products},
+    {"hoist-accumulation", always, .rewrite = hoist_accumulation},
+    {"fuse-gemm", fuses_gemm, .rewrite = fuse_gemm},
     {"fuse-elementwise", joins_chains, .rewrite = fuse_elementwise},
     {"layout", has_layouts, .rewrite = choose_layouts},
 };
@@ -352,7 +352,7 @@ static ons_status *rewrite(const struct pass *pass, assembly *a) {
     return NULL;
 }
 
-static ons_status *run(const struct pass *pass, assembly *a) {
+static ons_status *run_pass(const struct pass *pass, assembly *a) {
     double begin = ons_clock_seconds();
     ONS_TRY(pass->build != NULL ? pass->build(a) : rewrite(pass, a));
     if (a->o->observe != NULL) a->o->observe(a->o->context, pass->name, ons_clock_seconds() - begin, a->r->graph);
@@ -367,7 +367,7 @@ static bool is_blocked(const assembly *a) { return a->o->blockers != NULL && a->
 
 static ons_status *assemble(assembly *a) {
     for (size_t i = 0; i < PASSES; ++i) {
-        if (passes[i].applies(a)) ONS_TRY(run(&passes[i], a));
+        if (passes[i].applies(a)) ONS_TRY(run_pass(&passes[i], a));
         if (i == 0 && is_blocked(a)) return NULL;
     }
     return NULL;

@@ -34,13 +34,13 @@ static ons_status *pose(planning *p) {
     p->problem.capacity_bytes = p->capacity;
     p->problem.pipeline.micro_batches = (uint32_t)r->batching->micro_batches;
     p->problem.batch = ons_batching_replica_samples(r->batching);
-    bool early_updates = ons_step_form_of(&p->problem.pipeline).early_updates;
-    ONS_TRY(ons_plan_costs_find(r->model, r->config, &p->profile, r->graph, early_updates, p->arena, &p->costs));
+    bool updates_in_backward = ons_step_form_of(&p->problem.pipeline).updates_in_backward;
+    ONS_TRY(ons_plan_costs_find(r->model, r->config, &p->profile, r->graph, updates_in_backward, p->arena, &p->costs));
     p->problem.work = &p->costs.graph_work.work;
     return NULL;
 }
 
-static ons_status *search(planning *p, ons_lowering *lowering) {
+static ons_status *search_plan(planning *p, ons_lowering *lowering) {
     const ons_lowering_request *r = p->request;
     ons_planned planned;
     ons_plan *plan = &lowering->plan;
@@ -61,7 +61,7 @@ static ons_status *search(planning *p, ons_lowering *lowering) {
 ons_status *ons_lowering_make(const ons_lowering_request *request, int64_t capacity, ons_lowering *lowering) {
     *lowering = (ons_lowering){.arena = ons_arena_new(), .planned = true};
     planning p = {.request = request, .capacity = capacity, .arena = lowering->arena};
-    return lowering->arena == NULL ? ons_status_out_of_memory() : search(&p, lowering);
+    return lowering->arena == NULL ? ons_status_out_of_memory() : search_plan(&p, lowering);
 }
 
 ons_status *ons_lowering_least(const ons_lowering_request *request, int64_t *bytes) {
@@ -228,14 +228,14 @@ static ons_status *add_decision(cutting *c, const ons_plan_decision *d) {
     ons_value_id value = ons_graph_find_value(c->graph, d->tensor);
     if (d->decision == ONS_KEEP || value == ONS_NONE) return NULL;
     ons_cut_decision decision = {
-        .relief = d->decision == ONS_SWAP ? ONS_RELIEF_SWAP : ONS_RELIEF_RECOMPUTE,
+        .eviction = d->decision == ONS_SWAP ? ONS_EVICTION_SWAP : ONS_EVICTION_RECOMPUTE,
         .value = value,
         .out_after = d->out_after == NULL ? ONS_NONE : ons_graph_find_node(c->graph, d->out_after),
         .in_before = d->in_before == NULL ? ONS_NONE : ons_graph_find_node(c->graph, d->in_before),
         .gone_before = d->gone_before == NULL ? ONS_NONE : ons_graph_find_node(c->graph, d->gone_before),
     };
     if (decision.in_before == ONS_NONE) return NULL;
-    if (decision.relief == ONS_RELIEF_SWAP && decision.out_after == ONS_NONE) return NULL;
+    if (decision.eviction == ONS_EVICTION_SWAP && decision.out_after == ONS_NONE) return NULL;
     c->decisions[c->decision_count++] = decision;
     return NULL;
 }
@@ -267,7 +267,7 @@ static ons_status *make_cut(cutting *c, const lowering_job *job, const ons_stage
         .whole = stage->graph,
         .registry = job->model->registry,
         .repeats = job->form.repeats,
-        .early_updates = job->form.early_updates,
+        .updates_in_backward = job->form.updates_in_backward,
         .stage_of_node = c->stage_of_node,
         .stages = job->l->pipeline.stages,
         .device_of = groups.of_stage,

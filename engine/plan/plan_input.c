@@ -3,7 +3,7 @@
 #include <inttypes.h>
 
 ons_status *ons_plan_costs_find(const ons_model *model, const ons_config *config, const ons_device_profile *profile,
-                                const ons_stage_graph *stage, bool early_updates, ons_arena *arena,
+                                const ons_stage_graph *stage, bool updates_in_backward, ons_arena *arena,
                                 ons_plan_costs *costs) {
     *costs = (ons_plan_costs){0};
     if (config->profile == NULL) {
@@ -20,7 +20,7 @@ ons_status *ons_plan_costs_find(const ons_model *model, const ons_config *config
         .registry = model->registry,
         .cost = &costs->cost,
         .samples = stage->rows,
-        .early_updates = early_updates,
+        .updates_in_backward = updates_in_backward,
         .owners = ons_config_update_owners(config),
     };
     return ons_graph_work_make(&options, arena, &costs->graph_work);

@@ -18,7 +18,7 @@ typedef struct ons_plan_costs {
 /* Measured, where --profile gives a file (carried over to `profile`, where --device-profile names it), otherwise by the
  * device's analytic model. Results in `arena`. */
 ons_status *ons_plan_costs_find(const ons_model *model, const ons_config *config, const ons_device_profile *profile,
-                                const ons_stage_graph *stage, bool early_updates, ons_arena *arena,
+                                const ons_stage_graph *stage, bool updates_in_backward, ons_arena *arena,
                                 ons_plan_costs *costs);
 
 typedef struct ons_plan_input {

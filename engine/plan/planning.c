@@ -39,7 +39,7 @@ static ons_status *pose(ons_planning *p) {
 }
 
 /* The training graph costs something else on each kind of device. */
-static ons_status *make_works(ons_planning *p, bool early_updates) {
+static ons_status *make_works(ons_planning *p, bool updates_in_backward) {
     ons_planning_device *devices;
     ons_workload *least, **of_kind;
     const ons_device_list *list = &p->devices;
@@ -50,8 +50,8 @@ static ons_status *make_works(ons_planning *p, bool early_updates) {
     for (uint32_t i = 0; i < list->kind_count; ++i) {
         ons_plan_costs *costs;
         ONS_NEW(costs, p->arena, 1);
-        ONS_TRY(
-            ons_plan_costs_find(p->model, p->config, &list->kinds[i], &p->input.stage, early_updates, p->arena, costs));
+        ONS_TRY(ons_plan_costs_find(p->model, p->config, &list->kinds[i], &p->input.stage, updates_in_backward,
+                                    p->arena, costs));
         of_kind[i] = &costs->graph_work.work;
     }
     for (uint32_t i = 0; i < list->count; ++i)

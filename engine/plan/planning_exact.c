@@ -57,7 +57,7 @@ static ons_status *measure_group(const exact *x, const ons_device_group *group, 
 }
 
 /* All of a device stands with its first stage. */
-static void note(ons_plan *plan, uint32_t device, const ons_device_context_memory *memory) {
+static void note_device_memory(ons_plan *plan, uint32_t device, const ons_device_context_memory *memory) {
     ons_plan_stage *stage = &plan->stages[ons_plan_first_stage(plan, device)];
     for (uint32_t i = 0; i < plan->schedule.stages; ++i)
         if (plan->schedule.device_of[i] == device) plan->stages[i].memory = (ons_stage_memory){0};
@@ -85,7 +85,7 @@ static ons_status *measure_stages(exact *x, int64_t *largest) {
         ons_status *status = measure_group(x, &groups.items[i], i, device_context, &memory);
         ons_device_context_free(device_context);
         ONS_TRY(status);
-        note(&p->plan, groups.items[i].first, &memory);
+        note_device_memory(&p->plan, groups.items[i].first, &memory);
         *largest = memory.total > *largest ? memory.total : *largest;
     }
     return NULL;

@@ -32,8 +32,8 @@ static ons_status *copy(const ons_portfolio_candidate *c, ons_arena *arena, ons_
 }
 
 /* Where not even the first has a schedule, it is for the planner to say why. */
-static ons_status *find(const ons_planning_problem *problem, const ons_partition_strategy *strategy, ons_arena *scratch,
-                        ons_arena *arena, ons_schedule_choices *choices) {
+static ons_status *search_portfolio(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
+                                    ons_arena *scratch, ons_arena *arena, ons_schedule_choices *choices) {
     const ons_portfolio_options options = {.strategy = strategy};
     ons_portfolio portfolio;
     uint32_t *order;
@@ -49,7 +49,7 @@ ons_status *ons_schedule_choices_find(const ons_planning_problem *problem, const
                                       ons_arena *arena, ons_schedule_choices *choices) {
     ons_arena *scratch = ons_arena_new();
     if (scratch == NULL) return ons_status_out_of_memory();
-    ons_status *status = find(problem, strategy, scratch, arena, choices);
+    ons_status *status = search_portfolio(problem, strategy, scratch, arena, choices);
     ons_arena_free(scratch);
     return status;
 }

@@ -12,14 +12,10 @@ enum { CPU_NUMBERS = 6 + 3, GPU_NUMBERS = 6 + 3 };
 
 static void list_cpu(ons_device_speed *s, number list[CPU_NUMBERS]) {
     const number all[CPU_NUMBERS] = {
-        {"speed fp32", &s->product_flops[ONS_MEASURED_FP32]},
-        {"speed fp16", &s->product_flops[ONS_MEASURED_FP16]},
-        {"speed bf16", &s->product_flops[ONS_MEASURED_BF16]},
-        {"speed array_bytes", &s->array_bytes},
-        {"speed memory_bandwidth", &s->memory_bandwidth},
-        {"speed link_bandwidth", &s->link_bandwidth},
-        {"speed link_latency", &s->link_latency},
-        {"speed host_bandwidth", &s->host_bandwidth},
+        {"speed fp32", &s->gemm_flops[ONS_MEASURED_FP32]}, {"speed fp16", &s->gemm_flops[ONS_MEASURED_FP16]},
+        {"speed bf16", &s->gemm_flops[ONS_MEASURED_BF16]}, {"speed array_bytes", &s->array_bytes},
+        {"speed memory_bandwidth", &s->memory_bandwidth},  {"speed link_bandwidth", &s->link_bandwidth},
+        {"speed link_latency", &s->link_latency},          {"speed host_bandwidth", &s->host_bandwidth},
         {"speed host_latency", &s->host_latency},
     };
     for (int i = 0; i < CPU_NUMBERS; ++i) list[i] = all[i];
@@ -28,11 +24,11 @@ static void list_cpu(ons_device_speed *s, number list[CPU_NUMBERS]) {
 /* memory_bandwidth is twice the link's, and needs no place of its own. */
 static void list_gpu(ons_gpu_speed *s, number list[GPU_NUMBERS]) {
     const number all[GPU_NUMBERS] = {
-        {"speed link_bandwidth", &s->link_bandwidth},         {"speed link_latency", &s->link_latency},
-        {"speed out_bandwidth", &s->out_bandwidth},           {"speed in_bandwidth", &s->in_bandwidth},
-        {"speed both_bandwidth", &s->both_bandwidth},         {"speed host_latency", &s->host_latency},
-        {"speed fp32", &s->product_flops[ONS_MEASURED_FP32]}, {"speed fp16", &s->product_flops[ONS_MEASURED_FP16]},
-        {"speed bf16", &s->product_flops[ONS_MEASURED_BF16]},
+        {"speed link_bandwidth", &s->link_bandwidth},      {"speed link_latency", &s->link_latency},
+        {"speed out_bandwidth", &s->out_bandwidth},        {"speed in_bandwidth", &s->in_bandwidth},
+        {"speed both_bandwidth", &s->both_bandwidth},      {"speed host_latency", &s->host_latency},
+        {"speed fp32", &s->gemm_flops[ONS_MEASURED_FP32]}, {"speed fp16", &s->gemm_flops[ONS_MEASURED_FP16]},
+        {"speed bf16", &s->gemm_flops[ONS_MEASURED_BF16]},
     };
     for (int i = 0; i < GPU_NUMBERS; ++i) list[i] = all[i];
 }
@@ -81,8 +77,8 @@ static ons_status *describe_cpu(const ons_device_speed *s, const char *fitted, o
                                 FILE *notes) {
     char bytes[ONS_BYTES_TEXT];
     ONS_TRY(ons_device_profile_load("cpu", arena, p));
-    for (int i = 0; i < ONS_MEASURED_TYPES; ++i) p->matrix_flops_of[precisions[i]] = s->product_flops[i];
-    p->matrix_flops = p->vector_flops = s->product_flops[ONS_MEASURED_FP32];
+    for (int i = 0; i < ONS_MEASURED_TYPES; ++i) p->matrix_flops_of[precisions[i]] = s->gemm_flops[i];
+    p->matrix_flops = p->vector_flops = s->gemm_flops[ONS_MEASURED_FP32];
     p->instructions = ons_cpu_variant();
     p->memory_bandwidth = s->memory_bandwidth;
     p->link_bandwidth = s->link_bandwidth;
@@ -101,15 +97,15 @@ static ons_status *describe_cpu(const ons_device_speed *s, const char *fitted, o
                                   bytes, bytes, fitted);
     if (p->sources == NULL) return ons_status_out_of_memory();
     fprintf(notes, "matrix products: fp32 %.1f, fp16 %.1f, bf16 %.1f GFLOP/s; memory and copies by arrays of %s\n",
-            s->product_flops[ONS_MEASURED_FP32] * 1e-9, s->product_flops[ONS_MEASURED_FP16] * 1e-9,
-            s->product_flops[ONS_MEASURED_BF16] * 1e-9, bytes);
+            s->gemm_flops[ONS_MEASURED_FP32] * 1e-9, s->gemm_flops[ONS_MEASURED_FP16] * 1e-9,
+            s->gemm_flops[ONS_MEASURED_BF16] * 1e-9, bytes);
     return NULL;
 }
 
 static ons_status *describe_gpu(const ons_gpu_speed *s, const ons_device_context *device_context, const char *fitted,
                                 ons_arena *arena, ons_device_profile *p, FILE *notes) {
     char reserve[ONS_BYTES_TEXT];
-    ONS_CHECK(s->product_flops[ONS_MEASURED_FP32] > 0, ONS_UNSUPPORTED,
+    ONS_CHECK(s->gemm_flops[ONS_MEASURED_FP32] > 0, ONS_UNSUPPORTED,
               "products of fp32 matrices cannot be measured: libcublasLt.so.13 is not found; put its folder on "
               "LD_LIBRARY_PATH");
     ONS_TRY(ons_device_profile_load("h200-141gb", arena, p)); /* efficiency, until it is fitted */
@@ -117,8 +113,8 @@ static ons_status *describe_gpu(const ons_gpu_speed *s, const ons_device_context
         .matrix = p->matrix, .vector = p->vector, .memory = p->memory, .launch_seconds = p->launch_seconds};
     ONS_TRY(ons_device_context_reserve(device_context, &p->reserve_bytes));
     p->memory_bytes = ons_device_context_device(device_context)->total_bytes;
-    for (int i = 0; i < ONS_MEASURED_TYPES; ++i) p->matrix_flops_of[precisions[i]] = s->product_flops[i];
-    p->matrix_flops = p->vector_flops = s->product_flops[ONS_MEASURED_FP32];
+    for (int i = 0; i < ONS_MEASURED_TYPES; ++i) p->matrix_flops_of[precisions[i]] = s->gemm_flops[i];
+    p->matrix_flops = p->vector_flops = s->gemm_flops[ONS_MEASURED_FP32];
     p->memory_bandwidth = s->memory_bandwidth;
     p->link_bandwidth = s->link_bandwidth;
     p->link_latency = s->link_latency;
@@ -141,8 +137,8 @@ static ons_status *describe_gpu(const ons_gpu_speed *s, const ons_device_context
         notes,
         "matrix products: fp32 %.1f, fp16 %.1f, bf16 %.1f TFLOP/s; copies to the host %.1f GB/s, from it %.1f, both at "
         "once %.1f each; context and libraries take %s\n",
-        s->product_flops[ONS_MEASURED_FP32] * 1e-12, s->product_flops[ONS_MEASURED_FP16] * 1e-12,
-        s->product_flops[ONS_MEASURED_BF16] * 1e-12, s->out_bandwidth * 1e-9, s->in_bandwidth * 1e-9,
+        s->gemm_flops[ONS_MEASURED_FP32] * 1e-12, s->gemm_flops[ONS_MEASURED_FP16] * 1e-12,
+        s->gemm_flops[ONS_MEASURED_BF16] * 1e-12, s->out_bandwidth * 1e-9, s->in_bandwidth * 1e-9,
         s->both_bandwidth * 1e-9, ons_bytes_print((double)p->reserve_bytes, reserve));
     return NULL;
 }

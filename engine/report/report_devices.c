@@ -59,7 +59,7 @@ static ons_status *cost_on(const ons_capacity_report *r, const ons_plan_input *i
         .registry = r->planning->model->registry,
         .cost = &cost,
         .samples = input->stage.rows,
-        .early_updates = !accumulates,
+        .updates_in_backward = !accumulates,
         .owners = ons_config_update_owners(r->planning->config),
     };
     ONS_TRY(ons_graph_work_make(&options, r->arena, work));

@@ -87,7 +87,7 @@ ons_step_form ons_step_form_of(const ons_pipeline *p) {
     bool several = p->micro_batches > 1 || p->replicas > 1; /* sums over replicas begin where those here end */
     return (ons_step_form){
         .repeats = several && !ons_pipeline_is_asynchronous(p),
-        .early_updates = p->stages == 1 && !several,
+        .updates_in_backward = p->stages == 1 && !several,
     };
 }
 
@@ -99,7 +99,7 @@ static ons_status *cut_whole(const ons_model *model, ons_step_form form, const o
         .whole = stage->graph,
         .registry = model->registry,
         .repeats = form.repeats,
-        .early_updates = form.early_updates,
+        .updates_in_backward = form.updates_in_backward,
         .stage_of_node = stages,
         .stages = 1,
         .kept = stage->kept,

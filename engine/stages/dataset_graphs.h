@@ -68,8 +68,9 @@ void ons_dataset_graphs_free(ons_dataset_graphs *graphs); /* after all that was 
 
 /* How updates stand to micro-batches; inference has a zeroed one. */
 typedef struct ons_step_form {
-    bool repeats;       /* several micro-batches to one update: see graph/execution_order.h */
-    bool early_updates; /* one stage, one micro-batch: updates run as soon as they can, see graph/passes/early.h */
+    bool repeats;             /* several micro-batches to one update: see graph/execution_order.h */
+    bool updates_in_backward; /* one stage, one micro-batch: updates run as soon as they can, see
+                                 graph/passes/update_in_backward.h */
 } ons_step_form;
 ons_step_form ons_step_form_of(const ons_pipeline *pipeline);
 

@@ -38,7 +38,7 @@ void ons_local_stage_share_failure(ons_local_stage *r) {
     r->transport->fail(r->transport, r->status);
 }
 
-static void step(void *argument, uintptr_t native) {
+static void step_stage(void *argument, uintptr_t native) {
     (void)native;
     ons_local_stage *r = argument;
     ons_local_stage_work before = work_so_far(r);
@@ -153,7 +153,7 @@ ons_status *ons_local_stages_step(ons_local_stages *c, uint64_t number, ons_rate
         r->rate = rate;
         r->last_step = last_step;
     }
-    ons_local_stages_drive(c, step);
+    ons_local_stages_drive(c, step_stage);
     ONS_TRY(ons_local_stages_collect_failures(c));
     *result = c->stages[0].result;
     result->stop = c->o.stop_requested != NULL && atomic_load(c->o.stop_requested);
@@ -220,7 +220,7 @@ ons_status *ons_local_stages_evaluate(ons_local_stages *c, ons_evaluation_result
 /* ---------------------------------------------------------------------------------------------------------- looking */
 
 /* The versions of a weight lie behind each other, aligned. */
-static ons_status *settle(ons_local_stage *r, uint32_t version) {
+static ons_status *copy_newest_version(ons_local_stage *r, uint32_t version) {
     const ons_program *program = r->training.units[ONS_WHOLE].unit.program;
     const ons_graph *graph = ons_program_graph(program);
     const ons_liveness *liveness = ons_program_liveness(program);
@@ -242,7 +242,7 @@ ons_status *ons_local_stages_settle_versions(ons_local_stages *c) {
         ons_local_stage *r = &c->stages[i];
         uint32_t version = ons_stepper_version(r->stepper);
         if (version == 0) continue;
-        ONS_TRY(settle(r, version));
+        ONS_TRY(copy_newest_version(r, version));
         ons_stepper_rewind(r->stepper);
     }
     return NULL;

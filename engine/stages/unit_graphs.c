@@ -5,7 +5,7 @@
 #include "planner/schedule/device_groups.h"
 #include "runtime/program/units.h"
 
-static const ons_grouped_graphs *find(const ons_dataset_graphs *g, uint32_t size) {
+static const ons_grouped_graphs *find_size(const ons_dataset_graphs *g, uint32_t size) {
     uint32_t i = 0;
     while (i < g->grouped_count && g->grouped[i].size != size) ++i;
     return i < g->grouped_count ? &g->grouped[i] : NULL;
@@ -13,7 +13,7 @@ static const ons_grouped_graphs *find(const ons_dataset_graphs *g, uint32_t size
 
 /* `device`: of the cuts. NULL: it runs what all stages run. */
 static const ons_grouped_graphs *find_of_device(const ons_dataset_graphs *g, ons_batch_variant v, uint32_t device) {
-    return v != ONS_WHOLE || g->sizes == NULL ? NULL : find(g, g->sizes[device]);
+    return v != ONS_WHOLE || g->sizes == NULL ? NULL : find_size(g, g->sizes[device]);
 }
 
 const ons_stage_graph *ons_dataset_graphs_of(const ons_dataset_graphs *g, ons_batch_variant v, uint32_t device) {
@@ -71,7 +71,7 @@ static ons_status *build_sizes(const ons_stage_graph_options *whole, uint32_t de
     const ons_stage_graph *unit = &g->graphs[ONS_WHOLE];
     ONS_NEW(g->grouped, g->grouping_arena, devices);
     for (uint32_t i = 0; g->sizes != NULL && i < devices; ++i) {
-        if (g->sizes[i] == 1 || find(g, g->sizes[i]) != NULL) continue;
+        if (g->sizes[i] == 1 || find_size(g, g->sizes[i]) != NULL) continue;
         ons_grouped_graphs *grouped = &g->grouped[g->grouped_count++];
         grouped->size = g->sizes[i];
         ONS_TRY(build_graph(whole, unit, grouped->size * unit->rows, &grouped->graph));
@@ -126,7 +126,7 @@ ons_status *ons_dataset_graphs_check_groups(const ons_model *model, const ons_da
     uint32_t devices = g->cuts[ONS_WHOLE].stage_count;
     ONS_NEW(cuts, g->grouping_arena, devices);
     for (uint32_t i = 0; i < devices; ++i) {
-        const ons_grouped_graphs *grouped = find(g, g->sizes[i]);
+        const ons_grouped_graphs *grouped = find_size(g, g->sizes[i]);
         cuts[i] = grouped == NULL ? &g->cuts[ONS_WHOLE] : &grouped->cut;
     }
     return ons_units_check_messages(cuts, g->sizes, model->registry);

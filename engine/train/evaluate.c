@@ -172,7 +172,7 @@ static ons_status *close_outputs(evaluation *e, ons_status *status) {
     return status;
 }
 
-static ons_status *run(evaluation *e, ons_progress *progress, void *context, ons_evaluation *result) {
+static ons_status *evaluate_dataset(evaluation *e, ons_progress *progress, void *context, ons_evaluation *result) {
     ONS_CHECK(e->config->target == NULL || e->config->loss.text != NULL, ONS_INVALID_ARGUMENT,
               "--target needs a --loss that compares outputs with it");
     ONS_TRY(ons_check_results(e->model, e->config));
@@ -200,7 +200,7 @@ ons_status *ons_model_evaluate(ons_model *model, const ons_config *config, ons_p
     ONS_GIVEN(config, "config");
     ONS_GIVEN(result, "evaluation");
     evaluation e = {.model = model, .config = config};
-    ons_status *status = run(&e, progress, context, result);
+    ons_status *status = evaluate_dataset(&e, progress, context, result);
     ons_worker_free(e.worker);
     ons_feed_free(&e.share.feed); /* its memory is the device's */
     ons_host_copy_free(&e.output);

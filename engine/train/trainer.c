@@ -252,7 +252,7 @@ ons_status *ons_trainer_get_status(ons_trainer *t, ons_trainer_status *status) {
         .checkpoint = t->config->checkpoint,
         .stages = t->config->stages,
         .processes = ons_trainer_processes(t),
-        .speaks = ons_trainer_leads(t),
+        .is_root = ons_trainer_leads(t),
         .best_step = t->best.step,
         .best_loss = t->best.step > 0 ? t->best.loss : NAN,
         .validations_since_best = t->best.since,

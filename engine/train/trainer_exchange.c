@@ -40,7 +40,7 @@ static ons_status *failure(ons_transport *transport) {
 }
 
 /* Of this process's own failure the others are told; what is reported is the first of all. */
-static ons_status *tell(ons_transport *transport, ons_status *mine) {
+static ons_status *tell_failure(ons_transport *transport, ons_status *mine) {
     transport->fail(transport, mine);
     ons_status_free(mine);
     return failure(transport);
@@ -48,7 +48,7 @@ static ons_status *tell(ons_transport *transport, ons_status *mine) {
 
 ons_status *ons_trainer_meet(ons_trainer *t, ons_status *mine, const void *record, void *all, size_t bytes) {
     ons_transport *transport = world(t);
-    if (mine != NULL) return tell(transport, mine);
+    if (mine != NULL) return tell_failure(transport, mine);
     return transport->gather(transport, record, all, bytes) ? NULL : failure(transport);
 }
 
@@ -111,7 +111,7 @@ static ons_status *request(ons_trainer *t, ons_value_id value, uint32_t owner) {
     return NULL;
 }
 
-static ons_status *look(ons_trainer *t, const char *name, ons_type *type, const void **contents) {
+static ons_status *read_here(ons_trainer *t, const char *name, ons_type *type, const void **contents) {
     t->looked_name = NULL;
     if (ons_trainer_find_best(t, name, type, contents)) return NULL;
     ONS_TRY(ons_local_stages_read(t->local_stages, name, type, &t->looked_at, contents));
@@ -125,7 +125,7 @@ ons_status *ons_trainer_collect(ons_trainer *t, const char *name, ons_type *type
     /* The exporter reads a weight in pieces. */
     bool known = t->looked_name != NULL && type == NULL && strcmp(t->looked_name, name) == 0;
     *contents = t->looked_at.data;
-    if (!known) ONS_TRY(look(t, name, type, contents));
+    if (!known) ONS_TRY(read_here(t, name, type, contents));
     if (*contents != NULL || !t->remote)
         return *contents != NULL ? NULL : ons_status_new(ONS_INVALID_ARGUMENT, "there is no weight named '%s'", name);
     ons_value_id value = find_value(t->training.graphs[ONS_WHOLE].graph, name);
@@ -145,7 +145,7 @@ ons_status *ons_trainer_collected(ons_trainer *t, ons_status *status) {
     if (!t->remote) return status;
     ons_transport *transport = world(t);
     if (status == NULL) status = open_exchange(t);
-    if (status != NULL) return tell(transport, status);
+    if (status != NULL) return tell_failure(transport, status);
     t->exchange->held = ONS_NONE; /* the next step changes it */
     ons_value_id end = ONS_NONE;
     for (uint32_t i = 1; i < transport->ranks; ++i)
@@ -179,5 +179,5 @@ ons_status *ons_trainer_hand_over(ons_trainer *t) {
         if (value == ONS_NONE) return NULL;
         status = answer(t, value);
     }
-    return tell(transport, status);
+    return tell_failure(transport, status);
 }

@@ -207,8 +207,9 @@ static ons_status *set_phases(differentiation *d) {
     return NULL;
 }
 
-static ons_status *run(differentiation *d, ons_value_id loss, ons_value_id cotangent, const ons_value_id *parameters,
-                       uint32_t count, ons_parameter_gradient *gradients) {
+static ons_status *differentiate_loss(differentiation *d, ons_value_id loss, ons_value_id cotangent,
+                                      const ons_value_id *parameters, uint32_t count,
+                                      ons_parameter_gradient *gradients) {
     for (uint32_t i = 0; i < count; ++i) d->active[parameters[i]] = d->is_leaf[parameters[i]] = true;
     find_active(d);
     if (cotangent == ONS_NONE)
@@ -252,7 +253,7 @@ ons_status *ons_differentiate(ons_graph *graph, const ons_registry *registry, on
     d.flows = calloc(d.forward_values + 1, sizeof *d.flows);
     ons_status *status = d.active == NULL || d.is_leaf == NULL || d.flows == NULL
                              ? ons_status_out_of_memory()
-                             : run(&d, loss, cotangent, parameters, parameter_count, gradients);
+                             : differentiate_loss(&d, loss, cotangent, parameters, parameter_count, gradients);
     for (size_t i = 0; d.flows != NULL && i < d.forward_values; ++i) ons_vector_free(&d.flows[i]);
     free(d.active), free(d.is_leaf), free(d.flows);
     return status;

@@ -394,7 +394,7 @@ static ons_status *try_way(follower *f, ons_node_id id, uint32_t way, ons_arena 
 }
 
 /* The first way from `first` on that fits; WAYS: none. The reason kept is that of the first. */
-static ons_status *settle(follower *f, ons_node_id id, uint32_t first) {
+static ons_status *choose_first_fit(follower *f, ons_node_id id, uint32_t first) {
     const char *reason = NULL;
     bool fits = false;
     f->ways[id] = WAYS;
@@ -431,7 +431,7 @@ static ons_status *go_back(follower *f, ons_node_id id, bool *depends, ons_node_
             if (producer != ONS_NONE) depends[producer] = true;
         }
         if (i == id || !may_differ(f, i)) continue;
-        ONS_TRY(settle(f, i, f->ways[i] + 1));
+        ONS_TRY(choose_first_fit(f, i, f->ways[i] + 1));
         if (f->ways[i] < WAYS) *back = i;
     }
     return NULL;
@@ -442,7 +442,7 @@ static ons_status *follow_nodes(follower *f, ons_blocker *obstacle) {
     size_t returns = RETURNS_PER_NODE * f->graph->nodes.count;
     ONS_NEW(depends, f->arena, f->graph->nodes.count + 1);
     for (ons_node_id id = 0; id < f->graph->nodes.count; ++id) {
-        ONS_TRY(settle(f, id, AS_IS));
+        ONS_TRY(choose_first_fit(f, id, AS_IS));
         if (f->ways[id] < WAYS) continue;
         const ons_node *node = ons_graph_node(f->graph, id);
         if (obstacle->node == NULL) *obstacle = (ons_blocker){node->name, node->op->name, f->reason, NULL};

@@ -343,7 +343,7 @@ const char *ons_without_place(const ons_node *node, const char *message, ons_are
 }
 
 /* Notes the problem and goes on, or ends with it. */
-static ons_status *note(binder *b, const ons_node *node, ons_status *problem) {
+static ons_status *note_blocker(binder *b, const ons_node *node, ons_status *problem) {
     if (ons_status_get_code(problem) == ONS_OUT_OF_MEMORY)
         return ons_status_at(problem, "node '%s' (%s)", node->name, node->op->name);
     if (problem == NULL || b->blockers == NULL) return problem;
@@ -398,7 +398,7 @@ ons_status *ons_bind_nodes(binder *b, scope *s) {
         ons_arena *scratch = ons_arena_new();
         const ons_node *node = &s->from->nodes.items[i];
         status = scratch == NULL ? ons_status_out_of_memory() : bind_node(b, s, node, live, scratch);
-        status = note(b, node, status);
+        status = note_blocker(b, node, status);
         ons_arena_free(scratch);
     }
     free(live);

@@ -5,7 +5,7 @@
 static ons_status *check_options(const ons_cut_options *o) {
     ONS_CHECK(o->stages > 0, ONS_INVALID_ARGUMENT, "a graph cannot be cut into no stages");
     ONS_CHECK(o->stages < 1 << 14, ONS_UNSUPPORTED, "%u stages are more than messages can be numbered for", o->stages);
-    ONS_CHECK(!o->early_updates || (o->stages == 1 && !o->repeats), ONS_INVALID_ARGUMENT,
+    ONS_CHECK(!o->updates_in_backward || (o->stages == 1 && !o->repeats), ONS_INVALID_ARGUMENT,
               "updates wait for other stages and micro-batches");
     for (uint32_t i = 0; i < o->decision_count; ++i) {
         const ons_cut_decision *d = &o->decisions[i];

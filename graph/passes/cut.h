@@ -17,11 +17,11 @@
 #include "graph/execution_order.h"
 #include "graph/registry.h"
 
-typedef enum ons_relief { ONS_RELIEF_SWAP, ONS_RELIEF_RECOMPUTE } ons_relief;
+typedef enum ons_eviction { ONS_EVICTION_SWAP, ONS_EVICTION_RECOMPUTE } ons_eviction;
 
 /* What becomes of a value of the forward part that the backward part reads, in the whole graph's ids. */
 typedef struct ons_cut_decision {
-    ons_relief relief;
+    ons_eviction eviction;
     ons_value_id value;    /* not a view; the views of it follow it */
     ons_node_id out_after; /* swap: the copy to the host starts after this forward node of the value's stage */
     ons_node_id in_before; /* back before the first backward node that was derived from this forward node; a reader that
@@ -33,8 +33,9 @@ typedef struct ons_cut_decision {
 typedef struct ons_cut_options {
     const ons_graph *whole; /* outlives the result, which shares its store, attributes and keys */
     const ons_registry *registry;
-    bool repeats;       /* more than one micro-batch a step: see graph/execution_order.h */
-    bool early_updates; /* one stage, and a step is one micro-batch: updates run as soon as they can, see early.h */
+    bool repeats;                  /* more than one micro-batch a step: see graph/execution_order.h */
+    bool updates_in_backward;      /* one stage, and a step is one micro-batch: updates run as soon as they can, see
+                                      update_in_backward.h */
     const uint32_t *stage_of_node; /* of each node of the whole graph: where the plan has it */
     uint32_t stages;
     const uint32_t *device_of; /* of each stage; NULL: each lies on a device of its own */

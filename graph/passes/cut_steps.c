@@ -138,11 +138,11 @@ static ons_status *check_decision(const lister *l, const ons_cut_decision *d) {
               l->device);
     ONS_CHECK(l->first_reader[d->value] != ONS_NONE, ONS_INVALID_ARGUMENT,
               "'%s': the backward parts of device %u do not read it, so there is nothing to free", name, l->device);
-    if (d->relief == ONS_RELIEF_RECOMPUTE)
+    if (d->eviction == ONS_EVICTION_RECOMPUTE)
         ONS_CHECK(can_rerun(l, d->value), ONS_INVALID_ARGUMENT,
                   "'%s': it cannot be computed again on device %u, which receives it", name, l->device);
     else
-        ONS_CHECK(d->relief == ONS_RELIEF_SWAP, ONS_INVALID_ARGUMENT, "'%s': no such decision", name);
+        ONS_CHECK(d->eviction == ONS_EVICTION_SWAP, ONS_INVALID_ARGUMENT, "'%s': no such decision", name);
     return NULL;
 }
 
@@ -183,7 +183,7 @@ static ons_status *take_decisions(lister *l) {
 
 static bool is_made_again(const lister *l, ons_value_id root) {
     if (!can_rerun(l, root)) return false;
-    return l->decision[root] != NULL ? l->decision[root]->relief == ONS_RELIEF_RECOMPUTE : !l->saved[root];
+    return l->decision[root] != NULL ? l->decision[root]->eviction == ONS_EVICTION_RECOMPUTE : !l->saved[root];
 }
 
 static void push(lister *l, uint32_t *depth, ons_node_id node) {
@@ -203,7 +203,7 @@ static void list_group(lister *l, uint32_t index) {
     uint32_t depth = 0, first = l->group_count;
     for (uint32_t i = 0; i < c->o->decision_count; ++i) {
         const ons_cut_decision *d = &c->o->decisions[i];
-        if (l->decision[d->value] == d && d->relief == ONS_RELIEF_RECOMPUTE && l->trigger[d->value] == index)
+        if (l->decision[d->value] == d && d->eviction == ONS_EVICTION_RECOMPUTE && l->trigger[d->value] == index)
             push(l, &depth, producer_of(c, d->value));
     }
     while (depth > 0) {
@@ -229,7 +229,7 @@ static ons_status *list_groups(lister *l) {
     ONS_NEW(wakes, l->c->scratch, (size_t)l->base_count + 1);
     for (uint32_t i = 0; i < l->c->o->decision_count; ++i) {
         const ons_cut_decision *d = &l->c->o->decisions[i];
-        if (l->decision[d->value] == d && d->relief == ONS_RELIEF_RECOMPUTE) wakes[l->trigger[d->value]] = true;
+        if (l->decision[d->value] == d && d->eviction == ONS_EVICTION_RECOMPUTE) wakes[l->trigger[d->value]] = true;
     }
     for (uint32_t i = 0; i < l->base_count; ++i) {
         l->group_begin[i] = l->group_count;
@@ -292,7 +292,7 @@ static void bring_back(lister *l, uint32_t index) {
     const cutter *c = l->c;
     for (uint32_t i = 0; i < c->o->decision_count; ++i) {
         const ons_cut_decision *d = &c->o->decisions[i];
-        if (l->decision[d->value] != d || d->relief != ONS_RELIEF_SWAP || l->back_at[d->value] != index) continue;
+        if (l->decision[d->value] != d || d->eviction != ONS_EVICTION_SWAP || l->back_at[d->value] != index) continue;
         l->second[d->value] = true;
         l->out->swaps[l->out->swap_count++] = (cut_step_swap){d->value, d->out_after, d->gone_before, l->out->count};
     }

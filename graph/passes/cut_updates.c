@@ -1,10 +1,10 @@
 #include "graph/passes/cutter.h"
-#include "graph/passes/early.h"
+#include "graph/passes/update_in_backward.h"
 
 typedef struct placer {
     const cutter *c;
     const cut_order *o;
-    const ons_node_id *early; /* of each node of the whole graph, see early.h */
+    const ons_node_id *early; /* of each node of the whole graph, see update_in_backward.h */
     uint32_t *index;          /* of each node of the whole graph: where the base has it, or after which it runs */
     uint32_t *read;           /* of each root: the last index at which it is read */
 } placer;
@@ -36,9 +36,9 @@ static uint32_t place(const placer *p, ons_node_id id) {
 ons_status *ons_cut_place_updates(const cutter *c, const cut_order *order, uint32_t *after) {
     placer p = {.c = c, .o = order};
     for (uint32_t i = 0; i < order->count; ++i) after[i] = ONS_NONE;
-    if (!c->o->early_updates) return NULL;
+    if (!c->o->updates_in_backward) return NULL;
     ons_node_id *early;
-    ONS_TRY(ons_find_early_updates(c->whole, c->scratch, &early));
+    ONS_TRY(ons_find_updates_in_backward(c->whole, c->scratch, &early));
     ONS_NEW(p.index, c->scratch, c->whole->nodes.count + 1);
     ONS_NEW(p.read, c->scratch, c->whole->values.count + 1);
     for (uint32_t i = 0; i < order->end_begin; ++i) {

@@ -104,7 +104,7 @@ typedef struct cut_order {
 } cut_order;
 
 /* `after`: of each base node, the one of the backward part behind which it runs instead of at its own place, or
- * ONS_NONE: updates that need not wait, where cut_options.early_updates. */
+ * ONS_NONE: updates that need not wait, where cut_options.updates_in_backward. */
 ons_status *ons_cut_place_updates(const cutter *c, const cut_order *order, uint32_t *after);
 
 ons_status *ons_cut_list_steps(cutter *c, uint32_t device, cut_steps *steps);

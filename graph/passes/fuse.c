@@ -327,7 +327,7 @@ static ons_status *try_candidate(fusion *f, const candidate *c, ons_node_id root
     return NULL;
 }
 
-static ons_value_id follow(const fusion *f, ons_value_id id) {
+static ons_value_id find_replacement(const fusion *f, ons_value_id id) {
     while (id != ONS_NONE && id < f->old_values && f->replaced[id] != ONS_NONE) id = f->replaced[id];
     return id;
 }
@@ -389,9 +389,9 @@ static ons_status *sweep(fusion *f, bool *changed) {
     ONS_TRY(status);
     for (size_t i = 0; i < f->graph->nodes.count; ++i)
         for (uint32_t k = 0; k < f->graph->nodes.items[i].input_count; ++k)
-            f->graph->nodes.items[i].inputs[k] = follow(f, f->graph->nodes.items[i].inputs[k]);
+            f->graph->nodes.items[i].inputs[k] = find_replacement(f, f->graph->nodes.items[i].inputs[k]);
     for (size_t i = 0; i < f->graph->outputs.count; ++i)
-        f->graph->outputs.items[i] = follow(f, f->graph->outputs.items[i]);
+        f->graph->outputs.items[i] = find_replacement(f, f->graph->outputs.items[i]);
     return ons_prune(f->graph, f->order.items, NULL);
 }
 

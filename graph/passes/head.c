@@ -227,7 +227,7 @@ static bool reads_changed(const search *s, const ons_node *node) {
     return any;
 }
 
-static ons_status *find(search *s, ons_value_id output) {
+static ons_status *search_from(search *s, ons_value_id output) {
     ons_node_id layer;
     uint32_t weight;
     ons_operands o;
@@ -253,5 +253,5 @@ ons_status *ons_head_find(const ons_graph *bound, const ons_registry *registry, 
     ONS_NEW(head->sizes, arena, 2 * bound->values.count + 1);
     ONS_NEW(s.types, arena, bound->values.count + 1);
     for (ons_value_id id = 0; id < bound->values.count; ++id) s.types[id] = value_of(&s, id)->type;
-    return find(&s, bound->outputs.items[output]);
+    return search_from(&s, bound->outputs.items[output]);
 }

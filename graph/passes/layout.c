@@ -137,8 +137,8 @@ static ons_status *ask_operands(const chooser *c, const ons_operands *o, const o
 }
 
 /* The layouts of a node's operands, in `scratch`. */
-static ons_status *ask(const chooser *c, ons_node_id id, const ons_layout *place, ons_arena *scratch,
-                       ons_layout **inputs, ons_layout **outputs) {
+static ons_status *ask_layout_rule(const chooser *c, ons_node_id id, const ons_layout *place, ons_arena *scratch,
+                                   ons_layout **inputs, ons_layout **outputs) {
     ons_operands o;
     ONS_TRY(ons_operands_of(c->graph, id, scratch, &o));
     ONS_NEW(*inputs, scratch, o.input_count + 1);
@@ -156,7 +156,7 @@ static const ons_layout *find_place(const chooser *c, ons_node_id id) {
 
 static ons_status *choose_node(chooser *c, ons_node_id id, ons_arena *scratch) {
     ons_layout *inputs, *outputs;
-    ONS_TRY(ask(c, id, find_place(c, id), scratch, &inputs, &outputs));
+    ONS_TRY(ask_layout_rule(c, id, find_place(c, id), scratch, &inputs, &outputs));
     for (uint32_t i = 0; i < ons_graph_node(c->graph, id)->input_count; ++i) {
         ons_node node =
             *ons_graph_node(c->graph, id); /* a copy: reorders move the array, not the ids that it points to */
@@ -189,7 +189,7 @@ static ons_value_id find_made(const chooser *c, const ons_node *node, const ons_
 static ons_status *ask_output(const chooser *c, ons_node_id id, ons_value_id output, ons_arena *scratch,
                               ons_layout *layout) {
     ons_layout *inputs, *outputs;
-    ONS_TRY(ask(c, id, NULL, scratch, &inputs, &outputs));
+    ONS_TRY(ask_layout_rule(c, id, NULL, scratch, &inputs, &outputs));
     const ons_node *node = ons_graph_node(c->graph, id);
     for (uint32_t i = 0; i < node->output_count; ++i)
         if (node->outputs[i] == output) *layout = outputs[i];

@@ -62,4 +62,4 @@ extern "C" void ons_cuda_multi_tensor_accumulate(const ons_launch *launches, uin
 
 extern "C" void ons_cuda_run_accumulate(const ons_launch *launch) { ons_cuda_multi_tensor_accumulate(launch, 1); }
 
-ONS_KERNELS(cuda, accumulate, ONS_KERNEL_OF_SEVERAL(ons_cuda_flat_prepare, ons_cuda_run_accumulate, ons_cuda_multi_tensor_accumulate))
+ONS_KERNELS(cuda, accumulate, ONS_MULTI_TENSOR_KERNEL(ons_cuda_flat_prepare, ons_cuda_run_accumulate, ons_cuda_multi_tensor_accumulate))

@@ -32,17 +32,17 @@ static ons_status *attention_prepare(ons_prepare *p) {
 
 /* scores → scale · score + mask in place, -inf from `seen` to the end of the lanes; gives the largest of each lane.
  * Rows have room for whole lanes. */
-static ons_lanes score_row(float scale, float *scores, const float *mask, int64_t seen) {
-    ons_lanes largest = ons_simd_all(-INFINITY);
+static ons_simd_float score_row(float scale, float *scores, const float *mask, int64_t seen) {
+    ons_simd_float largest = ons_simd_all(-INFINITY);
     int64_t j = 0;
-    for (; j + ONS_LANES <= seen; j += ONS_LANES) {
-        ons_lanes s = ons_simd_load(scores + j) * scale;
+    for (; j + ONS_SIMD_FLOATS <= seen; j += ONS_SIMD_FLOATS) {
+        ons_simd_float s = ons_simd_load(scores + j) * scale;
         if (mask != NULL) s += ons_simd_load(mask + j);
         ons_simd_store(scores + j, s);
         largest = ons_simd_max(largest, s);
     }
     if (j < seen) {
-        ons_lanes s = ons_simd_load(scores + j) * scale;
+        ons_simd_float s = ons_simd_load(scores + j) * scale;
         if (mask != NULL) s += ons_simd_load_some(mask + j, seen - j, 0);
         s = ons_simd_select(ons_simd_first(seen - j), s, ons_simd_all(-INFINITY));
         ons_simd_store(scores + j, s);
@@ -52,15 +52,15 @@ static ons_lanes score_row(float scale, float *scores, const float *mask, int64_
 }
 
 /* scores → e^(score - max) in place, 0 from `seen` to `count`; gives the sum of each lane. */
-static ons_lanes exponentiate_row(float max, float *scores, int64_t seen, int64_t count) {
-    ons_lanes total = {0};
+static ons_simd_float exponentiate_row(float max, float *scores, int64_t seen, int64_t count) {
+    ons_simd_float total = {0};
     int64_t j = 0;
-    for (; j < seen; j += ONS_LANES) {
-        ons_lanes e = ons_simd_exp(ons_simd_load(scores + j) - max);
+    for (; j < seen; j += ONS_SIMD_FLOATS) {
+        ons_simd_float e = ons_simd_exp(ons_simd_load(scores + j) - max);
         ons_simd_store(scores + j, e);
         total += e;
     }
-    for (; j < count; j += ONS_LANES) ons_simd_store(scores + j, (ons_lanes){0});
+    for (; j < count; j += ONS_SIMD_FLOATS) ons_simd_store(scores + j, (ons_simd_float){0});
     return total;
 }
 
@@ -87,7 +87,7 @@ static void attend_block(const ons_attention *a, const head_operands *h, int64_t
                          ons_small_matrix scores) {
     int64_t rows = end - begin, seen = ons_attention_keys_seen(a, end);
     float max[ONS_ATTENTION_BLOCK], sum[ONS_ATTENTION_BLOCK];
-    ons_attention_lanes lanes;
+    ons_attention_simd lanes;
     ons_small_matrix query = {h->query.data + begin * h->query.stride, h->query.stride};
     ons_small_matrix y = {h->y.data + begin * h->y.stride, h->y.stride};
     const ons_small_gemm from_keys = {

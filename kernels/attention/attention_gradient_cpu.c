@@ -57,22 +57,23 @@ static float dot_of(const head_work *w, int64_t query) {
 
 /* scores → P in place; gives Σ p dp of each lane. Beyond `seen`, to the end of the lanes, both become 0. Rows have room
  * for whole lanes. */
-static ons_lanes probability_row(float scale, float *scores, float *dp, const float *mask, float saved, int64_t seen) {
-    ons_lanes dots = {0};
+static ons_simd_float probability_row(float scale, float *scores, float *dp, const float *mask, float saved,
+                                      int64_t seen) {
+    ons_simd_float dots = {0};
     int64_t j = 0;
-    for (; j + ONS_LANES <= seen; j += ONS_LANES) {
-        ons_lanes s = ons_simd_load(scores + j) * scale - saved;
+    for (; j + ONS_SIMD_FLOATS <= seen; j += ONS_SIMD_FLOATS) {
+        ons_simd_float s = ons_simd_load(scores + j) * scale - saved;
         if (mask != NULL) s += ons_simd_load(mask + j);
-        ons_lanes e = ons_simd_exp(s);
+        ons_simd_float e = ons_simd_exp(s);
         ons_simd_store(scores + j, e);
         dots += e * ons_simd_load(dp + j);
     }
     if (j < seen) {
-        ons_lane_bits first = ons_simd_first(seen - j);
-        ons_lanes s = ons_simd_load(scores + j) * scale - saved, none = {0};
+        ons_simd_bits first = ons_simd_first(seen - j);
+        ons_simd_float s = ons_simd_load(scores + j) * scale - saved, none = {0};
         if (mask != NULL) s += ons_simd_load_some(mask + j, seen - j, 0);
-        ons_lanes e = ons_simd_select(first, ons_simd_exp(s), none);
-        ons_lanes d = ons_simd_select(first, ons_simd_load(dp + j), none);
+        ons_simd_float e = ons_simd_select(first, ons_simd_exp(s), none);
+        ons_simd_float d = ons_simd_select(first, ons_simd_load(dp + j), none);
         ons_simd_store(scores + j, e);
         ons_simd_store(dp + j, d);
         dots += e * d;
@@ -83,11 +84,11 @@ static ons_lanes probability_row(float scale, float *scores, float *dp, const fl
 /* dP → dS in place; 0 from `seen` to `count` in P and dS. */
 static void score_gradient_row(float scale, float *p, float *dp, float dot, int64_t seen, int64_t count) {
     int64_t j = 0;
-    for (; j < seen; j += ONS_LANES)
+    for (; j < seen; j += ONS_SIMD_FLOATS)
         ons_simd_store(dp + j, ons_simd_load(p + j) * (ons_simd_load(dp + j) - dot) * scale);
-    for (; j < count; j += ONS_LANES) {
-        ons_simd_store(p + j, (ons_lanes){0});
-        ons_simd_store(dp + j, (ons_lanes){0});
+    for (; j < count; j += ONS_SIMD_FLOATS) {
+        ons_simd_store(p + j, (ons_simd_float){0});
+        ons_simd_store(dp + j, (ons_simd_float){0});
     }
 }
 
@@ -109,7 +110,7 @@ static ons_small_matrix rows_from(ons_small_matrix matrix, int64_t row) {
 static void differentiate_block(const head_work *w, int64_t begin, int64_t rows, int64_t seen) {
     const ons_attention *a = w->attention;
     float dots[ONS_ATTENTION_BLOCK];
-    ons_attention_lanes lanes;
+    ons_attention_simd lanes;
     for (int64_t r = 0; w->kept != NULL && r < rows; ++r)
         ons_attention_drop(w->ds.data + r * w->ds.stride, w->kept + (begin + r) * a->keys, a->kept_scale, seen);
     for (int64_t r = 0; r < rows; ++r)

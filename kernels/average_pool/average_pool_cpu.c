@@ -12,10 +12,11 @@ static ons_status *average_pool_prepare(ons_prepare *p) {
 }
 
 /* `count` channels of one window. Inlined with a constant count, nothing is left of its handling. */
-static inline __attribute__((always_inline)) ons_lanes add_up(const ons_pooling_plan *plan, const ons_pooling_span *z,
-                                                              const ons_pooling_span *y, const ons_pooling_span *x,
-                                                              const float *plane, int count) {
-    ons_lanes sum = {0};
+static inline __attribute__((always_inline)) ons_simd_float add_up(const ons_pooling_plan *plan,
+                                                                   const ons_pooling_span *z, const ons_pooling_span *y,
+                                                                   const ons_pooling_span *x, const float *plane,
+                                                                   int count) {
+    ons_simd_float sum = {0};
     ONS_FOR_TAPS(plan, z, y, x, sum += ons_take(plane + at * plan->width, count));
     return sum;
 }
@@ -40,8 +41,8 @@ static void pool_row(const ons_pooling_plan *plan, int64_t plane, int64_t oz, in
             continue;
         }
         int64_t c = 0;
-        for (; c + ONS_LANES <= width; c += ONS_LANES)
-            ons_simd_store(to + c, *scale * add_up(plan, spans[0], spans[1], spans[2], from + c, ONS_LANES));
+        for (; c + ONS_SIMD_FLOATS <= width; c += ONS_SIMD_FLOATS)
+            ons_simd_store(to + c, *scale * add_up(plan, spans[0], spans[1], spans[2], from + c, ONS_SIMD_FLOATS));
         int rest = (int)(width - c);
         if (rest > 0) ons_put(to + c, *scale * add_up(plan, spans[0], spans[1], spans[2], from + c, rest), rest);
     }

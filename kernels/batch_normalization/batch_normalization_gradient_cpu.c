@@ -28,7 +28,7 @@ static ons_status *batch_normalization_gradient_prepare(ons_prepare *p) {
 }
 
 /* Makes the sums, and their number *n, those of all replicas. */
-static void meet(const ons_launch *launch, const state *st, const ons_batch_scratch *s, double *n) {
+static void sum_over_replicas(const ons_launch *launch, const state *st, const ons_batch_scratch *s, double *n) {
     int64_t channels = st->plan.size.channels, size = ons_batch_share_size(channels);
     double *shares = ons_batch_shares_of(&st->plan, launch->scratch);
     if (st->replicas == 1 || launch->replicas == NULL) return;
@@ -76,7 +76,7 @@ static void batch_normalization_gradient_run(const ons_launch *launch) {
         if (dscale != NULL) dscale[c] = (float)(s.sums[1][c] * inverse_of(st, second, c));
         if (dbias != NULL) dbias[c] = (float)s.sums[0][c];
     }
-    meet(launch, st, &s, &n);
+    sum_over_replicas(launch, st, &s, &n);
     for (int64_t c = 0; c < plan->size.channels && sums; ++c) {
         double inverse = inverse_of(st, second, c), slope = scale[c] * inverse;
         s.factor[c] = (float)(-slope * inverse * inverse * s.sums[1][c] / n);

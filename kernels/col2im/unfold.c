@@ -25,7 +25,7 @@ static ons_status *multiply(const ons_operands *o, int64_t factor, int64_t *prod
     return NULL;
 }
 
-static ons_status *resolve(const ons_operands *o, ons_unfold *u) {
+static ons_status *resolve_unfold(const ons_operands *o, ons_unfold *u) {
     int64_t image[ONS_INTEGERS_MAX], block[ONS_INTEGERS_MAX], pads[2 * ONS_UNFOLD_DIMS] = {0};
     uint32_t dims, block_dims;
     *u = (ons_unfold){.pixels = 1, .taps = 1, .positions = 1};
@@ -57,7 +57,7 @@ static ons_status *resolve(const ons_operands *o, ons_unfold *u) {
 ons_status *ons_unfold_of_columns(const ons_operands *o, const ons_type *columns, ons_unfold *u, ons_type *image) {
     const ons_shape *shape = &columns->shape;
     char text[ONS_TYPE_TEXT];
-    ONS_TRY(resolve(o, u));
+    ONS_TRY(resolve_unfold(o, u));
     if (shape->rank != 3 || shape->dims[1] % u->taps != 0 || shape->dims[2] != u->positions)
         return ons_node_error(o, "%s is not (N, C × %lld, %lld)", ons_type_print(columns, text), (long long)u->taps,
                               (long long)u->positions);
@@ -71,7 +71,7 @@ ons_status *ons_unfold_of_columns(const ons_operands *o, const ons_type *columns
 ons_status *ons_unfold_of_image(const ons_operands *o, const ons_type *image, ons_unfold *u, ons_type *columns) {
     const ons_shape *shape = &image->shape;
     char text[ONS_TYPE_TEXT];
-    ONS_TRY(resolve(o, u));
+    ONS_TRY(resolve_unfold(o, u));
     bool fits = shape->rank == 2 + u->dims;
     for (uint32_t i = 0; i < u->dims && fits; ++i) fits = shape->dims[2 + i] == u->image[i];
     if (!fits) return ons_node_error(o, "%s is not the image", ons_type_print(image, text));

@@ -6,7 +6,7 @@
 
 static ons_status *conv_infer(ons_operands *o) {
     ons_convolution c;
-    ONS_TRY(resolve(o, &c));
+    ONS_TRY(resolve_conv(o, &c));
     if (c.bias && (o->inputs[2].shape.rank != 1 || o->inputs[2].shape.dims[0] != c.y.shape.dims[1]))
         return ons_node_error(o, "the bias must be a vector of %lld", (long long)c.y.shape.dims[1]);
     ONS_TRY_AT(ons_shape_check(&c.y.shape), "node '%s'", o->name);
@@ -17,14 +17,14 @@ static ons_status *conv_infer(ons_operands *o) {
 
 static ons_cost conv_cost(const ons_operands *o) {
     ons_convolution c;
-    ons_resolved(resolve(o, &c));
+    ons_resolved(resolve_conv(o, &c));
     double bias = c.bias ? (double)ons_elements(&o->outputs[0]) : 0;
     return (ons_cost){ons_convolution_flops(&c) + bias, ons_operand_bytes(o)};
 }
 
 static ons_status *conv_choose(const ons_operands *o, ons_layout *inputs, ons_layout *outputs) {
     ons_convolution c;
-    ons_resolved(resolve(o, &c));
+    ons_resolved(resolve_conv(o, &c));
     ONS_TRY(ons_convolution_choose(o, &c));
     inputs[0] = c.x.layout;
     inputs[1] = c.w.layout;
@@ -35,7 +35,7 @@ static ons_status *conv_choose(const ons_operands *o, ons_layout *inputs, ons_la
 static void conv_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                            void *const *outputs) {
     ons_convolution c;
-    ons_resolved(resolve(o, &c));
+    ons_resolved(resolve_conv(o, &c));
     const double *bias = c.bias ? inputs[2] : NULL;
     double *y = outputs[0];
     int64_t positions = ons_window_outputs(&c.window), channels = c.y.shape.dims[1];
@@ -47,7 +47,7 @@ static void conv_reference(const ons_operands *o, const ons_step *step, const vo
 static ons_status *conv_gradient(ons_gradient *g) {
     ons_convolution c;
     ons_window_settings s;
-    ons_resolved(resolve(g->operands, &c));
+    ons_resolved(resolve_conv(g->operands, &c));
     ons_window_get_settings(&c.window, &c.x.shape, &s);
     ons_value_id dy = g->cotangents[0];
     ons_setting group = ONS_AT_INT(ONS_CONVOLUTION_GROUP, c.groups);

@@ -4,7 +4,7 @@
 
 #include "kernels/convolution/convolution.h"
 
-static inline ons_status *resolve(const ons_operands *o, ons_convolution *c) {
+static inline ons_status *resolve_conv(const ons_operands *o, ons_convolution *c) {
     *c = (ons_convolution){.kind = ONS_CONVOLUTION_FORWARD, .bias = ons_has_input(o, 2)};
     return ons_convolution_resolve(o, &o->inputs[0], &o->inputs[1], c);
 }

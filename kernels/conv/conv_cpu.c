@@ -12,7 +12,7 @@ typedef struct conv_state {
 static ons_status *conv_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     ons_convolution c;
-    ons_resolved(resolve(o, &c));
+    ons_resolved(resolve_conv(o, &c));
     c.y.layout = o->outputs[0].layout;
     conv_state *state;
     ONS_NEW_STATE(state, p);

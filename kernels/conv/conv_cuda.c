@@ -6,7 +6,7 @@
 
 static ons_status *conv_prepare_cuda(ons_prepare *p) {
     ons_convolution c;
-    ONS_TRY(resolve(p->operands, &c));
+    ONS_TRY(resolve_conv(p->operands, &c));
     c.y.layout = p->operands->outputs[0].layout;
     return ons_cuda_convolution_prepare(p, &c);
 }

@@ -7,20 +7,20 @@
 
 static ons_status *conv_input_gradient_infer(ons_operands *o) {
     ons_convolution c;
-    ONS_TRY(resolve(o, &c));
+    ONS_TRY(resolve_conv(o, &c));
     o->outputs[0] = c.x;
     return NULL;
 }
 
 static ons_cost conv_input_gradient_cost(const ons_operands *o) {
     ons_convolution c;
-    ons_resolved(resolve(o, &c));
+    ons_resolved(resolve_conv(o, &c));
     return (ons_cost){ons_convolution_flops(&c), ons_operand_bytes(o)};
 }
 
 static ons_status *conv_input_gradient_choose(const ons_operands *o, ons_layout *inputs, ons_layout *outputs) {
     ons_convolution c;
-    ons_resolved(resolve(o, &c));
+    ons_resolved(resolve_conv(o, &c));
     ONS_TRY(ons_convolution_choose(o, &c));
     inputs[0] = c.y.layout;
     inputs[1] = c.w.layout;
@@ -31,7 +31,7 @@ static ons_status *conv_input_gradient_choose(const ons_operands *o, ons_layout 
 static void conv_input_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                           void *const *outputs) {
     ons_convolution c;
-    ons_resolved(resolve(o, &c));
+    ons_resolved(resolve_conv(o, &c));
     memset(outputs[0], 0, (size_t)ons_elements(&c.x) * sizeof(double));
     ons_convolution_reference(&c, NULL, inputs[1], inputs[0], outputs[0]);
 }

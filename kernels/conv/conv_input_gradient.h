@@ -6,7 +6,7 @@
 
 enum { INPUT_SHAPE = ONS_CONVOLUTION_GROUP + 1 };
 
-static inline ons_status *resolve(const ons_operands *o, ons_convolution *c) {
+static inline ons_status *resolve_conv(const ons_operands *o, ons_convolution *c) {
     *c = (ons_convolution){.kind = ONS_CONVOLUTION_INPUT_GRADIENT};
     ons_type x = ons_type_make(o->inputs[0].dtype, (ons_shape){0});
     ONS_TRY(ons_window_shape_attribute(o, INPUT_SHAPE, &x.shape));

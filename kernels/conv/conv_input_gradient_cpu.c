@@ -12,7 +12,7 @@ typedef struct state {
 
 static ons_status *conv_input_gradient_prepare(ons_prepare *p) {
     ons_convolution c;
-    ons_resolved(resolve(p->operands, &c));
+    ons_resolved(resolve_conv(p->operands, &c));
     c.x.layout = p->operands->outputs[0].layout;
     state *s;
     ONS_NEW_STATE(s, p);

@@ -9,7 +9,7 @@ static bool is_byte(const ons_operands *o, uint32_t input) {
 }
 
 /* As if the weight were signed like the input: the sizes alone matter here. */
-static ons_status *resolve(const ons_operands *o, ons_convolution *c) {
+static ons_status *resolve_conv(const ons_operands *o, ons_convolution *c) {
     *c = (ons_convolution){.kind = ONS_CONVOLUTION_FORWARD};
     if (!is_byte(o, X) || !is_byte(o, W))
         return ons_node_error(o, "input and weight must be int8 or uint8, not %s and %s",
@@ -21,7 +21,7 @@ static ons_status *resolve(const ons_operands *o, ons_convolution *c) {
 
 static ons_status *conv_integer_infer(ons_operands *o) {
     ons_convolution c;
-    ONS_TRY(resolve(o, &c));
+    ONS_TRY(resolve_conv(o, &c));
     for (uint32_t i = X_ZERO; i <= W_ZERO; ++i) {
         if (!ons_has_input(o, i)) continue;
         int64_t count = ons_elements(&o->inputs[i]);
@@ -36,14 +36,14 @@ static ons_status *conv_integer_infer(ons_operands *o) {
 
 static ons_cost conv_integer_cost(const ons_operands *o) {
     ons_convolution c;
-    ons_resolved(resolve(o, &c));
+    ons_resolved(resolve_conv(o, &c));
     return (ons_cost){ons_convolution_flops(&c), ons_operand_bytes(o)};
 }
 
 static void conv_integer_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                    void *const *outputs) {
     ons_convolution c;
-    ons_resolved(resolve(o, &c));
+    ons_resolved(resolve_conv(o, &c));
     const int64_t *x = inputs[X], *w = inputs[W];
     int64_t x_zero = ons_has_input(o, X_ZERO) ? *(const int64_t *)inputs[X_ZERO] : 0;
     const int64_t *w_zeros = ons_has_input(o, W_ZERO) ? inputs[W_ZERO] : NULL;

@@ -80,8 +80,8 @@ static bool prefers_direct(const ons_convolution *c) {
 
 /* The implementation for the types' layouts, the weight's being free if `any_weight`; *found NULL where there is none.
  */
-static ons_status *find(const ons_operands *o, const ons_convolution *c, bool any_weight,
-                        dnnl_primitive_desc_t *found) {
+static ons_status *find_primitive(const ons_operands *o, const ons_convolution *c, bool any_weight,
+                                  dnnl_primitive_desc_t *found) {
     *found = NULL;
     ons_onednn_convolution d;
     if (!describe(c, any_weight, &d)) return NULL;
@@ -113,7 +113,7 @@ static bool is_slow(const_dnnl_primitive_desc_t description) {
  * format that oneDNN chose has no tag with which it would choose the same way again. */
 static ons_status *weight_layout(const ons_operands *o, const ons_convolution *c, bool *fast, ons_layout *layout) {
     dnnl_primitive_desc_t description;
-    ONS_TRY(find(o, c, true, &description));
+    ONS_TRY(find_primitive(o, c, true, &description));
     *fast = false;
     if (description == NULL) return NULL;
     dnnl_query_t weight =
@@ -124,7 +124,7 @@ static ons_status *weight_layout(const ons_operands *o, const ons_convolution *c
     if (!tagged) return NULL;
     ons_convolution again = *c;
     again.w.layout = *layout;
-    ONS_TRY(find(o, &again, false, &description));
+    ONS_TRY(find_primitive(o, &again, false, &description));
     *fast = description != NULL && !is_slow(description);
     if (description != NULL) dnnl_primitive_desc_destroy(description);
     return NULL;
@@ -174,7 +174,7 @@ static ons_status *prepare(ons_prepare *p, const ons_convolution *given, ons_one
                 ons_layout_is_weight(c.w.layout);
     if (last) c.x.layout = c.y.layout = ONS_LAYOUT_CHANNELS_LAST;
     dnnl_primitive_desc_t description;
-    ONS_TRY(find(p->operands, &c, false, &description));
+    ONS_TRY(find_primitive(p->operands, &c, false, &description));
     if (description == NULL)
         return ons_node_error(p->operands, "oneDNN has no convolution for the layouts %s, %s, %s",
                               ons_layout_name(c.x.layout), ons_layout_name(c.w.layout), ons_layout_name(c.y.layout));

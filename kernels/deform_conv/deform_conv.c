@@ -10,7 +10,7 @@
 
 static ons_status *deform_conv_infer(ons_operands *o) {
     ons_deformable d;
-    ONS_TRY(resolve(o, &d));
+    ONS_TRY(resolve_deformable(o, &d));
     if (ons_has_input(o, BIAS) && (o->inputs[BIAS].shape.rank != 1 || o->inputs[BIAS].shape.dims[0] != d.outputs ||
                                    o->inputs[BIAS].dtype != d.y.dtype))
         return ons_node_error(o, "the bias must be a vector of %lld", (long long)d.outputs);
@@ -20,14 +20,14 @@ static ons_status *deform_conv_infer(ons_operands *o) {
 
 static ons_cost deform_conv_cost(const ons_operands *o) {
     ons_deformable d;
-    ons_resolved(resolve(o, &d));
+    ons_resolved(resolve_deformable(o, &d));
     return (ons_cost){ons_deformable_flops(&d), ons_operand_bytes(o)};
 }
 
 static void deform_conv_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                   void *const *outputs) {
     ons_deformable d = {0};
-    ons_resolved(resolve(o, &d));
+    ons_resolved(resolve_deformable(o, &d));
     const double *bias = ons_has_input(o, BIAS) ? inputs[BIAS] : NULL, *w = inputs[W];
     int64_t share = d.channels / d.groups, positions = d.positions;
     for (int64_t i = 0, count = ons_elements(&d.y); i < count; ++i) {
@@ -55,7 +55,7 @@ static void deform_conv_reference(const ons_operands *o, const ons_step *step, c
 
 static ons_status *deform_conv_gradient(ons_gradient *g) {
     ons_deformable d;
-    ons_resolved(resolve(g->operands, &d));
+    ons_resolved(resolve_deformable(g->operands, &d));
     if (ons_has_input(g->operands, BIAS) && g->wanted[BIAS])
         g->gradients[BIAS] = ons_make1(g, &ons_op_channel_sum, g->cotangents[0]);
     bool wanted[4] = {g->wanted[X], g->wanted[W], g->wanted[OFFSET], d.has_mask && g->wanted[MASK]};

@@ -15,7 +15,7 @@ static ons_status *deform_conv_prepare(ons_prepare *p) {
     ONS_TRY(ons_require_float32(p->operands));
     deform_conv_state *s;
     ONS_NEW_STATE(s, p);
-    ons_resolved(resolve(p->operands, &s->d));
+    ons_resolved(resolve_deformable(p->operands, &s->d));
     const ons_deformable *d = &s->d;
     s->bias = ons_has_input(p->operands, BIAS);
     s->empty = d->channels * d->pixels * d->outputs * d->positions * d->batch == 0;

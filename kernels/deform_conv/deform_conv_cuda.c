@@ -9,7 +9,7 @@
 /* Offsets of a third and more keep clear of whole positions, where interpolation has its kinks. */
 static ons_status *deform_conv_prepare_cuda(ons_prepare *p) {
     ons_deformable d = {0};
-    ONS_TRY(resolve(p->operands, &d));
+    ONS_TRY(resolve_deformable(p->operands, &d));
     return ons_cuda_deformable_prepare(p, &d, ons_has_input(p->operands, BIAS), 1);
 }
 

@@ -11,7 +11,7 @@
 
 static ons_status *deform_conv_gradient_infer(ons_operands *o) {
     ons_deformable d;
-    ONS_TRY(resolve(o, &d));
+    ONS_TRY(resolve_deformable(o, &d));
     for (uint32_t i = 0; i < o->output_count; ++i) /* nobody asks for a mask's gradient where there is no mask */
         o->outputs[i] = o->inputs[i == DMASK && !d.has_mask ? X : X + i];
     return NULL;
@@ -20,7 +20,7 @@ static ons_status *deform_conv_gradient_infer(ons_operands *o) {
 /* Two products; a dozen operations for each pixel that is read. */
 static ons_cost deform_conv_gradient_cost(const ons_operands *o) {
     ons_deformable d;
-    ons_resolved(resolve(o, &d));
+    ons_resolved(resolve_deformable(o, &d));
     return (ons_cost){2 * ons_deformable_flops(&d) +
                           12.0 * (double)(d.batch * d.channels * d.taps) * (double)d.positions,
                       ons_operand_bytes(o)};
@@ -35,7 +35,7 @@ static void *clear(const ons_operands *o, void *const *outputs, uint32_t index) 
 static void deform_conv_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                            void *const *outputs) {
     ons_deformable d = {0};
-    ons_resolved(resolve(o, &d));
+    ons_resolved(resolve_deformable(o, &d));
     const double *dy = inputs[DY], *x = inputs[X], *w = inputs[W], *offsets = inputs[OFFSET];
     const double *mask = d.has_mask ? inputs[MASK] : NULL;
     double *dx = clear(o, outputs, DX), *dw = clear(o, outputs, DW), *doffset = clear(o, outputs, DOFFSET);

@@ -10,7 +10,7 @@ enum { DY, X, W, OFFSET, MASK };
 
 enum { DX, DW, DOFFSET, DMASK };
 
-static inline ons_status *resolve(const ons_operands *o, ons_deformable *d) {
+static inline ons_status *resolve_deformable(const ons_operands *o, ons_deformable *d) {
     static const ons_type none = {0};
     ONS_TRY(ons_deformable_resolve(o, &o->inputs[X], &o->inputs[W], &o->inputs[OFFSET],
                                    ons_has_input(o, MASK) ? &o->inputs[MASK] : &none, d));

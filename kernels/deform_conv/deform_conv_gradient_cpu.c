@@ -18,7 +18,7 @@ static ons_status *deform_conv_gradient_prepare(ons_prepare *p) {
     ONS_TRY(ons_require_float32(o));
     state *s;
     ONS_NEW_STATE(s, p);
-    ons_resolved(resolve(o, &s->d));
+    ons_resolved(resolve_deformable(o, &s->d));
     const ons_deformable *d = &s->d;
     s->empty = d->channels * d->pixels * d->outputs * d->positions * d->batch == 0;
     for (uint32_t i = 0; i < o->output_count; ++i)

@@ -8,7 +8,7 @@
 
 static ons_status *deform_conv_gradient_prepare_cuda(ons_prepare *p) {
     ons_deformable d = {0};
-    ONS_TRY(resolve(p->operands, &d));
+    ONS_TRY(resolve_deformable(p->operands, &d));
     return ons_cuda_deformable_prepare(p, &d, false, 2);
 }
 

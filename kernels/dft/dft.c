@@ -16,7 +16,7 @@ typedef struct transform {
     bool inverse, onesided;
 } transform;
 
-static ons_status *resolve(const ons_operands *o, transform *t) {
+static ons_status *resolve_transform(const ons_operands *o, transform *t) {
     const ons_shape *x = &o->inputs[X].shape;
     int64_t numbers[ONS_INTEGERS_MAX], axis = -2;
     uint32_t count;
@@ -48,7 +48,7 @@ static ons_status *resolve(const ons_operands *o, transform *t) {
 
 static ons_status *dft_infer(ons_operands *o) {
     transform t = {0};
-    ONS_TRY(resolve(o, &t));
+    ONS_TRY(resolve_transform(o, &t));
     o->outputs[0] = o->inputs[X];
     o->outputs[0].shape.dims[t.axis] = t.outputs;
     o->outputs[0].shape.dims[o->inputs[X].shape.rank - 1] = t.parts;
@@ -57,7 +57,7 @@ static ons_status *dft_infer(ons_operands *o) {
 
 static ons_cost dft_cost(const ons_operands *o) {
     transform t = {0};
-    ons_resolved(resolve(o, &t));
+    ons_resolved(resolve_transform(o, &t));
     double lines = (double)ons_elements(&o->outputs[0]) / fmax((double)(t.outputs * t.parts), 1);
     return (ons_cost){floor(5 * lines * (double)t.length * log2((double)t.length)), ons_operand_bytes(o)};
 }
@@ -69,7 +69,7 @@ static double weight_of(const transform *t, int64_t k) {
 
 static ons_status *dft_expand(ons_replacement *m) {
     transform t = {0};
-    ons_resolved(resolve(m->operands, &t));
+    ons_resolved(resolve_transform(m->operands, &t));
     ons_value_id x = m->inputs[X];
     if (t.inverse && t.onesided) {
         ons_type type = m->operands->inputs[X];
@@ -89,7 +89,7 @@ static ons_status *dft_expand(ons_replacement *m) {
 static void dft_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                           void *const *outputs) {
     transform t = {0};
-    ons_resolved(resolve(o, &t));
+    ons_resolved(resolve_transform(o, &t));
     const ons_shape *shape = &o->inputs[X].shape;
     int64_t count = shape->dims[t.axis], parts = shape->dims[shape->rank - 1], outer = ons_shape_span(shape, 0, t.axis),
             inner = ons_shape_span(shape, t.axis + 1, shape->rank - 1);

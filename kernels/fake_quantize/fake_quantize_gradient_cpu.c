@@ -33,7 +33,8 @@ static ons_status *fake_quantize_gradient_prepare(ons_prepare *p) {
     return NULL;
 }
 
-static void walk(const operands *p, int64_t k, int64_t begin, int64_t end, int64_t stride, double sums[static 2]) {
+static void sum_gradients(const operands *p, int64_t k, int64_t begin, int64_t end, int64_t stride,
+                          double sums[static 2]) {
     float from = p->from[k], to = p->to[k];
     float from_zero = ons_fake_zero(p->fake, p->from_zeros, k), to_zero = ons_fake_zero(p->fake, p->to_zeros, k);
     double first = 0, second = 0;
@@ -54,11 +55,11 @@ static void walk_scale(const operands *p, int64_t k, double sums[static 2]) {
         int64_t inner = k % s->inner, block = k / s->inner % s->blocks, outer = k / s->inner / s->blocks;
         int64_t first = block * s->block, last = first + s->block < s->length ? first + s->block : s->length;
         int64_t base = outer * s->length * s->inner + inner;
-        walk(p, k, base + first * s->inner, base + last * s->inner, s->inner, sums);
+        sum_gradients(p, k, base + first * s->inner, base + last * s->inner, s->inner, sums);
         return;
     }
     for (int64_t begin = k * s->inner; begin < s->elements; begin += s->length * s->inner)
-        walk(p, k, begin, begin + s->inner, 1, sums);
+        sum_gradients(p, k, begin, begin + s->inner, 1, sums);
 }
 
 static void fake_quantize_gradient_run(const ons_launch *launch) {
@@ -87,7 +88,7 @@ static void fake_quantize_gradient_run(const ons_launch *launch) {
 #pragma omp parallel for schedule(static) if (s->elements > ONS_PARALLEL_GRAIN)
     for (int64_t c = 0; c < state->chunks; ++c) {
         chunks[c][0] = chunks[c][1] = 0;
-        walk(&p, 0, c * CHUNK, (c + 1) * CHUNK < s->elements ? (c + 1) * CHUNK : s->elements, 1, chunks[c]);
+        sum_gradients(&p, 0, c * CHUNK, (c + 1) * CHUNK < s->elements ? (c + 1) * CHUNK : s->elements, 1, chunks[c]);
     }
     for (int64_t c = 0; c < state->chunks; ++c) {
         total[0] += chunks[c][0];

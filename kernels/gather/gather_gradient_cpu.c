@@ -6,7 +6,7 @@
 #include "kernels/common/indexing/indexing.h"
 #include "kernels/common/math/simd.h"
 
-enum { COLUMN_BLOCK = 4 * ONS_LANES };
+enum { COLUMN_BLOCK = 4 * ONS_SIMD_FLOATS };
 
 static int64_t column_blocks(const state *s) { return (s->inner + COLUMN_BLOCK - 1) / COLUMN_BLOCK; }
 
@@ -97,20 +97,20 @@ static int64_t row_at(const state *s, const places *p, int64_t work) {
 static void sum_row(const float *cotangent, const int64_t *row_places, int64_t count, int64_t inner, int64_t k,
                     int64_t end, float *out) {
     for (; k + COLUMN_BLOCK <= end; k += COLUMN_BLOCK) {
-        ons_lanes sums[4] = {{0}};
+        ons_simd_float sums[4] = {{0}};
         for (int64_t i = 0; i < count; ++i)
             for (int lane = 0; lane < 4; ++lane)
-                sums[lane] += ons_simd_load(cotangent + row_places[i] * inner + k + lane * ONS_LANES);
-        for (int lane = 0; lane < 4; ++lane) ons_simd_store(out + k + lane * ONS_LANES, sums[lane]);
+                sums[lane] += ons_simd_load(cotangent + row_places[i] * inner + k + lane * ONS_SIMD_FLOATS);
+        for (int lane = 0; lane < 4; ++lane) ons_simd_store(out + k + lane * ONS_SIMD_FLOATS, sums[lane]);
     }
-    for (; k < end; k += ONS_LANES) {
-        int64_t some = end - k < ONS_LANES ? end - k : ONS_LANES;
-        ons_lanes sum = {0};
+    for (; k < end; k += ONS_SIMD_FLOATS) {
+        int64_t some = end - k < ONS_SIMD_FLOATS ? end - k : ONS_SIMD_FLOATS;
+        ons_simd_float sum = {0};
         for (int64_t i = 0; i < count; ++i) {
             const float *from = cotangent + row_places[i] * inner + k;
-            sum += some == ONS_LANES ? ons_simd_load(from) : ons_simd_load_some(from, some, 0);
+            sum += some == ONS_SIMD_FLOATS ? ons_simd_load(from) : ons_simd_load_some(from, some, 0);
         }
-        if (some == ONS_LANES)
+        if (some == ONS_SIMD_FLOATS)
             ons_simd_store(out + k, sum);
         else
             ons_simd_store_some(out + k, sum, some);

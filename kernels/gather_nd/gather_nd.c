@@ -9,10 +9,10 @@
 extern const ons_operator ons_op_gather_nd, ons_op_gather_nd_gradient;
 
 static ons_status *gather_nd_infer(ons_operands *o) {
-    ons_nd_indexing lookup;
+    ons_nd_indexing indexing;
     uint32_t tail;
     ons_shape shape;
-    ONS_TRY(find_lookup(o, &lookup, &tail));
+    ONS_TRY(find_indexing(o, &indexing, &tail));
     ONS_TRY(ons_nd_indexing_shape(o, &o->inputs[DATA].shape, tail, &shape));
     o->outputs[0] = ons_type_make(o->inputs[DATA].dtype, shape);
     return NULL;
@@ -20,13 +20,13 @@ static ons_status *gather_nd_infer(ons_operands *o) {
 
 static void gather_nd_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                 void *const *outputs) {
-    ons_nd_indexing lookup = {0};
+    ons_nd_indexing indexing = {0};
     uint32_t tail;
-    ons_resolved(find_lookup(o, &lookup, &tail));
-    for (int64_t i = 0, zero = 0; i < lookup.batches * lookup.tuples; ++i) {
-        int64_t from = ons_nd_indexing_reference(&lookup, step, inputs[INDICES], i);
-        for (int64_t k = 0; k < lookup.slice; ++k)
-            ons_copy_word(outputs[0], i * lookup.slice + k, from < 0 ? &zero : inputs[DATA], from < 0 ? 0 : from + k);
+    ons_resolved(find_indexing(o, &indexing, &tail));
+    for (int64_t i = 0, zero = 0; i < indexing.batches * indexing.tuples; ++i) {
+        int64_t from = ons_nd_indexing_reference(&indexing, step, inputs[INDICES], i);
+        for (int64_t k = 0; k < indexing.slice; ++k)
+            ons_copy_word(outputs[0], i * indexing.slice + k, from < 0 ? &zero : inputs[DATA], from < 0 ? 0 : from + k);
     }
 }
 

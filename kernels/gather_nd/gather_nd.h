@@ -5,7 +5,7 @@
 #include "kernels/gather_scatter/nd_indexing.h"
 
 typedef struct ons_gather_nd {
-    ons_nd_indexing lookup;
+    ons_nd_indexing indexing;
     size_t size;
 } ons_gather_nd;
 

@@ -5,10 +5,10 @@
 #include "kernels/gather_scatter/nd_indexing.h"
 
 static ons_status *gather_nd_gradient_infer(ons_operands *o) {
-    ons_nd_indexing lookup;
+    ons_nd_indexing indexing;
     uint32_t tail;
     ons_shape data, shape;
-    ONS_TRY(find_lookup(o, &data, &lookup, &tail));
+    ONS_TRY(find_indexing(o, &data, &indexing, &tail));
     ONS_TRY(ons_nd_indexing_shape(o, &data, tail, &shape));
     if (!ons_shape_equal(&o->inputs[COTANGENT].shape, &shape))
         return ons_node_error(o, "the cotangent does not have the shape of what was looked up");
@@ -22,16 +22,16 @@ static ons_cost gather_nd_gradient_cost(const ons_operands *o) {
 
 static void gather_nd_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                          void *const *outputs) {
-    ons_nd_indexing lookup = {0};
+    ons_nd_indexing indexing = {0};
     uint32_t tail;
     ons_shape data;
-    ons_resolved(find_lookup(o, &data, &lookup, &tail));
+    ons_resolved(find_indexing(o, &data, &indexing, &tail));
     double *out = outputs[0];
     memset(out, 0, (size_t)ons_elements(&o->outputs[0]) * sizeof *out);
-    for (int64_t i = 0, bad = 0; i < lookup.batches * lookup.tuples; ++i) {
-        int64_t to = ons_nd_indexing_at(&lookup, ONS_INT64, inputs[INDICES], i, &bad);
-        for (int64_t k = 0; to >= 0 && k < lookup.slice; ++k)
-            out[to + k] += ((const double *)inputs[COTANGENT])[i * lookup.slice + k];
+    for (int64_t i = 0, bad = 0; i < indexing.batches * indexing.tuples; ++i) {
+        int64_t to = ons_nd_indexing_at(&indexing, ONS_INT64, inputs[INDICES], i, &bad);
+        for (int64_t k = 0; to >= 0 && k < indexing.slice; ++k)
+            out[to + k] += ((const double *)inputs[COTANGENT])[i * indexing.slice + k];
     }
 }
 

@@ -12,7 +12,7 @@ struct looked_up_slices {
     int64_t count, length;
     __device__ int64_t row(int64_t place) const {
         int64_t bad = 0, slice = targets.slice_of(place, &bad);
-        return slice < 0 ? -1 : slice / targets.lookup.slice;
+        return slice < 0 ? -1 : slice / targets.indexing.slice;
     }
 };
 
@@ -20,10 +20,10 @@ struct looked_up_slices {
 
 extern "C" void ons_cuda_run_gather_nd_gradient(const ons_launch *launch) {
     const ons_gather_nd_gradient *s = (const ons_gather_nd_gradient *)launch->state;
-    const ons_nd_indexing *lookup = &s->lookup;
-    if (lookup->slice == 0) return;
-    looked_up_slices rows = {{*lookup, launch->inputs[1]},
-                             lookup->batches * lookup->tuples,
-                             lookup->batches * (lookup->per_batch / lookup->slice)};
-    ons::add_rows_back(launch, rows, 1, lookup->slice);
+    const ons_nd_indexing *indexing = &s->indexing;
+    if (indexing->slice == 0) return;
+    looked_up_slices rows = {{*indexing, launch->inputs[1]},
+                             indexing->batches * indexing->tuples,
+                             indexing->batches * (indexing->per_batch / indexing->slice)};
+    ons::add_rows_back(launch, rows, 1, indexing->slice);
 }

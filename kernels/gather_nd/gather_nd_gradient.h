@@ -5,7 +5,7 @@
 #include "kernels/gather_scatter/nd_indexing.h"
 
 typedef struct ons_gather_nd_gradient {
-    ons_nd_indexing lookup;
+    ons_nd_indexing indexing;
     int64_t bytes;
 } ons_gather_nd_gradient;
 

@@ -9,8 +9,8 @@ enum { DATA, INDICES };
 
 enum { BATCH_DIMS };
 
-static inline ons_status *find_lookup(const ons_operands *o, ons_nd_indexing *lookup, uint32_t *tail) {
-    return ons_nd_indexing_of(o, &o->inputs[DATA].shape, ons_attribute_int(o, BATCH_DIMS), lookup, tail);
+static inline ons_status *find_indexing(const ons_operands *o, ons_nd_indexing *indexing, uint32_t *tail) {
+    return ons_nd_indexing_of(o, &o->inputs[DATA].shape, ons_attribute_int(o, BATCH_DIMS), indexing, tail);
 }
 
 ons_status *ons_gather_nd_prepare(ons_prepare *p);

@@ -52,39 +52,39 @@ inline void check_lines(const ons_launch *l, const line_targets &t) {
 
 /* Slices that index tuples name. */
 struct tuple_targets {
-    ons_nd_indexing lookup;
+    ons_nd_indexing indexing;
     const void *indices;
 
     __device__ int64_t index(int64_t position) const {
-        return index_at(lookup.index_dtype == ONS_INT32, indices, position);
+        return index_at(indexing.index_dtype == ONS_INT32, indices, position);
     }
     /* The first element of tuple `number`'s slice, or -1; *bad: the position of the index that lies outside. */
     __device__ int64_t slice_of(int64_t number, int64_t *bad) const {
         int64_t offset = 0;
-        for (uint32_t i = 0; i < lookup.depth; ++i) {
-            int64_t position = number * lookup.depth + i, at = resolve_index(index(position), lookup.dims[i]);
+        for (uint32_t i = 0; i < indexing.depth; ++i) {
+            int64_t position = number * indexing.depth + i, at = resolve_index(index(position), indexing.dims[i]);
             if (at < 0) {
                 *bad = position;
                 return -1;
             }
-            offset = offset * lookup.dims[i] + at;
+            offset = offset * indexing.dims[i] + at;
         }
-        return number / lookup.tuples * lookup.per_batch + offset * lookup.slice;
+        return number / indexing.tuples * indexing.per_batch + offset * indexing.slice;
     }
     __device__ int64_t target(int64_t number) const {
-        int64_t bad = 0, tuple = number / lookup.slice, slice = slice_of(tuple, &bad);
-        return slice < 0 ? -1 : slice + (number - tuple * lookup.slice);
+        int64_t bad = 0, tuple = number / indexing.slice, slice = slice_of(tuple, &bad);
+        return slice < 0 ? -1 : slice + (number - tuple * indexing.slice);
     }
     __device__ peers peers_of(int64_t number) const {
-        int64_t tuple = number / lookup.slice, batch = tuple / lookup.tuples;
-        return {batch * lookup.tuples * lookup.slice + number % lookup.slice, lookup.slice, lookup.tuples,
-                tuple - batch * lookup.tuples};
+        int64_t tuple = number / indexing.slice, batch = tuple / indexing.tuples;
+        return {batch * indexing.tuples * indexing.slice + number % indexing.slice, indexing.slice, indexing.tuples,
+                tuple - batch * indexing.tuples};
     }
-    __host__ __device__ int64_t updates() const { return lookup.batches * lookup.tuples * lookup.slice; }
+    __host__ __device__ int64_t updates() const { return indexing.batches * indexing.tuples * indexing.slice; }
 };
 
 [[maybe_unused]] static __global__ void check_tuples(tuple_targets t, fault_place fault) {
-    int64_t count = t.lookup.batches * t.lookup.tuples, none = count * t.lookup.depth, worst = none;
+    int64_t count = t.indexing.batches * t.indexing.tuples, none = count * t.indexing.depth, worst = none;
     for (int64_t i = threadIdx.x; i < count && worst == none; i += INDEXING_THREADS) (void)t.slice_of(i, &worst);
     worst = block_reduce<INDEXING_THREADS>(worst, none, smaller());
     if (threadIdx.x == 0 && worst < none) note_fault(fault, ONS_INDEX_PROBLEM, worst, t.index(worst));

@@ -16,7 +16,7 @@ typedef struct ons_nd_indexing {
 
 /* Data of that shape and input 1 (indices). *tail: the data's first axis that no tuple indexes. */
 ons_status *ons_nd_indexing_of(const ons_operands *o, const ons_shape *data, int64_t batch_dims,
-                               ons_nd_indexing *lookup, uint32_t *tail);
+                               ons_nd_indexing *indexing, uint32_t *tail);
 
 /* The shape of what is looked up: the indices' without the last axis, then the data's axes from `tail` on. Fails where
  * its rank is too high. */
@@ -24,18 +24,18 @@ ons_status *ons_nd_indexing_shape(const ons_operands *o, const ons_shape *data, 
 
 /* First element in the data that tuple `number` (over all batches) names, -1 where it lies outside; *bad is then the
  * offending index's position. `indices` are elements of `dtype`. */
-int64_t ons_nd_indexing_at(const ons_nd_indexing *lookup, ons_dtype dtype, const void *indices, int64_t number,
+int64_t ons_nd_indexing_at(const ons_nd_indexing *indexing, ons_dtype dtype, const void *indices, int64_t number,
                            int64_t *bad);
 
 /* The same for references: words, and what lies outside is told. */
-int64_t ons_nd_indexing_reference(const ons_nd_indexing *lookup, const ons_step *step, const void *indices,
+int64_t ons_nd_indexing_reference(const ons_nd_indexing *indexing, const ons_step *step, const void *indices,
                                   int64_t number);
 
 /* Slices are worked on in pieces of so many elements; the pieces of one slice, and batches, are shared among threads.
  */
 enum { ONS_ND_PIECE = 256 };
-static inline int64_t ons_nd_pieces(const ons_nd_indexing *lookup) {
-    return (lookup->slice + ONS_ND_PIECE - 1) / ONS_ND_PIECE;
+static inline int64_t ons_nd_pieces(const ons_nd_indexing *indexing) {
+    return (indexing->slice + ONS_ND_PIECE - 1) / ONS_ND_PIECE;
 }
 
 /* Every tuple of the data's batch and piece of the slices that task `task` of batches × pieces has. */
@@ -43,10 +43,10 @@ typedef struct ons_nd_task {
     int64_t first, last;  /* tuples */
     int64_t begin, count; /* elements of a slice */
 } ons_nd_task;
-static inline ons_nd_task ons_nd_task_of(const ons_nd_indexing *lookup, int64_t task) {
-    int64_t pieces = ons_nd_pieces(lookup), batch = task / pieces, begin = task % pieces * ONS_ND_PIECE;
-    int64_t piece = ONS_ND_PIECE, count = lookup->slice - begin < piece ? lookup->slice - begin : piece;
-    return (ons_nd_task){batch * lookup->tuples, (batch + 1) * lookup->tuples, begin, count};
+static inline ons_nd_task ons_nd_task_of(const ons_nd_indexing *indexing, int64_t task) {
+    int64_t pieces = ons_nd_pieces(indexing), batch = task / pieces, begin = task % pieces * ONS_ND_PIECE;
+    int64_t piece = ONS_ND_PIECE, count = indexing->slice - begin < piece ? indexing->slice - begin : piece;
+    return (ons_nd_task){batch * indexing->tuples, (batch + 1) * indexing->tuples, begin, count};
 }
 
 #endif

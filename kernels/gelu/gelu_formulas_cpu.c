@@ -1,7 +1,7 @@
 /* What the CPU runs of gelu_formulas.h. */
 #include "kernels/gelu/gelu_formulas.h"
 
-#include "kernels/common/elementwise/lanes.h"
+#include "kernels/common/elementwise/simd_formula.h"
 
 ons_status *ons_gelu_prepare(ons_prepare *p) {
     ONS_TRY(ons_unary_prepare(p));
@@ -11,43 +11,43 @@ ons_status *ons_gelu_prepare(ons_prepare *p) {
 
 /* --------------------------------------------------------------------------------------------------------- formulas */
 
-static inline ons_lanes by_normal(ons_lanes x) {
-    ons_lanes density;
+static inline ons_simd_float by_normal(ons_simd_float x) {
+    ons_simd_float density;
     return x * ons_simd_normal(x, &density);
 }
 
-static inline ons_lanes slope_by_normal(ons_lanes x) {
-    ons_lanes density, below = ons_simd_normal(x, &density);
+static inline ons_simd_float slope_by_normal(ons_simd_float x) {
+    ons_simd_float density, below = ons_simd_normal(x, &density);
     return below + x * density;
 }
 
 /* (1 + tanh u) / 2 is the sigmoid of 2u. */
-static inline ons_lanes sigmoid_of(ons_lanes x) {
+static inline ons_simd_float sigmoid_of(ons_simd_float x) {
     return ons_simd_sigmoid((float)(2 * ONS_GELU_SCALE) * (x + (float)ONS_GELU_CUBE * (x * x * x)));
 }
 
-static inline ons_lanes by_sigmoid(ons_lanes x) { return x * sigmoid_of(x); }
+static inline ons_simd_float by_sigmoid(ons_simd_float x) { return x * sigmoid_of(x); }
 
-static inline ons_lanes slope_by_sigmoid(ons_lanes x) {
-    ons_lanes s = sigmoid_of(x), flat = s * (1 - s);
-    ons_lanes turn = (float)(2 * ONS_GELU_SCALE) * (1 + (float)(3 * ONS_GELU_CUBE) * (x * x));
+static inline ons_simd_float slope_by_sigmoid(ons_simd_float x) {
+    ons_simd_float s = sigmoid_of(x), flat = s * (1 - s);
+    ons_simd_float turn = (float)(2 * ONS_GELU_SCALE) * (1 + (float)(3 * ONS_GELU_CUBE) * (x * x));
     /* Where s is 0 or 1 so is the slope; the product would be 0·∞ far out. */
-    return s + (ons_lanes)((flat != 0) & (ons_lane_bits)(x * flat * turn));
+    return s + (ons_simd_float)((flat != 0) & (ons_simd_bits)(x * flat * turn));
 }
 
 /* ------------------------------------------------------------------------------------------------------------- runs */
 
 typedef void span(const float *dy, const float *x, float *out, int64_t count);
 
-static void exact(const float *dy, const float *x, float *y, int64_t n) { ons_lanes_loop(NULL, x, y, n, by_normal); }
+static void exact(const float *dy, const float *x, float *y, int64_t n) { ons_simd_loop(NULL, x, y, n, by_normal); }
 static void tanh_form(const float *dy, const float *x, float *y, int64_t n) {
-    ons_lanes_loop(NULL, x, y, n, by_sigmoid);
+    ons_simd_loop(NULL, x, y, n, by_sigmoid);
 }
 static void exact_slope(const float *dy, const float *x, float *dx, int64_t n) {
-    ons_lanes_loop(dy, x, dx, n, slope_by_normal);
+    ons_simd_loop(dy, x, dx, n, slope_by_normal);
 }
 static void tanh_slope(const float *dy, const float *x, float *dx, int64_t n) {
-    ons_lanes_loop(dy, x, dx, n, slope_by_sigmoid);
+    ons_simd_loop(dy, x, dx, n, slope_by_sigmoid);
 }
 
 static void share(span *function, const float *dy, const float *x, float *out, int64_t count) {

@@ -1,6 +1,6 @@
 /* The gradients of a fully connected layer's weight and bias together: aᵀ b, where all dims but the last of either
  * operand are rows of one matrix, and the sums of the columns of one of them, which is the layer's cotangent. A pass
- * makes it for GPUs (graph/passes/fuse_products.h).
+ * makes it for GPUs (graph/passes/fuse_gemm.h).
  *
  *   summed   the number of that operand: 1 where the weight lies as (inputs, outputs), 0 where it does as (outputs,
  *            inputs) */

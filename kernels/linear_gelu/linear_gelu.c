@@ -1,5 +1,5 @@
 /* Linear with Gelu behind it, by the formula with tanh, as libraries for GPUs compute both in one go. A pass makes it
- * for those (graph/passes/fuse_products.h). Output 1 is what goes into Gelu, which its gradient reads.
+ * for those (graph/passes/fuse_gemm.h). Output 1 is what goes into Gelu, which its gradient reads.
  *
  * `keeps`: output 1 is part of the computation also where it is left out, as it is where the node runs again for its
  * result alone: the same way, so the same bits. */

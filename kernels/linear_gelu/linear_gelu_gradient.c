@@ -1,6 +1,6 @@
 /* The gradient that a fully connected layer hands back, through the Gelu by the formula with tanh that stands before
  * the layer: (dy op(w)) · gelu′(x). Inputs: dy, w, x, which has as many elements as the result. A pass makes it for
- * GPUs (graph/passes/fuse_products.h). */
+ * GPUs (graph/passes/fuse_gemm.h). */
 #include "kernels/gelu/gelu_formulas.h"
 #include "kernels/linear/fully_connected.h"
 

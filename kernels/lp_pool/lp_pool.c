@@ -8,7 +8,7 @@
 static ons_status *lp_pool_infer(ons_operands *o) {
     ons_pooling pooling;
     int p;
-    ONS_TRY(resolve(o, &pooling, &p));
+    ONS_TRY(resolve_lp_pooling(o, &pooling, &p));
     o->outputs[0] = pooling.y;
     return NULL;
 }
@@ -16,7 +16,7 @@ static ons_status *lp_pool_infer(ons_operands *o) {
 static ons_cost lp_pool_cost(const ons_operands *o) {
     ons_pooling pooling;
     int p;
-    ons_resolved(resolve(o, &pooling, &p));
+    ons_resolved(resolve_lp_pooling(o, &pooling, &p));
     return (ons_cost){2 * (double)ons_elements(&pooling.y) * (double)ons_window_taps(&pooling.window),
                       ons_operand_bytes(o)};
 }
@@ -25,7 +25,7 @@ static void lp_pool_reference(const ons_operands *o, const ons_step *step, const
                               void *const *outputs) {
     ons_pooling pooling;
     int p = 2;
-    ons_resolved(resolve(o, &pooling, &p));
+    ons_resolved(resolve_lp_pooling(o, &pooling, &p));
     const ons_window *w = &pooling.window;
     const double *x = inputs[0];
     double *y = outputs[0];
@@ -45,7 +45,7 @@ static ons_status *lp_pool_gradient(ons_gradient *g) {
     ons_pooling pooling;
     ons_window_settings s;
     int p;
-    ons_resolved(resolve(g->operands, &pooling, &p));
+    ons_resolved(resolve_lp_pooling(g->operands, &pooling, &p));
     ons_window_get_settings(&pooling.window, &pooling.x.shape, &s);
     g->gradients[0] =
         ons_build(g->builder, &ons_op_lp_pool_gradient,

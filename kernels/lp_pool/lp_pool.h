@@ -7,7 +7,7 @@
 
 enum { P = ONS_POOLING_STORAGE_ORDER + 1 };
 
-static inline ons_status *resolve(const ons_operands *o, ons_pooling *pooling, int *p) {
+static inline ons_status *resolve_lp_pooling(const ons_operands *o, ons_pooling *pooling, int *p) {
     if (!ons_dtype_is_float(o->inputs[0].dtype))
         return ons_node_error(o, "pooling of %s is not supported", ons_dtype_name(o->inputs[0].dtype));
     ONS_TRY(ons_lp_order(o, P, ONS_LP_MAX, p));

@@ -13,7 +13,7 @@ static ons_status *lp_pool_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     ons_pooling pooling;
     int order;
-    ons_resolved(resolve(o, &pooling, &order));
+    ons_resolved(resolve_lp_pooling(o, &pooling, &order));
     lp_pool_state *state;
     ONS_NEW_STATE(state, p);
     state->p = order;
@@ -26,19 +26,19 @@ static inline __attribute__((always_inline)) void pool_window(const lp_pool_stat
                                                               const ons_pooling_span *y, const ons_pooling_span *x,
                                                               const float *plane, int count, float *to) {
     const ons_pooling_plan *plan = &s->plan;
-    ons_lanes sum = {0};
+    ons_simd_float sum = {0};
     if (s->p == 2) {
         ONS_FOR_TAPS(plan, z, y, x, {
-            ons_lanes value = ons_take(plane + at * plan->width, count);
+            ons_simd_float value = ons_take(plane + at * plan->width, count);
             sum += value * value;
         });
     } else {
         ONS_FOR_TAPS(plan, z, y, x, {
-            ons_lanes value = ons_take(plane + at * plan->width, count);
-            for (int i = 0; i < ONS_LANES; ++i) sum[i] += ons_lp_term(value[i], s->p);
+            ons_simd_float value = ons_take(plane + at * plan->width, count);
+            for (int i = 0; i < ONS_SIMD_FLOATS; ++i) sum[i] += ons_lp_term(value[i], s->p);
         });
     }
-    for (int i = 0; i < ONS_LANES; ++i) sum[i] = ons_lp_root(sum[i], s->p);
+    for (int i = 0; i < ONS_SIMD_FLOATS; ++i) sum[i] = ons_lp_root(sum[i], s->p);
     ons_put(to, sum, count);
 }
 
@@ -63,8 +63,8 @@ static void pool_row(const lp_pool_state *s, int64_t plane, int64_t oz, int64_t 
             continue;
         }
         int64_t c = 0;
-        for (; c + ONS_LANES <= width; c += ONS_LANES)
-            pool_window(s, spans[0], spans[1], spans[2], from + c, ONS_LANES, to + c);
+        for (; c + ONS_SIMD_FLOATS <= width; c += ONS_SIMD_FLOATS)
+            pool_window(s, spans[0], spans[1], spans[2], from + c, ONS_SIMD_FLOATS, to + c);
         if (c < width) pool_window(s, spans[0], spans[1], spans[2], from + c, (int)(width - c), to + c);
     }
 }

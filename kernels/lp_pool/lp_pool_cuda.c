@@ -8,7 +8,7 @@ static ons_status *lp_pool_prepare_cuda(ons_prepare *p) {
     ons_pooling pooling;
     ons_cuda_pooling *s;
     int order;
-    ONS_TRY(resolve(p->operands, &pooling, &order));
+    ONS_TRY(resolve_lp_pooling(p->operands, &pooling, &order));
     ONS_TRY(ons_cuda_pooling_prepare(p, &pooling, &s));
     s->p = order;
     return NULL;

@@ -10,7 +10,7 @@
 static ons_status *lp_pool_gradient_infer(ons_operands *o) {
     ons_pooling pooling;
     int p;
-    ONS_TRY(resolve(o, &pooling, &p));
+    ONS_TRY(resolve_lp_pooling(o, &pooling, &p));
     o->outputs[0] = ons_type_make(o->inputs[1].dtype, pooling.x.shape);
     return NULL;
 }
@@ -18,7 +18,7 @@ static ons_status *lp_pool_gradient_infer(ons_operands *o) {
 static ons_cost lp_pool_gradient_cost(const ons_operands *o) {
     ons_pooling pooling;
     int p;
-    ons_resolved(resolve(o, &pooling, &p));
+    ons_resolved(resolve_lp_pooling(o, &pooling, &p));
     return (ons_cost){(double)ons_elements(&pooling.y) * (double)ons_window_taps(&pooling.window),
                       ons_operand_bytes(o)};
 }
@@ -27,7 +27,7 @@ static void lp_pool_gradient_reference(const ons_operands *o, const ons_step *st
                                        void *const *outputs) {
     ons_pooling pooling;
     int p = 2;
-    ons_resolved(resolve(o, &pooling, &p));
+    ons_resolved(resolve_lp_pooling(o, &pooling, &p));
     const ons_window *w = &pooling.window;
     const double *dy = inputs[0], *x = inputs[1], *y = inputs[2];
     double *dx = outputs[0];

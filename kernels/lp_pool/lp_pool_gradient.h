@@ -7,7 +7,7 @@
 
 enum { P = ONS_POOLING_STORAGE_ORDER + 1 };
 
-static inline ons_status *resolve(const ons_operands *o, ons_pooling *pooling, int *p) {
+static inline ons_status *resolve_lp_pooling(const ons_operands *o, ons_pooling *pooling, int *p) {
     ONS_TRY(ons_lp_order(o, P, ONS_LP_MAX, p));
     ONS_TRY(ons_pooling_resolve(o, &o->inputs[1], pooling));
     if (!ons_shape_equal(&pooling->y.shape, &o->inputs[0].shape) ||

@@ -12,7 +12,7 @@ static ons_status *lp_pool_gradient_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     ons_pooling pooling;
     int order;
-    ons_resolved(resolve(o, &pooling, &order));
+    ons_resolved(resolve_lp_pooling(o, &pooling, &order));
     state *s;
     ONS_NEW_STATE(s, p);
     s->p = order;

@@ -23,26 +23,26 @@ static inline int64_t ons_local_end(const ons_local_response *l, int64_t channel
 }
 
 /* s of `count` neighbouring positions; x is their first channel. */
-static inline __attribute__((always_inline)) ons_lanes ons_local_sum(const ons_local_response *l, const float *x,
-                                                                     int64_t channel, int count) {
-    ons_lanes sum = {0};
+static inline __attribute__((always_inline)) ons_simd_float ons_local_sum(const ons_local_response *l, const float *x,
+                                                                          int64_t channel, int count) {
+    ons_simd_float sum = {0};
     for (int64_t c = ons_local_first(channel, l->before), end = ons_local_end(l, channel, l->after); c < end; ++c) {
         const float *from = x + c * l->size.positions;
-        ons_lanes value = count == ONS_LANES ? ons_simd_load(from) : ons_simd_load_some(from, count, 0);
+        ons_simd_float value = count == ONS_SIMD_FLOATS ? ons_simd_load(from) : ons_simd_load_some(from, count, 0);
         sum += value * value;
     }
     return l->bias + l->weight * sum;
 }
 
 /* s^-beta */
-static inline ons_lanes ons_local_power(ons_lanes s, float beta) {
+static inline ons_simd_float ons_local_power(ons_simd_float s, float beta) {
     if (beta == 0.75f) {
-        for (int i = 0; i < ONS_LANES; ++i) s[i] = __builtin_sqrtf(s[i]);
-        ons_lanes root = s;
-        for (int i = 0; i < ONS_LANES; ++i) root[i] = __builtin_sqrtf(root[i]);
+        for (int i = 0; i < ONS_SIMD_FLOATS; ++i) s[i] = __builtin_sqrtf(s[i]);
+        ons_simd_float root = s;
+        for (int i = 0; i < ONS_SIMD_FLOATS; ++i) root[i] = __builtin_sqrtf(root[i]);
         return 1.0f / (s * root);
     }
-    for (int i = 0; i < ONS_LANES; ++i) s[i] = ons_exp(-beta * ons_log(s[i]));
+    for (int i = 0; i < ONS_SIMD_FLOATS; ++i) s[i] = ons_exp(-beta * ons_log(s[i]));
     return s;
 }
 

@@ -1,5 +1,5 @@
 #include "kernels/common/gemm/cuda_gemm.cuh"
 
 extern "C" void ons_cuda_run_matmul(const ons_launch *launch) {
-    ons::run_product((const ons_cuda_gemm_state *)launch->state, launch, nullptr);
+    ons::run_gemm((const ons_cuda_gemm_state *)launch->state, launch, nullptr);
 }

@@ -36,19 +36,19 @@ static inline __attribute__((always_inline)) void pool_window(const max_pool_sta
                                                               const results *r) {
     const ons_pooling_plan *plan = &state->plan;
     const ons_window *w = &plan->window;
-    ons_lanes best = ons_simd_all(-INFINITY);
-    ons_int_lanes position = {0};
+    ons_simd_float best = ons_simd_all(-INFINITY);
+    ons_simd_int position = {0};
     position -= 1; /* nothing found yet: the first value is taken, whatever it is */
     for (int32_t kz = z->first; kz < z->end; ++kz)
         for (int32_t ky = y->first; ky < y->end; ++ky) {
             int64_t row = (z->start + kz * w->dilation[0]) * w->input[1] + y->start + ky * w->dilation[1];
             int32_t tap = (int32_t)((kz * w->kernel[1] + ky) * w->kernel[2]);
             for (int32_t kx = x->first; kx < x->end; ++kx) {
-                ons_lanes value =
+                ons_simd_float value =
                     ons_take(plane + (row * w->input[2] + x->start + kx * w->dilation[2]) * plan->width, count);
-                ons_int_lanes better = (value > best) | (value != value) | (position < 0);
-                best = ons_choose_lanes(better, value, best);
-                position = ons_choose_ints(better, (ons_int_lanes){0} + (tap + kx), position);
+                ons_simd_int better = (value > best) | (value != value) | (position < 0);
+                best = ons_simd_choose(better, value, best);
+                position = ons_choose_ints(better, (ons_simd_int){0} + (tap + kx), position);
             }
         }
     ons_put(r->y + to, best, count);
@@ -99,7 +99,8 @@ static void pool_row(const max_pool_state *state, int64_t plane, int64_t oz, int
             continue;
         }
         int64_t c = 0;
-        for (; c + ONS_LANES <= width; c += ONS_LANES) pool_window(state, z, y, span, from + c, ONS_LANES, to + c, r);
+        for (; c + ONS_SIMD_FLOATS <= width; c += ONS_SIMD_FLOATS)
+            pool_window(state, z, y, span, from + c, ONS_SIMD_FLOATS, to + c, r);
         if (c < width) pool_window(state, z, y, span, from + c, (int)(width - c), to + c, r);
     }
 }

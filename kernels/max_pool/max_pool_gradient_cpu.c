@@ -23,12 +23,12 @@ static inline __attribute__((always_inline)) void add_channels(const ons_pooling
     for (int64_t ox = 0; ox < w->output[2]; ++ox) {
         const ons_pooling_span *span = &plan->spans[2][ox];
         int64_t from = (row + ox) * width + c;
-        ons_lanes value = ons_take(dy + from, count);
-        ons_int_lanes position = plan->wide_position ? ons_take_ints((const int32_t *)positions + from, count)
-                                                     : ons_take_bytes((const uint8_t *)positions + from, count);
+        ons_simd_float value = ons_take(dy + from, count);
+        ons_simd_int position = plan->wide_position ? ons_take_ints((const int32_t *)positions + from, count)
+                                                    : ons_take_bytes((const uint8_t *)positions + from, count);
         for (int32_t kx = span->first; kx < span->end; ++kx) {
             float *at = to + (span->start + kx * w->dilation[2]) * width + c;
-            ons_lanes brought = ons_where_equal(position, taps + kx, value);
+            ons_simd_float brought = ons_where_equal(position, taps + kx, value);
             ons_put(at, plan->overlap ? ons_take(at, count) + brought : brought, count);
         }
     }
@@ -65,8 +65,8 @@ static void make_row(const ons_pooling_plan *plan, int64_t plane, int64_t z, int
                 add_single(plan, row, taps, dy, positions, to);
                 continue;
             }
-            for (; c + ONS_LANES <= width; c += ONS_LANES)
-                add_channels(plan, row, taps, dy, positions, c, ONS_LANES, to);
+            for (; c + ONS_SIMD_FLOATS <= width; c += ONS_SIMD_FLOATS)
+                add_channels(plan, row, taps, dy, positions, c, ONS_SIMD_FLOATS, to);
             if (c < width) add_channels(plan, row, taps, dy, positions, c, (int)(width - c), to);
         }
 }

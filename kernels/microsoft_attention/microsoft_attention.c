@@ -42,7 +42,7 @@ static ons_status *resolve_sizes(const ons_operands *o, attention *a) {
     return NULL;
 }
 
-static ons_status *resolve(const ons_operands *o, attention *a) {
+static ons_status *resolve_attention(const ons_operands *o, attention *a) {
     const ons_shape *x = &o->inputs[X].shape, *weight = &o->inputs[WEIGHT].shape;
     ONS_TRY(ons_need_float(o, X));
     if (ons_has_input(o, PAST) || ons_has_input(o, PAST_LENGTH) || ons_attribute_int(o, SHARED_BUFFER) != 0)
@@ -64,7 +64,7 @@ static ons_status *resolve(const ons_operands *o, attention *a) {
 
 static ons_status *microsoft_attention_infer(ons_operands *o) {
     attention a;
-    ONS_TRY(resolve(o, &a));
+    ONS_TRY(resolve_attention(o, &a));
     int64_t dims[] = {a.heads.batch, a.heads.queries, a.heads.heads * a.heads.value_size};
     o->outputs[0] = ons_type_make(o->inputs[X].dtype, ons_shape_make(3, dims));
     if (o->output_count < 2) return NULL;
@@ -76,7 +76,7 @@ static ons_status *microsoft_attention_infer(ons_operands *o) {
 static ons_status *microsoft_attention_expand(ons_replacement *m) {
     const ons_operands *o = m->operands;
     attention a;
-    ons_resolved(resolve(o, &a));
+    ons_resolved(resolve_attention(o, &a));
     ONS_CHECK(o->output_count < 2 || !m->outputs_used[1], ONS_UNSUPPORTED,
               "node '%s' (%s): keys and values for later (output 1) are for generating text; export the model without "
               "them",
@@ -108,7 +108,7 @@ static double *project(const ons_operands *o, const attention *a, const void *co
 static void microsoft_attention_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                           void *const *outputs) {
     attention a;
-    ons_resolved(resolve(o, &a));
+    ons_resolved(resolve_attention(o, &a));
     double *parts[3];
     for (int i = 0; i < 3; ++i) parts[i] = project(o, &a, inputs, i);
     ons_heads_words words = {parts[0],

@@ -29,7 +29,7 @@ static ons_shape arrange(const ons_operands *o, uint32_t input, int64_t order[st
     return result;
 }
 
-static ons_status *resolve(const ons_operands *o, ons_gemm_sizes *sizes, ons_shape *result) {
+static ons_status *resolve_matmul(const ons_operands *o, ons_gemm_sizes *sizes, ons_shape *result) {
     int64_t order[ONS_RANK_MAX];
     ons_shape a = arrange(o, 0, order), b = arrange(o, 1, order);
     return ons_gemm_resolve(o, &a, &b, &plain, sizes, result);
@@ -40,7 +40,7 @@ static ons_status *microsoft_fused_matmul_infer(ons_operands *o) {
     ons_shape result;
     ONS_TRY(ons_need_float(o, 0));
     if (o->inputs[0].dtype != o->inputs[1].dtype) return ons_node_error(o, "operands have different element types");
-    ONS_TRY(resolve(o, &sizes, &result));
+    ONS_TRY(resolve_matmul(o, &sizes, &result));
     o->outputs[0] = ons_type_make(o->inputs[0].dtype, result);
     return NULL;
 }
@@ -48,7 +48,7 @@ static ons_status *microsoft_fused_matmul_infer(ons_operands *o) {
 static ons_cost microsoft_fused_matmul_cost(const ons_operands *o) {
     ons_gemm_sizes sizes;
     ons_shape result;
-    ons_resolved(resolve(o, &sizes, &result));
+    ons_resolved(resolve_matmul(o, &sizes, &result));
     return (ons_cost){ons_gemm_flops(&sizes), ons_operand_bytes(o)};
 }
 

@@ -60,7 +60,7 @@ static ons_status *resolve_rotation(const ons_operands *o, sizes *s) {
     return ons_check_indices(o, PLACES, table->shape.dims[0]);
 }
 
-static ons_status *resolve(const ons_operands *o, sizes *s) {
+static ons_status *resolve_sizes(const ons_operands *o, sizes *s) {
     *s = (sizes){.window = ons_attribute_int(o, WINDOW), .softcap = ons_attribute_float(o, SOFTCAP)};
     ONS_TRY(ons_need_float(o, QUERY));
     for (uint32_t i = PAST_KEY; i <= PAST_VALUE; ++i)
@@ -85,7 +85,7 @@ static ons_status *resolve(const ons_operands *o, sizes *s) {
 
 static ons_status *microsoft_group_query_attention_infer(ons_operands *o) {
     sizes s;
-    ONS_TRY(resolve(o, &s));
+    ONS_TRY(resolve_sizes(o, &s));
     int64_t dims[] = {s.batch, s.positions, s.heads * s.size};
     int64_t present[] = {s.batch, s.key_heads, s.positions, s.size};
     for (uint32_t i = 0; i < o->output_count && i < 3; ++i)
@@ -97,7 +97,7 @@ static ons_status *microsoft_group_query_attention_infer(ons_operands *o) {
 /* For every pair of query and key two products, and 5 operations of softmax. */
 static ons_cost microsoft_group_query_attention_cost(const ons_operands *o) {
     sizes s;
-    ons_resolved(resolve(o, &s));
+    ons_resolved(resolve_sizes(o, &s));
     double pairs = (double)(s.batch * s.heads * s.positions) * (double)s.positions;
     return (ons_cost){pairs * (4 * (double)s.size + 5), ons_operand_bytes(o)};
 }
@@ -114,7 +114,7 @@ static ons_status *rotate(ons_replacement *m, const sizes *s, int64_t heads, ons
 
 static ons_status *microsoft_group_query_attention_expand(ons_replacement *m) {
     sizes s;
-    ons_resolved(resolve(m->operands, &s));
+    ons_resolved(resolve_sizes(m->operands, &s));
     ons_value_id q = m->inputs[QUERY], k, v, made[3];
     int64_t first = s.heads * s.size, second = first + s.key_heads * s.size, end = second + s.key_heads * s.size;
     k = s.packed ? ons_expand_slice(m, q, 2, first, second) : m->inputs[KEY];
@@ -187,7 +187,7 @@ static void reference_row(const ons_operands *o, const sizes *s, const void *con
 static void microsoft_group_query_attention_reference(const ons_operands *o, const ons_step *step,
                                                       const void *const *inputs, void *const *outputs) {
     sizes s;
-    ons_resolved(resolve(o, &s));
+    ons_resolved(resolve_sizes(o, &s));
     double *parts[3], *weights = malloc(((size_t)s.positions + 1) * sizeof *weights);
     for (int i = 0; i < 3; ++i) parts[i] = part_of(o, &s, step, inputs, i);
     bool whole = parts[0] != NULL && parts[1] != NULL && parts[2] != NULL && weights != NULL;

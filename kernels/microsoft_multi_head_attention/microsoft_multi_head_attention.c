@@ -60,7 +60,7 @@ static ons_status *resolve_form(const ons_operands *o, attention *a) {
     return NULL;
 }
 
-static ons_status *resolve(const ons_operands *o, attention *a) {
+static ons_status *resolve_attention(const ons_operands *o, attention *a) {
     ONS_TRY(ons_need_float(o, QUERY));
     *a = (attention){.heads = {.heads = ons_attribute_int(o, HEADS)}};
     if (a->heads.heads < 1) return ons_node_error(o, "num_heads is %lld", (long long)a->heads.heads);
@@ -83,7 +83,7 @@ static ons_status *resolve(const ons_operands *o, attention *a) {
 
 static ons_status *microsoft_multi_head_attention_infer(ons_operands *o) {
     attention a;
-    ONS_TRY(resolve(o, &a));
+    ONS_TRY(resolve_attention(o, &a));
     int64_t dims[] = {a.heads.batch, a.heads.queries, a.heads.heads * a.heads.value_size};
     o->outputs[0] = ons_type_make(o->inputs[QUERY].dtype, ons_shape_make(3, dims));
     for (uint32_t i = 1; i < o->output_count && i < 3; ++i) {
@@ -108,7 +108,7 @@ static ons_value_id part_of(ons_replacement *m, const attention *a, int part) {
 static ons_status *microsoft_multi_head_attention_expand(ons_replacement *m) {
     const ons_operands *o = m->operands;
     attention a;
-    ons_resolved(resolve(o, &a));
+    ons_resolved(resolve_attention(o, &a));
     ons_value_id parts[3];
     int64_t first = 0;
     for (int i = 0; i < 3; ++i) {
@@ -152,7 +152,7 @@ static double *gather_part(const ons_operands *o, const attention *a, const void
 static void microsoft_multi_head_attention_reference(const ons_operands *o, const ons_step *step,
                                                      const void *const *inputs, void *const *outputs) {
     attention a;
-    ons_resolved(resolve(o, &a));
+    ons_resolved(resolve_attention(o, &a));
     double *parts[3];
     for (int i = 0; i < 3; ++i) parts[i] = gather_part(o, &a, inputs, i);
     ons_heads_words words = {parts[0],

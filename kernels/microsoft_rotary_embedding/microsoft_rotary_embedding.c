@@ -12,7 +12,7 @@ typedef struct rotary {
     bool heads_first, interleaved, offset;       /* `offset`: one number, where the first position is */
 } rotary;
 
-static ons_status *resolve(const ons_operands *o, rotary *r) {
+static ons_status *resolve_rotary(const ons_operands *o, rotary *r) {
     const ons_shape *x = &o->inputs[X].shape, *places = &o->inputs[PLACES].shape, *table = &o->inputs[COSINES].shape;
     ONS_TRY(ons_need_float(o, X));
     if (ons_attribute_int(o, PACKED) != 0 || ons_attribute_float(o, SCALE) != 1)
@@ -42,7 +42,7 @@ static ons_status *resolve(const ons_operands *o, rotary *r) {
 
 static ons_status *microsoft_rotary_embedding_infer(ons_operands *o) {
     rotary r;
-    ONS_TRY(resolve(o, &r));
+    ONS_TRY(resolve_rotary(o, &r));
     o->outputs[0] = o->inputs[X];
     return NULL;
 }
@@ -56,7 +56,7 @@ static ons_value_id rows(ons_replacement *m, const rotary *r, uint32_t table, on
 
 static ons_status *microsoft_rotary_embedding_expand(ons_replacement *m) {
     rotary r;
-    ons_resolved(resolve(m->operands, &r));
+    ons_resolved(resolve_rotary(m->operands, &r));
     const ons_shape *shape = &m->operands->inputs[X].shape;
     int64_t second = r.heads_first ? r.heads : r.positions, third = r.heads_first ? r.positions : r.heads;
     int64_t whole[] = {r.batch, second, third, r.size}, halves[] = {r.batch, second, third, r.half},
@@ -92,7 +92,7 @@ static ons_status *microsoft_rotary_embedding_expand(ons_replacement *m) {
 static void microsoft_rotary_embedding_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                                  void *const *outputs) {
     rotary r;
-    ons_resolved(resolve(o, &r));
+    ons_resolved(resolve_rotary(o, &r));
     const double *x = inputs[X];
     double *y = outputs[0];
     if (r.size == 0 || r.heads == 0 || r.positions == 0) return;

@@ -67,20 +67,20 @@ static inline summands summands_at(const summands *v, int64_t at) {
     return (summands){v->kind, v->kind == SQUARES ? NULL : v->dy + at, v->x + at};
 }
 
-/* Σ a and Σ a (x − shift): `sets` times ONS_LANES columns over `rows` rows, `stride` apart, from column `at` on;
- * `count` < ONS_LANES columns of a single set. Inlined with constants, the sums stay in registers. */
+/* Σ a and Σ a (x − shift): `sets` times ONS_SIMD_FLOATS columns over `rows` rows, `stride` apart, from column `at` on;
+ * `count` < ONS_SIMD_FLOATS columns of a single set. Inlined with constants, the sums stay in registers. */
 static inline __attribute__((always_inline)) void sum_columns(const summands *v, const ons_batch_scratch *s, int64_t at,
                                                               int64_t rows, int64_t stride, int sets, int count,
                                                               double *first, double *second) {
-    ons_lanes one[WIDE / ONS_LANES] = {0}, two[WIDE / ONS_LANES] = {0}, center[WIDE / ONS_LANES];
-#define TAKE(FROM) (count == ONS_LANES ? ons_simd_load(FROM) : ons_simd_load_some((FROM), count, 0))
-    for (int i = 0; i < sets; ++i) center[i] = TAKE(s->shift + at + i * ONS_LANES);
+    ons_simd_float one[WIDE / ONS_SIMD_FLOATS] = {0}, two[WIDE / ONS_SIMD_FLOATS] = {0}, center[WIDE / ONS_SIMD_FLOATS];
+#define TAKE(FROM) (count == ONS_SIMD_FLOATS ? ons_simd_load(FROM) : ons_simd_load_some((FROM), count, 0))
+    for (int i = 0; i < sets; ++i) center[i] = TAKE(s->shift + at + i * ONS_SIMD_FLOATS);
     for (int64_t row = 0; row < rows; ++row)
 #pragma GCC unroll 4
         for (int i = 0; i < sets; ++i) {
-            int64_t column = at + i * ONS_LANES;
-            ons_lanes q = TAKE(v->x + row * stride + column) - center[i];
-            ons_lanes p = v->kind == SQUARES ? q : TAKE(v->dy + row * stride + column);
+            int64_t column = at + i * ONS_SIMD_FLOATS;
+            ons_simd_float q = TAKE(v->x + row * stride + column) - center[i];
+            ons_simd_float p = v->kind == SQUARES ? q : TAKE(v->dy + row * stride + column);
             if (v->kind == GATED_PRODUCTS)
                 p = ons_simd_select(q * TAKE(s->gate_scale + column) + TAKE(s->gate_rest + column) > 0.0f, p,
                                     ons_simd_all(0));
@@ -90,8 +90,8 @@ static inline __attribute__((always_inline)) void sum_columns(const summands *v,
 #undef TAKE
     for (int i = 0; i < sets; ++i)
         for (int k = 0; k < count; ++k) {
-            first[at + i * ONS_LANES + k] += one[i][k];
-            second[at + i * ONS_LANES + k] += two[i][k];
+            first[at + i * ONS_SIMD_FLOATS + k] += one[i][k];
+            second[at + i * ONS_SIMD_FLOATS + k] += two[i][k];
         }
 }
 
@@ -100,8 +100,9 @@ static inline __attribute__((always_inline)) void sum_rows(summands v, const ons
                                                            double *second) {
     int64_t at = 0;
     for (; at + WIDE <= width; at += WIDE)
-        sum_columns(&v, s, at, rows, stride, WIDE / ONS_LANES, ONS_LANES, first, second);
-    for (; at + ONS_LANES <= width; at += ONS_LANES) sum_columns(&v, s, at, rows, stride, 1, ONS_LANES, first, second);
+        sum_columns(&v, s, at, rows, stride, WIDE / ONS_SIMD_FLOATS, ONS_SIMD_FLOATS, first, second);
+    for (; at + ONS_SIMD_FLOATS <= width; at += ONS_SIMD_FLOATS)
+        sum_columns(&v, s, at, rows, stride, 1, ONS_SIMD_FLOATS, first, second);
     if (at < width) sum_columns(&v, s, at, rows, stride, 1, (int)(width - at), first, second);
 }
 
@@ -139,8 +140,9 @@ static inline __attribute__((always_inline)) void sum_channel(const ons_batch_pl
     double first = 0, second = 0;
     for (int64_t n = 0; n < size->batch && size->positions > 0; ++n) {
         int64_t base = (n * size->channels + channel) * size->positions;
-        for (int64_t start = 0; start < size->positions; start += RUN * ONS_LANES) {
-            int64_t end = start + RUN * ONS_LANES < size->positions ? start + RUN * ONS_LANES : size->positions;
+        for (int64_t start = 0; start < size->positions; start += RUN * ONS_SIMD_FLOATS) {
+            int64_t end =
+                start + RUN * ONS_SIMD_FLOATS < size->positions ? start + RUN * ONS_SIMD_FLOATS : size->positions;
             float one = 0, two = 0;
 #pragma omp simd reduction(+ : one, two)
             for (int64_t i = start; i < end; ++i) {

@@ -47,8 +47,8 @@ static moments moments_together(const double *all, uint32_t replicas, int64_t ch
 }
 
 /* Tells the other replicas of this one's statistics; *n: of all that answer, whose number is returned. */
-static uint32_t meet(const ons_launch *launch, const ons_batch_training *state, const ons_batch_scratch *s,
-                     double *shares, double *n) {
+static uint32_t share_statistics(const ons_launch *launch, const ons_batch_training *state, const ons_batch_scratch *s,
+                                 double *shares, double *n) {
     int64_t channels = state->plan.size.channels, size = ons_batch_share_size(channels);
     if (state->replicas == 1 || launch->replicas == NULL) return 0;
     double *own = shares + launch->replicas->own * size;
@@ -75,7 +75,7 @@ void ons_batch_training_run(const ons_launch *launch, const ons_batch_results *r
     take_first(plan, x, s.shift);
     ons_batch_sum_squares(plan, &s, x);
     double *shares = ons_batch_shares_of(plan, launch->scratch);
-    uint32_t replicas = meet(launch, state, &s, shares, &n);
+    uint32_t replicas = share_statistics(launch, state, &s, shares, &n);
     double correction = ons_batch_training_correct(n, state->unbiased);
     for (int64_t c = 0; c < plan->size.channels; ++c) {
         moments m =

@@ -198,7 +198,7 @@ __global__ void norm_input_gradient_kept(ons_layer_norm norm, const T *dy, const
 constexpr int NORM_COLUMNS = 32, NORM_LANES = 8;
 
 /* By all threads of a block: the sums of a column's lanes, in order. True for the first lane's threads, which get them. */
-__device__ inline bool add_norm_lanes(float *scale_sum, float *bias_sum) {
+__device__ inline bool add_norm_simd(float *scale_sum, float *bias_sum) {
     __shared__ float of_scale[NORM_LANES][NORM_COLUMNS], of_bias[NORM_LANES][NORM_COLUMNS];
     int lane = (int)threadIdx.x / NORM_COLUMNS, column = (int)threadIdx.x % NORM_COLUMNS;
     of_scale[lane][column] = *scale_sum;
@@ -227,7 +227,7 @@ __global__ void norm_part_sums(ons_layer_norm norm, int parts, const T *dy, cons
             scale_sum += d * ((widen(x[row * norm.columns + column]) - (means == nullptr ? 0 : means[row])) * inverses[row]);
             bias_sum += d;
         }
-        if (add_norm_lanes(&scale_sum, &bias_sum) && column < norm.columns) {
+        if (add_norm_simd(&scale_sum, &bias_sum) && column < norm.columns) {
             partial[(2 * part) * norm.columns + column] = scale_sum;
             partial[(2 * part + 1) * norm.columns + column] = bias_sum;
         }
@@ -246,7 +246,7 @@ __global__ void join_norm_parts(int64_t columns, int parts, const float *partial
             scale_sum += partial[(2 * part) * columns + column];
             bias_sum += partial[(2 * part + 1) * columns + column];
         }
-        bool sums = add_norm_lanes(&scale_sum, &bias_sum) && column < columns;
+        bool sums = add_norm_simd(&scale_sum, &bias_sum) && column < columns;
         if (sums && dscale != nullptr) dscale[column] = narrow<S>(scale_sum);
         if (sums && dbias != nullptr) dbias[column] = narrow<S>(bias_sum);
     }

@@ -9,29 +9,29 @@
 
 /* Four sums side by side, as one would wait for the adder. */
 static float sum_row(const float *x, int64_t n) {
-    ons_lanes sums[4] = {0};
+    ons_simd_float sums[4] = {0};
     int64_t i = 0;
-    for (; i + 4 * ONS_LANES <= n; i += 4 * ONS_LANES)
-        for (int k = 0; k < 4; ++k) sums[k] += ons_simd_load(x + i + k * ONS_LANES);
-    for (; i + ONS_LANES <= n; i += ONS_LANES) sums[0] += ons_simd_load(x + i);
+    for (; i + 4 * ONS_SIMD_FLOATS <= n; i += 4 * ONS_SIMD_FLOATS)
+        for (int k = 0; k < 4; ++k) sums[k] += ons_simd_load(x + i + k * ONS_SIMD_FLOATS);
+    for (; i + ONS_SIMD_FLOATS <= n; i += ONS_SIMD_FLOATS) sums[0] += ons_simd_load(x + i);
     if (i < n) sums[1] += ons_simd_load_some(x + i, n - i, 0);
     return ons_simd_sum_of((sums[0] + sums[1]) + (sums[2] + sums[3]));
 }
 
 static float sum_squares(const float *x, float mean, int64_t n) {
-    ons_lanes sums[4] = {0};
+    ons_simd_float sums[4] = {0};
     int64_t i = 0;
-    for (; i + 4 * ONS_LANES <= n; i += 4 * ONS_LANES)
+    for (; i + 4 * ONS_SIMD_FLOATS <= n; i += 4 * ONS_SIMD_FLOATS)
         for (int k = 0; k < 4; ++k) {
-            ons_lanes d = ons_simd_load(x + i + k * ONS_LANES) - mean;
+            ons_simd_float d = ons_simd_load(x + i + k * ONS_SIMD_FLOATS) - mean;
             sums[k] += d * d;
         }
-    for (; i + ONS_LANES <= n; i += ONS_LANES) {
-        ons_lanes d = ons_simd_load(x + i) - mean;
+    for (; i + ONS_SIMD_FLOATS <= n; i += ONS_SIMD_FLOATS) {
+        ons_simd_float d = ons_simd_load(x + i) - mean;
         sums[0] += d * d;
     }
     if (i < n) {
-        ons_lanes d = ons_simd_load_some(x + i, n - i, mean) - mean;
+        ons_simd_float d = ons_simd_load_some(x + i, n - i, mean) - mean;
         sums[1] += d * d;
     }
     return ons_simd_sum_of((sums[0] + sums[1]) + (sums[2] + sums[3]));
@@ -40,12 +40,13 @@ static float sum_squares(const float *x, float mean, int64_t n) {
 static inline void normalize_row(const float *x, const float *scale, const float *bias, float mean, float inverse,
                                  float *y, int64_t n) {
     int64_t i = 0;
-    for (; i + ONS_LANES <= n; i += ONS_LANES) {
-        ons_lanes a = (ons_simd_load(x + i) - mean) * inverse * ons_simd_load(scale + i);
+    for (; i + ONS_SIMD_FLOATS <= n; i += ONS_SIMD_FLOATS) {
+        ons_simd_float a = (ons_simd_load(x + i) - mean) * inverse * ons_simd_load(scale + i);
         ons_simd_store(y + i, bias == NULL ? a : a + ons_simd_load(bias + i));
     }
     if (i < n) {
-        ons_lanes a = (ons_simd_load_some(x + i, n - i, 0) - mean) * inverse * ons_simd_load_some(scale + i, n - i, 0);
+        ons_simd_float a =
+            (ons_simd_load_some(x + i, n - i, 0) - mean) * inverse * ons_simd_load_some(scale + i, n - i, 0);
         ons_simd_store_some(y + i, bias == NULL ? a : a + ons_simd_load_some(bias + i, n - i, 0), n - i);
     }
 }
@@ -84,7 +85,7 @@ ons_status *ons_norm_gradient_prepare(ons_prepare *p, const ons_layer_norm *norm
     int most = p->threads > PARTS_MAX ? p->threads : PARTS_MAX;
     int parts = ons_parts(state->norm.rows, state->norm.columns);
     state->parts = parts < most ? parts : most;
-    state->stride = (state->norm.columns + ONS_LANES - 1) / ONS_LANES * ONS_LANES;
+    state->stride = (state->norm.columns + ONS_SIMD_FLOATS - 1) / ONS_SIMD_FLOATS * ONS_SIMD_FLOATS;
     p->scratch_bytes = 2 * state->parts * state->stride * (int64_t)sizeof(float);
     return NULL;
 }
@@ -96,12 +97,12 @@ typedef struct row_work {
     int64_t columns;
 } row_work;
 
-static inline ons_lanes load(const float *from, int64_t count) {
-    return count == ONS_LANES ? ons_simd_load(from) : ons_simd_load_some(from, count, 0);
+static inline ons_simd_float load(const float *from, int64_t count) {
+    return count == ONS_SIMD_FLOATS ? ons_simd_load(from) : ons_simd_load_some(from, count, 0);
 }
 
-static inline void store(float *to, ons_lanes x, int64_t count) {
-    if (count == ONS_LANES)
+static inline void store(float *to, ons_simd_float x, int64_t count) {
+    if (count == ONS_SIMD_FLOATS)
         ons_simd_store(to, x);
     else
         ons_simd_store_some(to, x, count);
@@ -109,15 +110,15 @@ static inline void store(float *to, ons_lanes x, int64_t count) {
 
 static inline float mean_of(const row_work *w, int64_t row) { return w->means != NULL ? w->means[row] : 0; }
 
-/* `count` (≤ ONS_LANES) columns of `rows` rows: adds a and a n to sums[row], and to the part's dscale and dbias, which
- * have room for whole lanes. */
+/* `count` (≤ ONS_SIMD_FLOATS) columns of `rows` rows: adds a and a n to sums[row], and to the part's dscale and dbias,
+ * which have room for whole lanes. */
 static inline __attribute__((always_inline)) void add_columns(const row_work *w, int64_t row, int rows, int64_t column,
-                                                              int64_t count, ons_lanes (*sums)[2]) {
-    ons_lanes scale = load(w->scale + column, count), dscale = {0}, dbias = {0};
+                                                              int64_t count, ons_simd_float (*sums)[2]) {
+    ons_simd_float scale = load(w->scale + column, count), dscale = {0}, dbias = {0};
     for (int k = 0; k < rows; ++k) {
         int64_t at = (row + k) * w->columns + column;
-        ons_lanes dy = load(w->dy + at, count), a = dy * scale;
-        ons_lanes n = (load(w->x + at, count) - mean_of(w, row + k)) * w->inverses[row + k];
+        ons_simd_float dy = load(w->dy + at, count), a = dy * scale;
+        ons_simd_float n = (load(w->x + at, count) - mean_of(w, row + k)) * w->inverses[row + k];
         sums[k][0] += a;
         sums[k][1] += a * n;
         dscale += dy * n;
@@ -132,21 +133,22 @@ static inline __attribute__((always_inline)) void write_columns(const row_work *
                                                                 int64_t count, float first, float second) {
     int64_t at = row * w->columns + column;
     float mean = mean_of(w, row), r = w->inverses[row];
-    ons_lanes n = (load(w->x + at, count) - mean) * r;
-    ons_lanes a = load(w->dy + at, count) * load(w->scale + column, count);
+    ons_simd_float n = (load(w->x + at, count) - mean) * r;
+    ons_simd_float a = load(w->dy + at, count) * load(w->scale + column, count);
     store(w->dx + at, r * (a - first - n * second), count);
 }
 
 static inline __attribute__((always_inline)) void work_rows(const row_work *w, int64_t row, int rows) {
-    ons_lanes sums[ROWS][2] = {{{0}}};
+    ons_simd_float sums[ROWS][2] = {{{0}}};
     int64_t n = w->columns, column = 0;
-    for (; column + ONS_LANES <= n; column += ONS_LANES) add_columns(w, row, rows, column, ONS_LANES, sums);
+    for (; column + ONS_SIMD_FLOATS <= n; column += ONS_SIMD_FLOATS)
+        add_columns(w, row, rows, column, ONS_SIMD_FLOATS, sums);
     if (column < n) add_columns(w, row, rows, column, n - column, sums);
     for (int k = 0; w->dx != NULL && k < rows; ++k) {
         float first = w->means != NULL ? ons_simd_sum_of(sums[k][0]) / (float)n : 0;
         float second = ons_simd_sum_of(sums[k][1]) / (float)n;
-        for (column = 0; column + ONS_LANES <= n; column += ONS_LANES)
-            write_columns(w, row + k, column, ONS_LANES, first, second);
+        for (column = 0; column + ONS_SIMD_FLOATS <= n; column += ONS_SIMD_FLOATS)
+            write_columns(w, row + k, column, ONS_SIMD_FLOATS, first, second);
         if (column < n) write_columns(w, row + k, column, n - column, first, second);
     }
 }

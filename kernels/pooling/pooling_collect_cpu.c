@@ -12,7 +12,7 @@ static inline __attribute__((always_inline)) void add_channels(const ons_pooling
     for (int64_t ox = 0; ox < w->output[2]; ++ox) {
         const ons_pooling_span *span = &plan->spans[2][ox];
         float scale = plan->scales != NULL ? plan->scales[row + ox] : 1;
-        ons_lanes value = scale * ons_take(dy + (row + ox) * width + c, count);
+        ons_simd_float value = scale * ons_take(dy + (row + ox) * width + c, count);
         for (int32_t kx = span->first; kx < span->end; ++kx) {
             float *at = to + (span->start + kx * w->dilation[2]) * width + c;
             ons_put(at, plan->overlap ? ons_take(at, count) + value : value, count);
@@ -45,7 +45,8 @@ void ons_pooling_collect_row(const ons_pooling_plan *plan, int64_t plane, int64_
                 add_single(plan, row, from, to);
                 continue;
             }
-            for (; c + ONS_LANES <= width; c += ONS_LANES) add_channels(plan, row, from, c, ONS_LANES, to);
+            for (; c + ONS_SIMD_FLOATS <= width; c += ONS_SIMD_FLOATS)
+                add_channels(plan, row, from, c, ONS_SIMD_FLOATS, to);
             if (c < width) add_channels(plan, row, from, c, (int)(width - c), to);
         }
 }

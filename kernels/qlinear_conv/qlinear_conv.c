@@ -7,7 +7,7 @@
 
 enum { BIAS = ONS_Q_Y_ZERO + 1 };
 
-static ons_status *resolve(const ons_operands *o, ons_convolution *c) {
+static ons_status *resolve_conv(const ons_operands *o, ons_convolution *c) {
     *c = (ons_convolution){.kind = ONS_CONVOLUTION_FORWARD};
     ons_type x = o->inputs[ONS_Q_A], w = o->inputs[ONS_Q_B];
     x.dtype = w.dtype = ONS_FLOAT64; /* what the integers are lifted to */
@@ -16,7 +16,7 @@ static ons_status *resolve(const ons_operands *o, ons_convolution *c) {
 
 static ons_status *qlinear_conv_infer(ons_operands *o) {
     ons_convolution c;
-    ONS_TRY(resolve(o, &c));
+    ONS_TRY(resolve_conv(o, &c));
     int64_t channels = c.y.shape.dims[1];
     ONS_TRY(ons_qlinear_check(o, 1, channels));
     if (ons_has_input(o, BIAS) && (o->inputs[BIAS].dtype != ONS_INT32 || o->inputs[BIAS].shape.rank != 1 ||
@@ -28,14 +28,14 @@ static ons_status *qlinear_conv_infer(ons_operands *o) {
 
 static ons_cost qlinear_conv_cost(const ons_operands *o) {
     ons_convolution c;
-    ons_resolved(resolve(o, &c));
+    ons_resolved(resolve_conv(o, &c));
     return (ons_cost){ons_convolution_flops(&c), ons_operand_bytes(o)};
 }
 
 static void qlinear_conv_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                    void *const *outputs) {
     ons_convolution c;
-    ons_resolved(resolve(o, &c));
+    ons_resolved(resolve_conv(o, &c));
     int64_t n = ons_elements(&o->outputs[0]), positions = ons_window_outputs(&c.window), channels = c.y.shape.dims[1];
     int64_t filters = o->inputs[ONS_Q_B].shape.dims[0];
     int64_t filter_size = filters == 0 ? 1 : ons_elements(&o->inputs[ONS_Q_B]) / filters;

@@ -98,13 +98,13 @@ static void run_unit(const ons_random_state *s, const ons_step *step, make_numbe
     }
 }
 
-static void run(const ons_launch *launch, make_numbers *make) {
+static void draw_units(const ons_launch *launch, make_numbers *make) {
     const ons_random_state *s = launch->state;
     ons_random_unit_range unit = {.begin = 0};
     while (ons_random_next_unit(launch->step, s->elements, s->unit_elements, &unit))
         run_unit(s, &unit.step, make, (float *)launch->outputs[0] + unit.begin, unit.count);
 }
 
-void ons_random_uniform_run(const ons_launch *launch) { run(launch, uniform_block); }
+void ons_random_uniform_run(const ons_launch *launch) { draw_units(launch, uniform_block); }
 
-void ons_random_normal_run(const ons_launch *launch) { run(launch, normal_block); }
+void ons_random_normal_run(const ons_launch *launch) { draw_units(launch, normal_block); }

@@ -12,7 +12,7 @@ static void destroy(void *memory) {
 
 /* C (m × n) from A and B over k. */
 typedef struct product {
-    ons_recurrent_product which;
+    ons_recurrent_gemm which;
     int64_t m, n, k;
     bool transpose_a, transpose_b, bias, adds;
 } product;

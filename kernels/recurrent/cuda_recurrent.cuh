@@ -71,7 +71,7 @@ template <class T> inline const T *recurrent_input(const ons_launch *l, uint32_t
 }
 inline float *recurrent_scratch(const ons_launch *l, int64_t at) { return (float *)((char *)l->scratch + at); }
 
-inline void multiply(const ons_launch *l, ons_recurrent_product which, const float *a, const float *b, float *c, const float *bias = nullptr) {
+inline void multiply(const ons_launch *l, ons_recurrent_gemm which, const float *a, const float *b, float *c, const float *bias = nullptr) {
     const ons_cuda_recurrent *s = (const ons_cuda_recurrent *)l->state;
     ons_cuda_gemm_memory memory = {a, b, c, (void *)bias, nullptr, (char *)l->scratch + s->workspace_at};
     if (s->plans[which] != nullptr) ons_cuda_plan_run(s->plans[which], l->stream, &memory);

@@ -6,7 +6,7 @@
 #include "kernels/common/gemm/cuda_gemm.h"
 #include "kernels/recurrent/recurrent.h"
 
-typedef enum ons_recurrent_product {
+typedef enum ons_recurrent_gemm {
     ONS_RP_INPUT,   /* gates = X Wᵀ + b, of all steps */
     ONS_RP_STEP,    /* h Rᵀ: added to the gates, or of a GRU by itself (its first two gates, all with reset_after) */
     ONS_RP_LAST,    /* GRU: (r h) R_hᵀ */
@@ -18,7 +18,7 @@ typedef enum ons_recurrent_product {
     ONS_RP_DR,      /* d gatesᵀ h before */
     ONS_RP_DR_H,    /* GRU: d last gateᵀ h before, or the candidates */
     ONS_RP_COUNT,
-} ons_recurrent_product;
+} ons_recurrent_gemm;
 
 typedef struct ons_cuda_recurrent {
     ons_cuda_plan *plans[ONS_RP_COUNT]; /* first: what destroy frees; NULL: not needed, or nothing to multiply */

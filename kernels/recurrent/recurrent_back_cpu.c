@@ -52,20 +52,20 @@ static ons_status *prepare_products(ons_prepare *p, recurrent_back_state *state,
     int64_t samples = r->steps * r->batch, split = r->cell == ONS_CELL_GRU ? 2 * r->hidden : r->rows;
     for (int64_t d = 0; d < r->directions; ++d) {
         if (state->wants_dx)
-            ONS_TRY(ons_recurrent_prepare_product(p, (ons_shape){2, {samples, r->rows}},
-                                                  (ons_shape){2, {r->rows, r->inputs}}, false, false, false, d > 0,
-                                                  largest, &state->to_x[d]));
+            ONS_TRY(ons_recurrent_prepare_gemm(p, (ons_shape){2, {samples, r->rows}},
+                                               (ons_shape){2, {r->rows, r->inputs}}, false, false, false, d > 0,
+                                               largest, &state->to_x[d]));
         if (state->wants_dw)
-            ONS_TRY(ons_recurrent_prepare_product(p, (ons_shape){2, {samples, r->rows}},
-                                                  (ons_shape){2, {samples, r->inputs}}, true, false, false, false,
-                                                  largest, &state->to_w[d]));
+            ONS_TRY(ons_recurrent_prepare_gemm(p, (ons_shape){2, {samples, r->rows}},
+                                               (ons_shape){2, {samples, r->inputs}}, true, false, false, false, largest,
+                                               &state->to_w[d]));
         if (!state->wants_dr) continue;
-        ONS_TRY(ons_recurrent_prepare_product(p, (ons_shape){2, {samples, split}}, (ons_shape){2, {samples, r->hidden}},
-                                              true, false, false, false, largest, &state->to_r[d]));
+        ONS_TRY(ons_recurrent_prepare_gemm(p, (ons_shape){2, {samples, split}}, (ons_shape){2, {samples, r->hidden}},
+                                           true, false, false, false, largest, &state->to_r[d]));
         if (r->cell == ONS_CELL_GRU)
-            ONS_TRY(ons_recurrent_prepare_product(p, (ons_shape){2, {samples, r->hidden}},
-                                                  (ons_shape){2, {samples, r->hidden}}, true, false, false, false,
-                                                  largest, &state->to_last_r[d]));
+            ONS_TRY(ons_recurrent_prepare_gemm(p, (ons_shape){2, {samples, r->hidden}},
+                                               (ons_shape){2, {samples, r->hidden}}, true, false, false, false, largest,
+                                               &state->to_last_r[d]));
     }
     return NULL;
 }

@@ -116,8 +116,8 @@ void ons_recurrent_gru_reset_row(const ons_recurrent *r, const ons_activation *a
 /* ------------------------------------------------------------------------------------------------------ usual cells */
 
 /* y (1 - y), the slope of a sigmoid, and 1 - y², that of tanh, from their results. */
-static inline ons_lanes sigmoid_slope(ons_lanes y) { return y * (1.0f - y); }
-static inline ons_lanes tanh_slope(ons_lanes y) { return 1.0f - y * y; }
+static inline ons_simd_float sigmoid_slope(ons_simd_float y) { return y * (1.0f - y); }
+static inline ons_simd_float tanh_slope(ons_simd_float y) { return 1.0f - y * y; }
 
 /* The units from `j` on, as many as there are lanes or, at the end of a row, fewer. */
 static inline __attribute__((always_inline)) void usual_lstm_units(const ons_recurrent_back_row *w, int64_t j,
@@ -125,24 +125,24 @@ static inline __attribute__((always_inline)) void usual_lstm_units(const ons_rec
     const float *gates = w->gates + j;
     float *before = w->before + j;
     int64_t hidden = w->hidden;
-    ons_lanes input = ons_simd_load_first(gates + ONS_LSTM_I * hidden, count);
-    ons_lanes output = ons_simd_load_first(gates + ONS_LSTM_O * hidden, count);
-    ons_lanes forget = ons_simd_load_first(gates + ONS_LSTM_F * hidden, count);
-    ons_lanes fresh = ons_simd_load_first(gates + ONS_LSTM_C * hidden, count);
-    ons_lanes value = ons_simd_tanh(ons_simd_load_first(w->c_after + j, count));
-    ons_lanes dh = ons_simd_load_first(w->dh + j, count);
-    ons_lanes dc = ons_simd_load_first(w->dc + j, count) + dh * output * tanh_slope(value);
-    ons_lanes c_before = ons_simd_load_first(w->c_before + j, count);
+    ons_simd_float input = ons_simd_load_first(gates + ONS_LSTM_I * hidden, count);
+    ons_simd_float output = ons_simd_load_first(gates + ONS_LSTM_O * hidden, count);
+    ons_simd_float forget = ons_simd_load_first(gates + ONS_LSTM_F * hidden, count);
+    ons_simd_float fresh = ons_simd_load_first(gates + ONS_LSTM_C * hidden, count);
+    ons_simd_float value = ons_simd_tanh(ons_simd_load_first(w->c_after + j, count));
+    ons_simd_float dh = ons_simd_load_first(w->dh + j, count);
+    ons_simd_float dc = ons_simd_load_first(w->dc + j, count) + dh * output * tanh_slope(value);
+    ons_simd_float c_before = ons_simd_load_first(w->c_before + j, count);
     ons_simd_store_first(before + ONS_LSTM_I * hidden, dc * fresh * sigmoid_slope(input), count);
     ons_simd_store_first(before + ONS_LSTM_O * hidden, dh * value * sigmoid_slope(output), count);
     ons_simd_store_first(before + ONS_LSTM_F * hidden, dc * c_before * sigmoid_slope(forget), count);
     ons_simd_store_first(before + ONS_LSTM_C * hidden, dc * input * tanh_slope(fresh), count);
     ons_simd_store_first(w->dc + j, dc * forget, count);
-    ons_simd_store_first(w->dh + j, (ons_lanes){0}, count);
+    ons_simd_store_first(w->dh + j, (ons_simd_float){0}, count);
 }
 
 static void usual_lstm_row(const ons_recurrent *r, const ons_activation *activations, const ons_recurrent_back_row *w) {
-    ONS_EACH_LANES(w->count, usual_lstm_units, w);
+    ONS_EACH_SIMD(w->count, usual_lstm_units, w);
 }
 
 static inline __attribute__((always_inline)) void usual_gru_units(const ons_recurrent_back_row *w, int64_t j,
@@ -150,13 +150,13 @@ static inline __attribute__((always_inline)) void usual_gru_units(const ons_recu
     const float *gates = w->gates + j;
     float *before = w->before + j, *first = w->first + j;
     int64_t hidden = w->hidden;
-    ons_lanes update = ons_simd_load_first(gates + ONS_GRU_Z * hidden, count);
-    ons_lanes reset = ons_simd_load_first(gates + ONS_GRU_R * hidden, count);
-    ons_lanes fresh = ons_simd_load_first(gates + ONS_GRU_H * hidden, count);
-    ons_lanes dh = ons_simd_load_first(w->dh + j, count);
-    ons_lanes d_fresh = dh * (1.0f - update) * tanh_slope(fresh);
-    ons_lanes d_update = dh * (ons_simd_load_first(w->h_before + j, count) - fresh) * sigmoid_slope(update);
-    ons_lanes d_reset = d_fresh * ons_simd_load_first(w->candidates + j, count) * sigmoid_slope(reset);
+    ons_simd_float update = ons_simd_load_first(gates + ONS_GRU_Z * hidden, count);
+    ons_simd_float reset = ons_simd_load_first(gates + ONS_GRU_R * hidden, count);
+    ons_simd_float fresh = ons_simd_load_first(gates + ONS_GRU_H * hidden, count);
+    ons_simd_float dh = ons_simd_load_first(w->dh + j, count);
+    ons_simd_float d_fresh = dh * (1.0f - update) * tanh_slope(fresh);
+    ons_simd_float d_update = dh * (ons_simd_load_first(w->h_before + j, count) - fresh) * sigmoid_slope(update);
+    ons_simd_float d_reset = d_fresh * ons_simd_load_first(w->candidates + j, count) * sigmoid_slope(reset);
     ons_simd_store_first(before + ONS_GRU_Z * hidden, d_update, count);
     ons_simd_store_first(before + ONS_GRU_R * hidden, d_reset, count);
     ons_simd_store_first(before + ONS_GRU_H * hidden, d_fresh, count);
@@ -167,7 +167,7 @@ static inline __attribute__((always_inline)) void usual_gru_units(const ons_recu
 }
 
 static void usual_gru_row(const ons_recurrent *r, const ons_activation *activations, const ons_recurrent_back_row *w) {
-    ONS_EACH_LANES(w->count, usual_gru_units, w);
+    ONS_EACH_SIMD(w->count, usual_gru_units, w);
 }
 
 ons_recurrent_back_row_function *ons_recurrent_back_row_function_of(const ons_recurrent *r, int64_t d,

@@ -103,12 +103,12 @@ static inline __attribute__((always_inline)) void usual_lstm_units(const ons_rec
                                                                    int64_t count) {
     float *gates = w->gates + j;
     int64_t hidden = w->hidden;
-    ons_lanes input = ons_simd_sigmoid(ons_simd_load_first(gates + ONS_LSTM_I * hidden, count));
-    ons_lanes output = ons_simd_sigmoid(ons_simd_load_first(gates + ONS_LSTM_O * hidden, count));
-    ons_lanes forget = ons_simd_sigmoid(ons_simd_load_first(gates + ONS_LSTM_F * hidden, count));
-    ons_lanes fresh = ons_simd_tanh(ons_simd_load_first(gates + ONS_LSTM_C * hidden, count));
-    ons_lanes cell = forget * ons_simd_load_first(w->c_before + j, count) + input * fresh;
-    ons_lanes h = output * ons_simd_tanh(cell);
+    ons_simd_float input = ons_simd_sigmoid(ons_simd_load_first(gates + ONS_LSTM_I * hidden, count));
+    ons_simd_float output = ons_simd_sigmoid(ons_simd_load_first(gates + ONS_LSTM_O * hidden, count));
+    ons_simd_float forget = ons_simd_sigmoid(ons_simd_load_first(gates + ONS_LSTM_F * hidden, count));
+    ons_simd_float fresh = ons_simd_tanh(ons_simd_load_first(gates + ONS_LSTM_C * hidden, count));
+    ons_simd_float cell = forget * ons_simd_load_first(w->c_before + j, count) + input * fresh;
+    ons_simd_float h = output * ons_simd_tanh(cell);
     ons_simd_store_first(gates + ONS_LSTM_I * hidden, input, count);
     ons_simd_store_first(gates + ONS_LSTM_O * hidden, output, count);
     ons_simd_store_first(gates + ONS_LSTM_F * hidden, forget, count);
@@ -119,19 +119,19 @@ static inline __attribute__((always_inline)) void usual_lstm_units(const ons_rec
 }
 
 static void usual_lstm_row(const ons_recurrent *r, const ons_activation *activations, const ons_recurrent_row *w) {
-    ONS_EACH_LANES(w->count, usual_lstm_units, w);
+    ONS_EACH_SIMD(w->count, usual_lstm_units, w);
 }
 
 static inline __attribute__((always_inline)) void usual_gru_units(const ons_recurrent_row *w, int64_t j,
                                                                   int64_t count) {
     float *gates = w->gates + j;
     int64_t hidden = w->hidden;
-    ons_lanes update = ons_simd_sigmoid(ons_simd_load_first(gates + ONS_GRU_Z * hidden, count));
-    ons_lanes reset = ons_simd_sigmoid(ons_simd_load_first(gates + ONS_GRU_R * hidden, count));
-    ons_lanes q = ons_simd_load_first(w->candidates + j, count);
+    ons_simd_float update = ons_simd_sigmoid(ons_simd_load_first(gates + ONS_GRU_Z * hidden, count));
+    ons_simd_float reset = ons_simd_sigmoid(ons_simd_load_first(gates + ONS_GRU_R * hidden, count));
+    ons_simd_float q = ons_simd_load_first(w->candidates + j, count);
     if (w->hidden_bias != NULL) q += ons_simd_load_first(w->hidden_bias + j, count);
-    ons_lanes fresh = ons_simd_tanh(ons_simd_load_first(gates + ONS_GRU_H * hidden, count) + reset * q);
-    ons_lanes h = (1.0f - update) * fresh + update * ons_simd_load_first(w->h_before + j, count);
+    ons_simd_float fresh = ons_simd_tanh(ons_simd_load_first(gates + ONS_GRU_H * hidden, count) + reset * q);
+    ons_simd_float h = (1.0f - update) * fresh + update * ons_simd_load_first(w->h_before + j, count);
     ons_simd_store_first(gates + ONS_GRU_Z * hidden, update, count);
     ons_simd_store_first(gates + ONS_GRU_R * hidden, reset, count);
     ons_simd_store_first(gates + ONS_GRU_H * hidden, fresh, count);
@@ -141,7 +141,7 @@ static inline __attribute__((always_inline)) void usual_gru_units(const ons_recu
 }
 
 static void usual_gru_row(const ons_recurrent *r, const ons_activation *activations, const ons_recurrent_row *w) {
-    ONS_EACH_LANES(w->count, usual_gru_units, w);
+    ONS_EACH_SIMD(w->count, usual_gru_units, w);
 }
 
 ons_recurrent_row_function *ons_recurrent_row_function_of(const ons_recurrent *r, int64_t d, bool has_peepholes) {

@@ -82,7 +82,7 @@ ons_value_id ons_reduction_spread(ons_gradient *g, ons_value_id value) {
                      ONS_IN(value, ons_build_integers(g->builder, shape->dims, shape->rank)), ONS_DEFAULTS);
 }
 
-ons_status *ons_reduction_extreme_gradient(ons_gradient *g) {
+ons_status *ons_reduction_min_max_gradient(ons_gradient *g) {
     ons_value_id result = ons_reduction_keep(g, ons_gradient_output(g, 0));
     ons_value_id same = ons_make2(g, &ons_op_equal, ons_gradient_input(g, 0), result);
     ons_value_id mask =

@@ -92,9 +92,9 @@ void ons_reduction_each(const ons_operands *o, const void *from, void *to, const
 typedef struct ons_reduction_formulas {
     float identity;
     int run;
-    ons_lanes (*step)(ons_lanes a, ons_lanes x);
-    ons_lanes (*join)(ons_lanes a, ons_lanes b);
-    ons_half_lanes (*join_halves)(ons_half_lanes a, ons_half_lanes b);
+    ons_simd_float (*step)(ons_simd_float a, ons_simd_float x);
+    ons_simd_float (*join)(ons_simd_float a, ons_simd_float b);
+    ons_simd_double (*join_halves)(ons_simd_double a, ons_simd_double b);
     double (*join_one)(double a, double b);
     float (*finish)(double a, double count);
 } ons_reduction_formulas;
@@ -102,66 +102,67 @@ typedef struct ons_reduction_formulas {
 /* ---- loops: inlined, and the formulas with them, into the functions of the reducer that names them */
 #define ONS_REDUCTION_INLINE static inline __attribute__((always_inline))
 
-ONS_REDUCTION_INLINE ons_wide_lanes ons_reduce_widen(ons_wide_lanes a, ons_lanes x, const ons_reduction_formulas *f) {
-    ons_wide_lanes b = ons_wide_lanes_of(x);
-    return (ons_wide_lanes){{f->join_halves(a.half[0], b.half[0]), f->join_halves(a.half[1], b.half[1])}};
+ONS_REDUCTION_INLINE ons_simd_double_pair ons_reduce_widen(ons_simd_double_pair a, ons_simd_float x,
+                                                           const ons_reduction_formulas *f) {
+    ons_simd_double_pair b = ons_simd_widen(x);
+    return (ons_simd_double_pair){{f->join_halves(a.half[0], b.half[0]), f->join_halves(a.half[1], b.half[1])}};
 }
 
 ONS_REDUCTION_INLINE double ons_reduce_row(const float *x, int64_t n, const ons_reduction_formulas *f) {
-    const ons_lanes none = ons_simd_all(f->identity);
-    ons_wide_lanes total = ons_wide_lanes_of(none);
+    const ons_simd_float none = ons_simd_all(f->identity);
+    ons_simd_double_pair total = ons_simd_widen(none);
     int64_t i = 0;
-    while (i + 4 * ONS_LANES <= n) {
-        int64_t end = n - i < f->run * 4 * ONS_LANES ? n : i + f->run * 4 * ONS_LANES;
-        ons_lanes a = none, b = none, c = none, d = none;
-        for (; i + 4 * ONS_LANES <= end; i += 4 * ONS_LANES) {
+    while (i + 4 * ONS_SIMD_FLOATS <= n) {
+        int64_t end = n - i < f->run * 4 * ONS_SIMD_FLOATS ? n : i + f->run * 4 * ONS_SIMD_FLOATS;
+        ons_simd_float a = none, b = none, c = none, d = none;
+        for (; i + 4 * ONS_SIMD_FLOATS <= end; i += 4 * ONS_SIMD_FLOATS) {
             a = f->step(a, ons_simd_load(x + i));
-            b = f->step(b, ons_simd_load(x + i + ONS_LANES));
-            c = f->step(c, ons_simd_load(x + i + 2 * ONS_LANES));
-            d = f->step(d, ons_simd_load(x + i + 3 * ONS_LANES));
+            b = f->step(b, ons_simd_load(x + i + ONS_SIMD_FLOATS));
+            c = f->step(c, ons_simd_load(x + i + 2 * ONS_SIMD_FLOATS));
+            d = f->step(d, ons_simd_load(x + i + 3 * ONS_SIMD_FLOATS));
         }
         total = ons_reduce_widen(total, f->join(f->join(a, b), f->join(c, d)), f);
     }
-    ons_lanes rest = none;
-    for (; i + ONS_LANES <= n; i += ONS_LANES) rest = f->step(rest, ons_simd_load(x + i));
+    ons_simd_float rest = none;
+    for (; i + ONS_SIMD_FLOATS <= n; i += ONS_SIMD_FLOATS) rest = f->step(rest, ons_simd_load(x + i));
     if (i < n) rest = f->step(rest, ons_simd_load_some(x + i, n - i, f->identity));
     total = ons_reduce_widen(total, rest, f);
     total.half[0] = f->join_halves(total.half[0], total.half[1]);
-    for (int width = ONS_LANES / 4; width > 0; width /= 2)
+    for (int width = ONS_SIMD_FLOATS / 4; width > 0; width /= 2)
         for (int k = 0; k < width; ++k) total.half[0][k] = f->join_one(total.half[0][k], total.half[0][k + width]);
     return total.half[0][0];
 }
 
 ONS_REDUCTION_INLINE void ons_reduce_some_columns(const float *x, int64_t rows, int64_t stride, int sets, int count,
                                                   double *results, const ons_reduction_formulas *f) {
-    const ons_lanes none = ons_simd_all(f->identity);
-    ons_wide_lanes total[ONS_REDUCTION_WIDTH / ONS_LANES];
-    for (int k = 0; k < sets; ++k) total[k] = ons_wide_lanes_of(none);
+    const ons_simd_float none = ons_simd_all(f->identity);
+    ons_simd_double_pair total[ONS_REDUCTION_WIDTH / ONS_SIMD_FLOATS];
+    for (int k = 0; k < sets; ++k) total[k] = ons_simd_widen(none);
     for (int64_t r = 0; r < rows;) {
         int64_t end = rows - r < f->run ? rows : r + f->run;
-        ons_lanes a[ONS_REDUCTION_WIDTH / ONS_LANES];
+        ons_simd_float a[ONS_REDUCTION_WIDTH / ONS_SIMD_FLOATS];
         for (int k = 0; k < sets; ++k) a[k] = none;
         for (; r < end; ++r, x += stride)
             for (int k = 0; k < sets; ++k)
-                a[k] = f->step(a[k], count == ONS_LANES ? ons_simd_load(x + k * ONS_LANES)
-                                                        : ons_simd_load_some(x, count, f->identity));
+                a[k] = f->step(a[k], count == ONS_SIMD_FLOATS ? ons_simd_load(x + k * ONS_SIMD_FLOATS)
+                                                              : ons_simd_load_some(x, count, f->identity));
         for (int k = 0; k < sets; ++k) total[k] = ons_reduce_widen(total[k], a[k], f);
     }
     for (int k = 0; k < sets; ++k)
         for (int i = 0; i < count; ++i)
-            results[k * ONS_LANES + i] =
-                f->join_one(results[k * ONS_LANES + i], total[k].half[2 * i / ONS_LANES][i % (ONS_LANES / 2)]);
+            results[k * ONS_SIMD_FLOATS + i] = f->join_one(
+                results[k * ONS_SIMD_FLOATS + i], total[k].half[2 * i / ONS_SIMD_FLOATS][i % (ONS_SIMD_FLOATS / 2)]);
 }
 
 ONS_REDUCTION_INLINE void ons_reduce_columns(const float *x, int64_t rows, int64_t stride, int width, double *results,
                                              const ons_reduction_formulas *f) {
     int j = 0;
     if (width == ONS_REDUCTION_WIDTH) {
-        ons_reduce_some_columns(x, rows, stride, ONS_REDUCTION_WIDTH / ONS_LANES, ONS_LANES, results, f);
+        ons_reduce_some_columns(x, rows, stride, ONS_REDUCTION_WIDTH / ONS_SIMD_FLOATS, ONS_SIMD_FLOATS, results, f);
         return;
     }
-    for (; j + ONS_LANES <= width; j += ONS_LANES)
-        ons_reduce_some_columns(x + j, rows, stride, 1, ONS_LANES, results + j, f);
+    for (; j + ONS_SIMD_FLOATS <= width; j += ONS_SIMD_FLOATS)
+        ons_reduce_some_columns(x + j, rows, stride, 1, ONS_SIMD_FLOATS, results + j, f);
     if (j < width) ons_reduce_some_columns(x + j, rows, stride, 1, width - j, results + j, f);
 }
 
@@ -174,17 +175,17 @@ ONS_REDUCTION_INLINE void ons_reduce_finish(const double *from, float *results, 
     for (int64_t j = 0; j < n; ++j) results[j] = f->finish(from[j], count);
 }
 
-/* Makes the functions of `SYMBOL_reducer` and SYMBOL_prepare from STEP(a, x) on ons_lanes, JOIN(a, b) on vectors of
- * floats and of doubles, JOIN_ONE(a, b) on doubles, and FINISH, an expression of the doubles `a` and `count`. */
+/* Makes the functions of `SYMBOL_reducer` and SYMBOL_prepare from STEP(a, x) on ons_simd_float, JOIN(a, b) on vectors
+ * of floats and of doubles, JOIN_ONE(a, b) on doubles, and FINISH, an expression of the doubles `a` and `count`. */
 #define ONS_DEFINE_REDUCER(SYMBOL, RUN, IDENTITY, STEP, JOIN, JOIN_ONE, FINISH)                                        \
-    static inline ons_lanes SYMBOL##_step(ons_lanes a, ons_lanes x) { return STEP(a, x); }                             \
-    static inline ons_lanes SYMBOL##_join_lanes(ons_lanes a, ons_lanes b) { return JOIN(a, b); }                       \
-    static inline ons_half_lanes SYMBOL##_join_halves(ons_half_lanes a, ons_half_lanes b) { return JOIN(a, b); }       \
+    static inline ons_simd_float SYMBOL##_step(ons_simd_float a, ons_simd_float x) { return STEP(a, x); }              \
+    static inline ons_simd_float SYMBOL##_join_simd(ons_simd_float a, ons_simd_float b) { return JOIN(a, b); }         \
+    static inline ons_simd_double SYMBOL##_join_halves(ons_simd_double a, ons_simd_double b) { return JOIN(a, b); }    \
     static inline double SYMBOL##_join_one(double a, double b) { return JOIN_ONE(a, b); }                              \
     static inline float SYMBOL##_finish_one(double a, double count) { return (float)(FINISH); }                        \
-    static const ons_reduction_formulas SYMBOL##_formulas = {                                                          \
-        IDENTITY,           RUN, SYMBOL##_step, SYMBOL##_join_lanes, SYMBOL##_join_halves, SYMBOL##_join_one,          \
-        SYMBOL##_finish_one};                                                                                          \
+    static const ons_reduction_formulas SYMBOL##_formulas =                                                            \
+        {IDENTITY,           RUN, SYMBOL##_step, SYMBOL##_join_simd, SYMBOL##_join_halves, SYMBOL##_join_one,          \
+         SYMBOL##_finish_one};                                                                                         \
     static double SYMBOL##_row(const float *x, int64_t n) { return ons_reduce_row(x, n, &SYMBOL##_formulas); }         \
     static void SYMBOL##_columns(const float *x, int64_t rows, int64_t stride, int width, double *results) {           \
         ons_reduce_columns(x, rows, stride, width, results, &SYMBOL##_formulas);                                       \
@@ -208,16 +209,16 @@ ONS_REDUCTION_INLINE void ons_reduce_finish(const double *from, float *results, 
 /* The same on vectors: every bit of the condition is set where it holds. */
 #define ONS_CHOICE_OF(CONDITION, a, b)                                                                                 \
     ((__typeof__(a))(((CONDITION) & (__typeof__(CONDITION))(b)) | (~(CONDITION) & (__typeof__(CONDITION))(a))))
-#define ONS_LARGER_LANES(a, b)  ONS_CHOICE_OF(((b) > (a)) | ((b) != (b)), a, b)
-#define ONS_SMALLER_LANES(a, b) ONS_CHOICE_OF(((b) < (a)) | ((b) != (b)), a, b)
+#define ONS_SIMD_LARGER(a, b)  ONS_CHOICE_OF(((b) > (a)) | ((b) != (b)), a, b)
+#define ONS_SIMD_SMALLER(a, b) ONS_CHOICE_OF(((b) < (a)) | ((b) != (b)), a, b)
 
-static inline ons_lanes ons_simd_add_magnitude(ons_lanes a, ons_lanes x) {
-    typedef int32_t bits __attribute__((vector_size(sizeof(ons_lanes))));
-    return a + (ons_lanes)((bits)x & INT32_MAX);
+static inline ons_simd_float ons_simd_add_magnitude(ons_simd_float a, ons_simd_float x) {
+    typedef int32_t bits __attribute__((vector_size(sizeof(ons_simd_float))));
+    return a + (ons_simd_float)((bits)x & INT32_MAX);
 }
 
 /* The gradient of ReduceMax and ReduceMin: elements that tie share it evenly, as in PyTorch's amax and amin. */
-ons_status *ons_reduction_extreme_gradient(ons_gradient *g);
+ons_status *ons_reduction_min_max_gradient(ons_gradient *g);
 
 /* ---- cases. INPUT(dims) makes the float input, INTEGER_LOW is the smallest integer; `no_gradient` of the long ones.
  */

@@ -12,7 +12,7 @@ typedef struct rotary {
     bool heads_first, interleaved, looks_up;       /* `looks_up`: the tables have a row for each of the places */
 } rotary;
 
-static ons_status *resolve(const ons_operands *o, rotary *r) {
+static ons_status *resolve_rotary(const ons_operands *o, rotary *r) {
     const ons_shape *x = &o->inputs[X].shape, *table = &o->inputs[COSINES].shape;
     ONS_TRY(ons_need_float(o, X));
     if ((x->rank != 3 && x->rank != 4) || !ons_type_equal(&o->inputs[COSINES], &o->inputs[SINES]) ||
@@ -44,7 +44,7 @@ static ons_status *resolve(const ons_operands *o, rotary *r) {
 
 static ons_status *rotary_embedding_infer(ons_operands *o) {
     rotary r;
-    ONS_TRY(resolve(o, &r));
+    ONS_TRY(resolve_rotary(o, &r));
     o->outputs[0] = o->inputs[X];
     return NULL;
 }
@@ -60,7 +60,7 @@ static ons_value_id rows(ons_replacement *m, const rotary *r, uint32_t table) {
 
 static ons_status *rotary_embedding_expand(ons_replacement *m) {
     rotary r;
-    ons_resolved(resolve(m->operands, &r));
+    ons_resolved(resolve_rotary(m->operands, &r));
     const ons_shape *shape = &m->operands->inputs[X].shape;
     ons_value_id x = m->inputs[X];
     if (!r.heads_first) x = ons_expand_reshape(m, x, 4, (int64_t[]){r.batch, r.positions, r.heads, r.length});
@@ -72,7 +72,7 @@ static ons_status *rotary_embedding_expand(ons_replacement *m) {
 static void rotary_embedding_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                        void *const *outputs) {
     rotary r;
-    ons_resolved(resolve(o, &r));
+    ons_resolved(resolve_rotary(o, &r));
     const double *x = inputs[X];
     double *y = outputs[0];
     int64_t second = r.heads_first ? r.heads : r.positions, third = r.heads_first ? r.positions : r.heads;

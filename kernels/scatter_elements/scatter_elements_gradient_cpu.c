@@ -15,8 +15,8 @@ ons_status *ons_scatter_elements_gradient_prepare(ons_prepare *p) {
 }
 
 /* Every update is noted, or has its share written (`d_updates` not NULL), or (no reduction) takes the data's. */
-static void walk(const ons_scatter_elements_gradient *s, const void *indices, const ons_scatter_shares *shares,
-                 float *d_data, float *d_updates) {
+static void visit_updates(const ons_scatter_elements_gradient *s, const void *indices, const ons_scatter_shares *shares,
+                          float *d_data, float *d_updates) {
 #pragma omp parallel for schedule(static) if (ons_lines_parallel(&s->map))
     for (int64_t task = 0; task < s->map.tasks; ++task) {
         ons_line_block block;
@@ -46,7 +46,7 @@ static void scatter_elements_gradient_run(const ons_launch *launch) {
         if (d_data == NULL) return;
         if (d_data != in[ONS_SHARES_COTANGENT])
             ons_copy_bytes(d_data, in[ONS_SHARES_COTANGENT], s->elements * (int64_t)sizeof(float));
-        walk(s, indices, NULL, d_data, NULL);
+        visit_updates(s, indices, NULL, d_data, NULL);
         return;
     }
     float *counts = launch->scratch;
@@ -55,8 +55,8 @@ static void scatter_elements_gradient_run(const ons_launch *launch) {
         counts,  counts + s->elements};
 #pragma omp parallel for schedule(static) if (s->elements > ONS_PARALLEL_GRAIN)
     for (int64_t i = 0; i < s->elements; ++i) ons_shares_begin(&shares, i);
-    walk(s, indices, &shares, NULL, NULL);
-    if (launch->outputs[1] != NULL) walk(s, indices, &shares, NULL, launch->outputs[1]);
+    visit_updates(s, indices, &shares, NULL, NULL);
+    if (launch->outputs[1] != NULL) visit_updates(s, indices, &shares, NULL, launch->outputs[1]);
     if (d_data == NULL) return;
 #pragma omp parallel for schedule(static) if (s->elements > ONS_PARALLEL_GRAIN)
     for (int64_t i = 0; i < s->elements; ++i) d_data[i] = ons_shares_of(&shares, shares.data[i], i);

@@ -6,10 +6,10 @@
 #include "kernels/operators.h"
 
 static ons_status *scatter_nd_infer(ons_operands *o) {
-    ons_nd_indexing lookup;
+    ons_nd_indexing indexing;
     uint32_t tail;
     ons_shape updates;
-    ONS_TRY(find_lookup(o, &lookup, &tail));
+    ONS_TRY(find_indexing(o, &indexing, &tail));
     ONS_TRY(ons_nd_indexing_shape(o, &o->inputs[DATA].shape, tail, &updates));
     if (!ons_shape_equal(&o->inputs[UPDATES].shape, &updates) || o->inputs[UPDATES].dtype != o->inputs[DATA].dtype)
         return ons_node_error(o, "data, indices and updates do not fit together");
@@ -21,15 +21,15 @@ static ons_status *scatter_nd_infer(ons_operands *o) {
 
 static void scatter_nd_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                  void *const *outputs) {
-    ons_nd_indexing lookup = {0};
+    ons_nd_indexing indexing = {0};
     uint32_t tail;
-    ons_resolved(find_lookup(o, &lookup, &tail));
+    ons_resolved(find_indexing(o, &indexing, &tail));
     ons_scatter_mode mode = ons_scatter_mode_of(ons_attribute_string(o, REDUCTION));
     memcpy(outputs[0], inputs[DATA], (size_t)ons_elements(&o->inputs[DATA]) * 8);
-    for (int64_t i = 0; i < lookup.tuples; ++i) {
-        int64_t to = ons_nd_indexing_reference(&lookup, step, inputs[INDICES], i);
-        for (int64_t k = 0; to >= 0 && k < lookup.slice; ++k)
-            ons_scatter_word(mode, o->inputs[DATA].dtype, outputs[0], to + k, inputs[UPDATES], i * lookup.slice + k);
+    for (int64_t i = 0; i < indexing.tuples; ++i) {
+        int64_t to = ons_nd_indexing_reference(&indexing, step, inputs[INDICES], i);
+        for (int64_t k = 0; to >= 0 && k < indexing.slice; ++k)
+            ons_scatter_word(mode, o->inputs[DATA].dtype, outputs[0], to + k, inputs[UPDATES], i * indexing.slice + k);
     }
 }
 

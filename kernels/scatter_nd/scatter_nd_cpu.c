@@ -14,30 +14,30 @@ ons_status *ons_scatter_nd_prepare(ons_prepare *p) {
     s->size = ons_dtype_size(o->inputs[DATA].dtype);
     s->bytes = ons_type_dense_bytes(&o->inputs[DATA]);
     ONS_TRY(ons_scatter_check(o, s->mode));
-    return find_lookup(o, &s->lookup, &tail);
+    return find_indexing(o, &s->indexing, &tail);
 }
 
 /* Updates may meet in one place: one thread has a piece of all slices, in order. */
 static void scatter_piece(const ons_scatter_nd *s, const ons_launch *launch, int64_t number) {
-    ons_nd_task task = ons_nd_task_of(&s->lookup, number);
+    ons_nd_task task = ons_nd_task_of(&s->indexing, number);
     const char *updates = launch->inputs[UPDATES];
     char *out = launch->outputs[0];
-    ons_dtype dtype = s->lookup.index_dtype;
+    ons_dtype dtype = s->indexing.index_dtype;
     for (int64_t i = task.first; i < task.last; ++i) {
-        int64_t bad = 0, to = ons_nd_indexing_at(&s->lookup, dtype, launch->inputs[INDICES], i, &bad);
+        int64_t bad = 0, to = ons_nd_indexing_at(&s->indexing, dtype, launch->inputs[INDICES], i, &bad);
         if (to < 0)
             ons_fault_index(launch, bad, ons_index_at(dtype, launch->inputs[INDICES], bad));
         else
             ons_scatter_join(s->mode, s->size, out + (size_t)(to + task.begin) * s->size,
-                             updates + (size_t)(i * s->lookup.slice + task.begin) * s->size, task.count);
+                             updates + (size_t)(i * s->indexing.slice + task.begin) * s->size, task.count);
     }
 }
 
 static void scatter_nd_run(const ons_launch *launch) {
     const ons_scatter_nd *s = launch->state;
-    int64_t tasks = ons_nd_pieces(&s->lookup);
+    int64_t tasks = ons_nd_pieces(&s->indexing);
     if (launch->outputs[0] != launch->inputs[DATA]) ons_copy_bytes(launch->outputs[0], launch->inputs[DATA], s->bytes);
-#pragma omp parallel for schedule(static) if (s->lookup.tuples * s->lookup.slice > ONS_PARALLEL_GRAIN)
+#pragma omp parallel for schedule(static) if (s->indexing.tuples * s->indexing.slice > ONS_PARALLEL_GRAIN)
     for (int64_t i = 0; i < tasks; ++i) scatter_piece(s, launch, i);
 }
 

@@ -6,28 +6,28 @@
 #include "kernels/gather_scatter/scatter_shares.h"
 
 static ons_status *scatter_nd_gradient_infer(ons_operands *o) {
-    ons_nd_indexing lookup;
+    ons_nd_indexing indexing;
     uint32_t tail;
     ons_shape shape;
-    ONS_TRY(find_lookup(o, &lookup, &tail));
+    ONS_TRY(find_indexing(o, &indexing, &tail));
     ONS_TRY(ons_nd_indexing_shape(o, &o->inputs[ONS_SHARES_COTANGENT].shape, tail, &shape));
     ons_type updates = ons_type_make(o->inputs[ONS_SHARES_COTANGENT].dtype, shape);
     return ons_shares_infer(o, ons_scatter_mode_of(ons_attribute_string(o, REDUCTION)), &updates);
 }
 
 static int64_t target_of(const void *map, const int64_t *indices, int64_t update) {
-    const ons_nd_indexing *lookup = map;
-    int64_t bad = 0, to = ons_nd_indexing_at(lookup, ONS_INT64, indices, update / lookup->slice, &bad);
-    return to < 0 ? -1 : to + update % lookup->slice;
+    const ons_nd_indexing *indexing = map;
+    int64_t bad = 0, to = ons_nd_indexing_at(indexing, ONS_INT64, indices, update / indexing->slice, &bad);
+    return to < 0 ? -1 : to + update % indexing->slice;
 }
 
 static void scatter_nd_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                           void *const *outputs) {
-    ons_nd_indexing lookup = {0};
+    ons_nd_indexing indexing = {0};
     uint32_t tail;
-    ons_resolved(find_lookup(o, &lookup, &tail));
+    ons_resolved(find_indexing(o, &indexing, &tail));
     ons_shares_reference(o, ons_scatter_mode_of(ons_attribute_string(o, REDUCTION)), inputs, outputs,
-                         lookup.tuples * lookup.slice, &lookup, target_of);
+                         indexing.tuples * indexing.slice, &indexing, target_of);
 }
 
 ONS_DEFINE_OPERATOR(scatter_nd_gradient, "ScatterNDGradient", ONS_INTERNAL, ONS_ARITY(2, 5, 1, 2),

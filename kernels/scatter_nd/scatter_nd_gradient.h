@@ -6,7 +6,7 @@
 #include "kernels/gather_scatter/scatter.h"
 
 typedef struct ons_scatter_nd_gradient {
-    ons_nd_indexing lookup;
+    ons_nd_indexing indexing;
     ons_scatter_mode mode;
     int64_t elements;
 } ons_scatter_nd_gradient;

@@ -13,12 +13,12 @@ ons_status *ons_scatter_nd_gradient_prepare(ons_prepare *p) {
     s->mode = ons_scatter_mode_of(ons_attribute_string(p->operands, REDUCTION));
     s->elements = ons_elements(&p->operands->inputs[ONS_SHARES_COTANGENT]);
     p->scratch_bytes = ons_scatter_scratch(s->mode, s->elements);
-    return find_lookup(p->operands, &s->lookup, &tail);
+    return find_indexing(p->operands, &s->indexing, &tail);
 }
 
 /* Element `to` of the data and update `u`: the update is noted, or has its share written (`d_updates` not NULL), or (no
  * reduction) takes the data's. */
-static void meet(const ons_scatter_shares *shares, int64_t to, int64_t u, float *d_data, float *d_updates) {
+static void visit_update(const ons_scatter_shares *shares, int64_t to, int64_t u, float *d_data, float *d_updates) {
     if (shares->mode == ONS_SCATTER_NONE)
         d_data[to] = 0;
     else if (d_updates != NULL)
@@ -27,19 +27,19 @@ static void meet(const ons_scatter_shares *shares, int64_t to, int64_t u, float 
         ons_shares_note(shares, u, to);
 }
 
-static void walk(const ons_scatter_nd_gradient *s, const void *indices, const ons_scatter_shares *shares, float *d_data,
-                 float *d_updates) {
-    const ons_nd_indexing *lookup = &s->lookup;
-    int64_t tasks = ons_nd_pieces(lookup);
-#pragma omp parallel for schedule(static) if (lookup->tuples * lookup->slice > ONS_PARALLEL_GRAIN)
+static void visit_updates(const ons_scatter_nd_gradient *s, const void *indices, const ons_scatter_shares *shares,
+                          float *d_data, float *d_updates) {
+    const ons_nd_indexing *indexing = &s->indexing;
+    int64_t tasks = ons_nd_pieces(indexing);
+#pragma omp parallel for schedule(static) if (indexing->tuples * indexing->slice > ONS_PARALLEL_GRAIN)
     for (int64_t number = 0; number < tasks; ++number) {
-        ons_nd_task task = ons_nd_task_of(lookup, number);
+        ons_nd_task task = ons_nd_task_of(indexing, number);
         for (int64_t i = task.first, bad = 0; i < task.last; ++i) {
-            int64_t to = ons_nd_indexing_at(lookup, lookup->index_dtype, indices, i, &bad);
-            int64_t u = i * lookup->slice + task.begin;
+            int64_t to = ons_nd_indexing_at(indexing, indexing->index_dtype, indices, i, &bad);
+            int64_t u = i * indexing->slice + task.begin;
             if (to < 0 && d_updates != NULL) memset(d_updates + u, 0, (size_t)task.count * sizeof *d_updates);
             for (int64_t k = 0; to >= 0 && k < task.count; ++k)
-                meet(shares, to + task.begin + k, u + k, d_data, d_updates);
+                visit_update(shares, to + task.begin + k, u + k, d_data, d_updates);
         }
     }
 }
@@ -53,7 +53,7 @@ static void scatter_nd_gradient_run(const ons_launch *launch) {
     if (s->mode == ONS_SCATTER_NONE) {
         if (d_data == NULL) return;
         ons_copy_bytes(d_data, in[ONS_SHARES_COTANGENT], s->elements * (int64_t)sizeof(float));
-        walk(s, indices, &shares, d_data, NULL);
+        visit_updates(s, indices, &shares, d_data, NULL);
         return;
     }
     shares = (ons_scatter_shares){
@@ -61,8 +61,8 @@ static void scatter_nd_gradient_run(const ons_launch *launch) {
         counts,  counts + s->elements};
 #pragma omp parallel for schedule(static) if (s->elements > ONS_PARALLEL_GRAIN)
     for (int64_t i = 0; i < s->elements; ++i) ons_shares_begin(&shares, i);
-    walk(s, indices, &shares, NULL, NULL);
-    if (launch->outputs[1] != NULL) walk(s, indices, &shares, NULL, launch->outputs[1]);
+    visit_updates(s, indices, &shares, NULL, NULL);
+    if (launch->outputs[1] != NULL) visit_updates(s, indices, &shares, NULL, launch->outputs[1]);
     if (d_data == NULL) return;
 #pragma omp parallel for schedule(static) if (s->elements > ONS_PARALLEL_GRAIN)
     for (int64_t i = 0; i < s->elements; ++i) d_data[i] = ons_shares_of(&shares, shares.data[i], i);

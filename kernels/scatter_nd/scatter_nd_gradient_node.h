@@ -7,8 +7,8 @@
 
 enum { REDUCTION };
 
-static inline ons_status *find_lookup(const ons_operands *o, ons_nd_indexing *lookup, uint32_t *tail) {
-    return ons_nd_indexing_of(o, &o->inputs[ONS_SHARES_COTANGENT].shape, 0, lookup, tail);
+static inline ons_status *find_indexing(const ons_operands *o, ons_nd_indexing *indexing, uint32_t *tail) {
+    return ons_nd_indexing_of(o, &o->inputs[ONS_SHARES_COTANGENT].shape, 0, indexing, tail);
 }
 
 ons_status *ons_scatter_nd_gradient_prepare(ons_prepare *p);

@@ -3,7 +3,7 @@
 #include "kernels/common/elementwise/cuda_elementwise.h"
 
 extern ons_run_function ons_cuda_run_square_sum;
-extern ons_run_several_function ons_cuda_multi_tensor_square_sum;
+extern ons_run_multi_tensor_function ons_cuda_multi_tensor_square_sum;
 
 static ons_status *square_sum_cuda_prepare(ons_prepare *p) {
     int64_t elements = ons_elements(&p->operands->inputs[0]), chunks = elements / ONS_CUDA_CHUNK + 1;
@@ -12,4 +12,4 @@ static ons_status *square_sum_cuda_prepare(ons_prepare *p) {
 }
 
 ONS_KERNELS(cuda, square_sum,
-            ONS_KERNEL_OF_SEVERAL(square_sum_cuda_prepare, ons_cuda_run_square_sum, ons_cuda_multi_tensor_square_sum))
+            ONS_MULTI_TENSOR_KERNEL(square_sum_cuda_prepare, ons_cuda_run_square_sum, ons_cuda_multi_tensor_square_sum))

@@ -21,7 +21,7 @@ static ons_status *read_number(const ons_operands *o, uint32_t input, const char
     return NULL;
 }
 
-static ons_status *resolve(const ons_operands *o, frames *f) {
+static ons_status *resolve_frames(const ons_operands *o, frames *f) {
     const ons_shape *signal = &o->inputs[SIGNAL].shape, *window = &o->inputs[WINDOW].shape;
     ONS_TRY(ons_need_float(o, SIGNAL));
     if (signal->rank != 2 && (signal->rank != 3 || signal->dims[2] < 1 || signal->dims[2] > 2))
@@ -51,7 +51,7 @@ static ons_status *resolve(const ons_operands *o, frames *f) {
 
 static ons_status *stft_infer(ons_operands *o) {
     frames f;
-    ONS_TRY(resolve(o, &f));
+    ONS_TRY(resolve_frames(o, &f));
     int64_t dims[] = {f.batch, f.count, f.bins, 2};
     o->outputs[0] = ons_type_make(o->inputs[SIGNAL].dtype, ons_shape_make(4, dims));
     return NULL;
@@ -59,14 +59,14 @@ static ons_status *stft_infer(ons_operands *o) {
 
 static ons_cost stft_cost(const ons_operands *o) {
     frames f;
-    ons_resolved(resolve(o, &f));
+    ons_resolved(resolve_frames(o, &f));
     double elements = (double)(f.batch * f.count) * (double)f.length;
     return (ons_cost){floor(5 * elements * log2((double)f.length) + elements), ons_operand_bytes(o)};
 }
 
 static ons_status *stft_expand(ons_replacement *m) {
     frames f;
-    ons_resolved(resolve(m->operands, &f));
+    ons_resolved(resolve_frames(m->operands, &f));
     int64_t dims[] = {f.batch, f.samples, f.parts}, window_dims[] = {f.length, 1};
     ons_type type = ons_type_make(ONS_INT64, ons_shape_make(2, (int64_t[]){f.count, f.length}));
     int64_t *places;
@@ -86,7 +86,7 @@ static ons_status *stft_expand(ons_replacement *m) {
 static void stft_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                            void *const *outputs) {
     frames f;
-    ons_resolved(resolve(o, &f));
+    ons_resolved(resolve_frames(o, &f));
     const double *window = ons_has_input(o, WINDOW) ? inputs[WINDOW] : NULL;
     double *y = outputs[0];
     for (int64_t i = 0; i < f.batch * f.count * f.bins; ++i) {

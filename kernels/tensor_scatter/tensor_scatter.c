@@ -9,7 +9,7 @@ enum { CACHE, UPDATES, POSITIONS };
 
 enum { AXIS, MODE };
 
-static ons_status *resolve(const ons_operands *o, uint32_t *axis, bool *circular) {
+static ons_status *resolve_axis(const ons_operands *o, uint32_t *axis, bool *circular) {
     const ons_shape *cache = &o->inputs[CACHE].shape, *updates = &o->inputs[UPDATES].shape;
     ONS_TRY(ons_node_axis(o, ons_attribute_int(o, AXIS), cache->rank, axis));
     if (*axis == 0) return ons_node_error(o, "the axis may not be that of the samples");
@@ -30,7 +30,7 @@ static ons_status *resolve(const ons_operands *o, uint32_t *axis, bool *circular
 static ons_status *tensor_scatter_infer(ons_operands *o) {
     uint32_t axis;
     bool circular;
-    ONS_TRY(resolve(o, &axis, &circular));
+    ONS_TRY(resolve_axis(o, &axis, &circular));
     o->outputs[0] = o->inputs[CACHE];
     return NULL;
 }
@@ -40,7 +40,7 @@ static void tensor_scatter_reference(const ons_operands *o, const ons_step *step
     uint32_t axis = 0;
     bool circular = false;
     const ons_shape *cache = &o->inputs[CACHE].shape, *updates = &o->inputs[UPDATES].shape;
-    ons_resolved(resolve(o, &axis, &circular));
+    ons_resolved(resolve_axis(o, &axis, &circular));
     memcpy(outputs[0], inputs[CACHE], (size_t)ons_elements(&o->inputs[CACHE]) * 8);
     for (int64_t i = 0, n = ons_shape_elements(updates); i < n; ++i) {
         int64_t index[ONS_RANK_MAX], length = cache->dims[axis];
@@ -61,7 +61,7 @@ static ons_status *tensor_scatter_expand(ons_replacement *m) {
     uint32_t axis;
     bool circular;
     const ons_operands *o = m->operands;
-    ons_resolved(resolve(o, &axis, &circular));
+    ons_resolved(resolve_axis(o, &axis, &circular));
     const ons_shape *updates = &o->inputs[UPDATES].shape;
     int64_t dims[ONS_RANK_MAX], length = o->inputs[CACHE].shape.dims[axis];
     for (uint32_t i = 0; i < ONS_RANK_MAX; ++i) dims[i] = 1;

@@ -85,7 +85,7 @@ static double loss(const search *s, const double x[static PARAMETERS]) {
     return 0.6 * median + 0.3 * by_time + 0.1 * mean + pull;
 }
 
-static double descend(const search *s, double x[static PARAMETERS]) {
+static double minimise_loss(const search *s, double x[static PARAMETERS]) {
     double best = loss(s, x), factor = 4;
     for (int round = 0; round < ROUNDS && factor > 1.005; ++round) {
         bool better = false;
@@ -126,13 +126,13 @@ static void find_best(const search *s, double best[static PARAMETERS]) {
     double least = INFINITY, x[PARAMETERS], scattered[PARAMETERS];
     for (int start = 0; start < STARTS; ++start) {
         scatter(s->from, start, x);
-        keep_if_better(descend(s, x), x, &least, best);
+        keep_if_better(minimise_loss(s, x), x, &least, best);
     }
     for (int start = 1; start <= CURVE_STARTS; ++start)
         for (int curve = 0; curve < CURVES; ++curve) {
             scatter(s->from, start, scattered);
             for (int i = 0; i < PARAMETERS; ++i) x[i] = (i + 1) / 2 == curve + 1 ? scattered[i] : best[i];
-            keep_if_better(descend(s, x), x, &least, best);
+            keep_if_better(minimise_loss(s, x), x, &least, best);
         }
 }
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "graph/arena_layout.h"
-#include "graph/passes/early.h"
+#include "graph/passes/update_in_backward.h"
 #include "graph/sharing.h"
 #include "planner/cost/graph_positions.h"
 #include "planner/cost/graph_weights.h"
@@ -18,7 +18,8 @@ typedef struct maker {
     uint32_t *tensor_of_value; /* by root; ONS_NONE: none */
     uint32_t *last_user;       /* of a backward value: the last node that reads it; ONS_NONE: nobody */
     bool *leaves;              /* of a backward value: a node at another position reads it */
-    ons_node_id *early;        /* of each node: see graph/passes/early.h; NULL: updates wait for the end of the step */
+    ons_node_id
+        *early; /* of each node: see graph/passes/update_in_backward.h; NULL: updates wait for the end of the step */
     /* Tensors that each position's forward part reads: read[read_begin[i]] to read[read_begin[i + 1] - 1]. */
     uint32_t *read, *read_begin;
     /* The search for a path: positions to visit; by position, the tensor and the position that led there, and the
@@ -337,7 +338,7 @@ ons_status *ons_graph_work_make(const ons_graph_work_options *options, ons_arena
     ONS_TRY(list_nodes(&m));
     ONS_TRY(list_tensors(&m));
     ONS_TRY(list_uses(&m));
-    if (options->early_updates) ONS_TRY(ons_find_early_updates(m.graph, arena, &m.early));
+    if (options->updates_in_backward) ONS_TRY(ons_find_updates_in_backward(m.graph, arena, &m.early));
     ONS_TRY(find_flows(&m));
     ONS_TRY(add_waiting(&m));
     ONS_TRY(find_local_peaks(&m));

@@ -22,9 +22,9 @@ typedef struct ons_graph_work_options {
     const ons_graph *graph; /* a training graph (forward, backward, update), or a forward graph alone */
     const ons_registry *registry;
     const ons_graph_cost *cost;
-    int64_t samples;    /* in a micro-batch */
-    bool early_updates; /* see graph/passes/early.h: one stage, and one micro-batch a step */
-    uint32_t owners;    /* replicas among which updates are divided (runtime/program/update_shard.h); 0: 1 */
+    int64_t samples;          /* in a micro-batch */
+    bool updates_in_backward; /* see graph/passes/update_in_backward.h: one stage, and one micro-batch a step */
+    uint32_t owners;          /* replicas among which updates are divided (runtime/program/update_shard.h); 0: 1 */
 } ons_graph_work_options;
 
 typedef struct ons_graph_work {

@@ -118,7 +118,7 @@ typedef struct layer_tries {
     void *context;
 } layer_tries;
 
-static bool try(const layer_tries *t, ons_walk *walk) {
+static bool walk_decisions(const layer_tries *t, ons_walk *walk) {
     ons_stage_walk(t->w, t->decisions, ONS_PREFETCH_HIDDEN, walk);
     return t->note(t->context, t->decisions, walk);
 }
@@ -128,7 +128,7 @@ static bool swap_hidden(const layer_tries *t) {
     ons_walk walk;
     for (uint32_t layer = 0; layer < layers_in(t->w); ++layer) {
         decide_layer(t->w, layer, ONS_SWAP, t->decisions);
-        bool enough = try(t, &walk);
+        bool enough = walk_decisions(t, &walk);
         if (walk.stall_seconds > 1e-9 * walk.seconds) {
             decide_layer(t->w, layer, ONS_KEEP, t->decisions);
             return false;
@@ -144,7 +144,7 @@ static bool recompute_cheapest(const layer_tries *t) {
     sort_layers(t->w, t->decisions, &count);
     for (uint32_t i = 0; i < count; ++i) {
         decide_layer(t->w, t->w->boundary[i], ONS_RECOMPUTE, t->decisions);
-        if (try(t, &walk)) return true;
+        if (walk_decisions(t, &walk)) return true;
     }
     return false;
 }
@@ -155,14 +155,14 @@ static void try_all(const layer_tries *t) {
     ons_walk walk;
     memset(t->decisions, ONS_KEEP, w->tensor_count);
     for (uint32_t i = 0; i < layers_in(w); ++i) decide_layer(w, i, ONS_RECOMPUTE, t->decisions);
-    (void)try(t, &walk);
+    (void)walk_decisions(t, &walk);
     if (!(w->problem->host_bandwidth > 0)) return;
     for (uint32_t i = 0; i < w->candidate_count; ++i)
         if (t->decisions[w->candidates[i]] == ONS_KEEP && w->tensors[w->candidates[i]].can_swap)
             t->decisions[w->candidates[i]] = ONS_SWAP;
-    (void)try(t, &walk);
+    (void)walk_decisions(t, &walk);
     for (uint32_t i = 0; i < layers_in(w); ++i) decide_layer(w, i, ONS_SWAP, t->decisions);
-    (void)try(t, &walk);
+    (void)walk_decisions(t, &walk);
 }
 
 void ons_stage_try_layers(ons_memory_workspace *w, uint8_t *decisions, ons_stage_note *note, void *context) {

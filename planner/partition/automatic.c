@@ -39,7 +39,7 @@ static bool is_good(const best *b) { return b->seconds <= b->at_least * (1 + TOL
 static double to_beat(const best *b) { return fmin(b->seconds, b->incumbent); }
 
 /* Evaluates the trial at the capacity that counts and keeps it if it is better. */
-static ons_status *offer(best *b) {
+static ons_status *keep_if_better(best *b) {
     ons_partition p = {.stages = b->stages, .first = b->trial};
     for (uint32_t i = 0; isfinite(to_beat(b)) && i < b->stages; ++i) {
         double seconds;
@@ -64,13 +64,13 @@ static ons_status *mean_seconds(const best *b, double *mean) {
     return NULL;
 }
 
-static ons_status *meet(best *b) {
+static ons_status *balance_times(best *b) {
     double seconds, guess;
     ONS_TRY(mean_seconds(b, &guess));
     ons_bisection_options options = {.tolerance = TOLERANCE, .at_least = b->at_least, .guess = guess, .closer = true};
     if (isfinite(b->incumbent)) options.at_most = b->incumbent;
     ONS_TRY(ons_bisection_search(b->costs, &options, b->trial, &seconds));
-    return isfinite(seconds) ? offer(b) : NULL;
+    return isfinite(seconds) ? keep_if_better(b) : NULL;
 }
 
 static ons_status *try_smaller_capacities(best *b) {
@@ -84,7 +84,7 @@ static ons_status *try_smaller_capacities(best *b) {
         ons_stage_costs_set_capacity(b->costs, capacity);
         ONS_TRY(status);
         if (isinf(seconds)) break; /* smaller ones do not fit either */
-        ONS_TRY(offer(b));
+        ONS_TRY(keep_if_better(b));
     }
     return NULL;
 }
@@ -92,7 +92,7 @@ static ons_status *try_smaller_capacities(best *b) {
 static ons_status *try_dawnpiper(best *b, uint32_t *candidate_cuts) {
     bool found;
     ONS_TRY(ons_dawnpiper_search(b->costs, to_beat(b), b->trial, &found, candidate_cuts));
-    return found ? offer(b) : NULL;
+    return found ? keep_if_better(b) : NULL;
 }
 
 static ons_status *stage_seconds(const best *b, uint32_t first, uint32_t end, uint32_t stage, double *seconds) {
@@ -120,7 +120,7 @@ static ons_status *move_cut(best *b, uint32_t cut, int side) {
         if (right >= b->seconds) continue;
         memcpy(b->trial, b->first, ((size_t)b->stages + 1) * sizeof *b->trial);
         b->trial[cut] = place;
-        return offer(b);
+        return keep_if_better(b);
     }
     return NULL;
 }
@@ -161,7 +161,7 @@ static ons_status *try_baselines(best *b, ons_arena *arena) {
             ONS_TRY(ons_stage_costs_fits(b->costs, first[i], first[i + 1], i, &fits));
         if (!fits) continue;
         memcpy(b->trial, first, ((size_t)b->stages + 1) * sizeof *first);
-        ONS_TRY(offer(b));
+        ONS_TRY(keep_if_better(b));
     }
     return NULL;
 }
@@ -173,10 +173,10 @@ static ons_status *search_split(best *b, ons_arena *arena, uint32_t *candidate_c
     if (ons_stage_costs_problem(b->costs)->devices != NULL) b->at_least = 0; /* then it is no proof: bisection.h */
     ONS_TRY(ons_bisection_may_fit(b->costs, &may_fit));
     if (!may_fit || b->at_least >= b->incumbent) return NULL;
-    ONS_TRY(offer(b));
+    ONS_TRY(keep_if_better(b));
     if (b->seconds <= b->at_least * (1 + 1e-12)) return NULL;
     if (isinf(to_beat(b))) ONS_TRY(ons_bisection_attempt(b->costs, NULL, &may_fit));
-    if (may_fit) ONS_TRY(meet(b));
+    if (may_fit) ONS_TRY(balance_times(b));
     ONS_TRY(try_dawnpiper(b, candidate_cuts));
     if (isinf(to_beat(b))) ONS_TRY(try_baselines(b, arena));
     if (isfinite(b->seconds) && !is_good(b)) ONS_TRY(even_out(b));

@@ -119,7 +119,7 @@ static ons_status *simulate(planner *p, const uint32_t *units, uint32_t *master)
 }
 
 /* Simulates the trial, where it is new, and puts it with those to go on with if its master stage is at most `most`. */
-static ons_status *offer(planner *p, uint32_t most, ons_arena *arena) {
+static ons_status *try_split(planner *p, uint32_t most, ons_arena *arena) {
     uint32_t master;
     if (p->seen_count == MOST_SCHEMES || was_seen(p, p->trial)) return NULL;
     ONS_TRY(simulate(p, p->trial, &master));
@@ -159,9 +159,9 @@ static ons_status *shift(planner *p, const uint32_t *units, uint32_t master, uin
     memcpy(p->trial, units, ((size_t)p->stages + 1) * sizeof *units);
     if (later ? units[cut] + 1 >= units[cut + 1] : units[cut] - 1 <= units[cut - 1]) return NULL;
     p->trial[cut] = later ? units[cut] + 1 : units[cut] - 1;
-    ONS_TRY(offer(p, master, arena));
+    ONS_TRY(try_split(p, master, arena));
     even_out(p, parts, p->trial);
-    return offer(p, master, arena);
+    return try_split(p, master, arena);
 }
 
 static ons_status *shift_master(planner *p, const uint32_t *units, uint32_t master, ons_arena *arena) {
@@ -182,7 +182,7 @@ static ons_status *go_on(planner *p, const scheme *s, ons_arena *arena) {
 }
 
 /* `known`: positions of a split to begin with besides, where a unit is a node; NULL: none. */
-static ons_status *search(planner *p, const uint32_t *known, ons_arena *arena) {
+static ons_status *search_splits(planner *p, const uint32_t *known, ons_arena *arena) {
     ONS_NEW(p->seen, arena, MOST_SCHEMES);
     ONS_NEW(p->best, arena, (size_t)p->stages + 1);
     ONS_NEW(p->trial, arena, (size_t)p->stages + 1);
@@ -193,9 +193,9 @@ static ons_status *search(planner *p, const uint32_t *known, ons_arena *arena) {
     p->trial[p->stages] = p->granularity.count;
     even_out(p, p->stages, p->trial);
     memcpy(p->best, p->trial, ((size_t)p->stages + 1) * sizeof *p->best);
-    ONS_TRY(offer(p, p->stages, arena));
+    ONS_TRY(try_split(p, p->stages, arena));
     if (known != NULL) memcpy(p->trial, known, ((size_t)p->stages + 1) * sizeof *known);
-    ONS_TRY(offer(p, p->stages, arena));
+    ONS_TRY(try_split(p, p->stages, arena));
     for (uint32_t i = 0; i < p->seen_count; ++i)
         if (p->seen[i].master < p->stages) ONS_TRY(go_on(p, &p->seen[i], arena));
     return NULL;
@@ -236,7 +236,7 @@ static ons_status *split_blocks(ons_stage_costs *costs, ons_arena *arena, ons_pa
               "autopipe-nodes",
               p.stages, p.granularity.count);
     ONS_NEW(partition->first, arena, (size_t)p.stages + 1);
-    ONS_TRY(search(&p, NULL, arena));
+    ONS_TRY(search_splits(&p, NULL, arena));
     for (uint32_t i = 0; i <= p.stages; ++i) partition->first[i] = position(&p, p.best, i);
     return ons_partition_evaluate(costs, partition);
 }
@@ -251,7 +251,7 @@ static ons_status *split_nodes(ons_stage_costs *costs, ons_arena *arena, ons_par
     if (few) ons_status_free(status);
     p.stages = p.problem->pipeline.stages;
     ONS_TRY(ons_granularity_make(costs, false, arena, &p.granularity));
-    ONS_TRY(search(&p, few ? NULL : partition->first, arena));
+    ONS_TRY(search_splits(&p, few ? NULL : partition->first, arena));
     *partition = (ons_partition){.stages = p.stages, .first = p.best};
     return ons_partition_evaluate(costs, partition);
 }

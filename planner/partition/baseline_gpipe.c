@@ -18,7 +18,7 @@ typedef struct variance_search {
 } variance_search;
 
 /* The ends [from, to), whose last cuts lie within [low, high]. */
-static void find(const variance_search *s, uint32_t from, uint32_t to, uint32_t low, uint32_t high) {
+static void find_cuts(const variance_search *s, uint32_t from, uint32_t to, uint32_t low, uint32_t high) {
     while (from < to) {
         uint32_t end = from + (to - from) / 2, best = low;
         double least = INFINITY;
@@ -31,7 +31,7 @@ static void find(const variance_search *s, uint32_t from, uint32_t to, uint32_t 
         }
         s->sums[end] = least;
         s->last_cut[end] = best;
-        find(s, from, end, low, best);
+        find_cuts(s, from, end, low, best);
         from = end + 1;
         low = best;
     }
@@ -51,7 +51,7 @@ ons_status *ons_granularity_least_variance(ons_stage_costs *costs, const ons_gra
         sums = swap;
         for (uint32_t j = 0; j <= stage; ++j) sums[j] = INFINITY; /* too few units */
         variance_search s = {granularity, shorter, sums, cuts + (size_t)stage * (count + 1)};
-        find(&s, stage + 1, count + 1, stage, count);
+        find_cuts(&s, stage + 1, count + 1, stage, count);
     }
     units[stages] = count;
     for (uint32_t stage = stages; stage-- > 0;)

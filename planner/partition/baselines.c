@@ -23,7 +23,8 @@ static void add(ons_baseline_splits *splits, uint32_t stages, uint32_t *first) {
 }
 
 /* What a baseline refuses (too few layers) is no loss. */
-static ons_status *ask(const char *name, ons_stage_costs *costs, ons_arena *arena, ons_baseline_splits *splits) {
+static ons_status *add_split_of(const char *name, ons_stage_costs *costs, ons_arena *arena,
+                                ons_baseline_splits *splits) {
     ons_partition found;
     ons_status *status = ons_partition_strategy_find(name)->search(costs, arena, &found);
     if (status != NULL && ons_status_get_code(status) == ONS_INVALID_ARGUMENT) {
@@ -40,7 +41,7 @@ static ons_status *ask_as(ons_planning_problem problem, const char *const *names
     ons_stage_costs *costs;
     ons_status *status = NULL;
     ONS_TRY(ons_stage_costs_new(&problem, &costs));
-    for (size_t i = 0; i < count && status == NULL; ++i) status = ask(names[i], costs, arena, splits);
+    for (size_t i = 0; i < count && status == NULL; ++i) status = add_split_of(names[i], costs, arena, splits);
     ons_stage_costs_free(costs);
     return status;
 }

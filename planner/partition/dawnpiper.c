@@ -47,7 +47,7 @@ static bool same_span(const ons_span *a, const ons_span *b) {
     return a->first == b->first && a->end == b->end && a->low == b->low && a->high == b->high;
 }
 
-static answer *find(answer *answers, uint32_t size, const ons_span *s) {
+static answer *find_answer(answer *answers, uint32_t size, const ons_span *s) {
     uint64_t h = ((uint64_t)s->first << 32 | s->end) * 0x9e3779b97f4a7c15u;
     h = (h ^ h >> 31 ^ ((uint64_t)s->low << 32 | s->high)) * 0xbf58476d1ce4e5b9u;
     uint32_t at = (uint32_t)(h >> 32) & (size - 1);
@@ -62,7 +62,7 @@ static ons_status *make_room(search *x) {
     answer *answers = calloc(size, sizeof *answers);
     if (answers == NULL) return ons_status_out_of_memory();
     for (uint32_t i = 0; i < x->size; ++i)
-        if (x->answers[i].known) *find(answers, size, &x->answers[i].span) = x->answers[i];
+        if (x->answers[i].known) *find_answer(answers, size, &x->answers[i].span) = x->answers[i];
     free(x->answers);
     x->answers = answers;
     x->size = size;
@@ -71,7 +71,7 @@ static ons_status *make_room(search *x) {
 
 static ons_status *keep(search *x, const answer *a) {
     ONS_TRY(make_room(x));
-    answer *at = find(x->answers, x->size, &a->span);
+    answer *at = find_answer(x->answers, x->size, &a->span);
     if (!at->known) ++x->used;
     *at = *a;
     at->known = true;
@@ -207,7 +207,7 @@ static ons_status *bipartition(search *x, const ons_span *span, double limit, ui
     *result = (answer){.span = *span, .seconds = least_seconds(x, span), .optimised = true};
     if (result->seconds >= limit) return NULL;
     if (span->low == span->high) return one_stage(x, limit, result);
-    const answer *known = find(x->answers, x->size, span);
+    const answer *known = find_answer(x->answers, x->size, span);
     if (known->known && (known->final || known->seconds >= limit)) {
         *result = *known;
         return NULL;
@@ -223,7 +223,7 @@ static ons_status *bipartition(search *x, const ons_span *span, double limit, ui
 /* Cuts of an answered span and of its halves. */
 static void collect(const search *x, const ons_span *span, uint32_t *first) {
     if (span->low == span->high) return;
-    const answer *a = find(x->answers, x->size, span);
+    const answer *a = find_answer(x->answers, x->size, span);
     uint32_t stage = middle_stage(span);
     ons_span left = left_of(span, stage, a->cut), right = right_of(span, stage, a->cut);
     first[stage + 1] = a->cut;

@@ -45,7 +45,7 @@ int64_t ons_balance_bytes(const ons_planning_problem *p, uint32_t first, uint32_
 }
 
 /* The first end at which nodes from `first` on have reached the peak. */
-static uint32_t walk(const ons_workload *work, uint32_t first, uint32_t end, double peak) {
+static uint32_t find_end_at_peak(const ons_workload *work, uint32_t first, uint32_t end, double peak) {
     uint32_t low = first, high = end;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
@@ -63,7 +63,7 @@ static bool last_has_more(const ons_planning_problem *p, const ons_span *s, uint
                           uint32_t *cut) {
     uint32_t at = s->first;
     for (uint32_t x = s->low; x < s->high; ++x) {
-        at = walk(p->work, at, s->end, bytes / multiplicity(p, x));
+        at = find_end_at_peak(p->work, at, s->end, bytes / multiplicity(p, x));
         if (x == stage) *cut = at;
         if (at == s->end && x > stage) return false;
     }

@@ -5,7 +5,7 @@
 #include "planner/partition/link.h"
 
 /* The nearest node that follows on every path from both; each node's own lies behind it, so the earlier one moves. */
-static uint32_t meet(const uint32_t *post_dominator, uint32_t a, uint32_t b) {
+static uint32_t common_post_dominator(const uint32_t *post_dominator, uint32_t a, uint32_t b) {
     while (a != b) {
         if (a < b)
             a = post_dominator[a];
@@ -26,7 +26,9 @@ ons_status *ons_cut_finder_make(const ons_planning_problem *problem, ons_arena *
         for (uint32_t i = 0; i < made.count; ++i) {
             const ons_work_tensor *t = &work->tensors[made.items[i]];
             for (uint32_t r = 0; r < t->reader_count; ++r)
-                nearest = nearest == ONS_NO_NODE ? t->readers[r] : meet(finder->post_dominator, nearest, t->readers[r]);
+                nearest = nearest == ONS_NO_NODE
+                              ? t->readers[r]
+                              : common_post_dominator(finder->post_dominator, nearest, t->readers[r]);
         }
         finder->post_dominator[node] = nearest == ONS_NO_NODE ? work->node_count : nearest;
     }
@@ -67,7 +69,7 @@ static uint32_t move_cut(const ons_cut_finder *finder, cut_range range, uint32_t
         const ons_work_tensor *t = &work->tensors[c.items[i]];
         if (is_inevitable(t, range)) continue;
         ++crossing;
-        met = met == ONS_NO_NODE ? t->producer : meet(finder->post_dominator, met, t->producer);
+        met = met == ONS_NO_NODE ? t->producer : common_post_dominator(finder->post_dominator, met, t->producer);
     }
     if (crossing < 2 || met >= work->node_count) return cut;
     return crosses_alone(work, range, met + 1, met) ? met + 1 : cut;

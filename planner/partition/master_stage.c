@@ -45,7 +45,7 @@ static void run_backward(const ons_master_stage_finder *f, const ons_master_stag
     f->backward[at(f, stage, i)] = begin + t[stage].backward;
 }
 
-static double run(const ons_master_stage_finder *f, const ons_master_stage_times *t) {
+static double simulate_parts(const ons_master_stage_finder *f, const ons_master_stage_times *t) {
     double seconds = 0;
     for (uint32_t i = 0; i < f->micro_batches; ++i) {
         for (uint32_t stage = 0; stage < f->stages; ++stage) {
@@ -103,7 +103,7 @@ static bool is_critical(const ons_master_stage_finder *f, const ons_master_stage
 }
 
 double ons_master_stage_find(const ons_master_stage_finder *f, const ons_master_stage_times *t, uint32_t *master) {
-    double seconds = run(f, t);
+    double seconds = simulate_parts(f, t);
     look_back(f, t);
     for (*master = f->stages; (*master)-- > 0;)
         if (is_critical(f, t, seconds, *master)) return seconds;

@@ -9,7 +9,7 @@ int64_t ons_report_micro_batches(const ons_question *asked, uint32_t stages) {
 }
 
 /* A strategy that makes lists with the stages makes others for other stages; a device has one of them. */
-static ons_question ask(const ons_report_options *o, const ons_what_if_device *device) {
+static ons_question make_question(const ons_report_options *o, const ons_what_if_device *device) {
     const ons_planning_problem *p = &o->planned->problem;
     bool makes_lists = o->partition->search == NULL && !p->follows_lists;
     uint32_t devices = ons_pipeline_devices(&p->pipeline);
@@ -189,7 +189,7 @@ static ons_status *ask_grid(const ons_report *r, ons_report_grid *g) {
 /* ----------------------------------------------------------------------------------------------------------- report */
 
 static ons_status *make(const ons_report_options *o, ons_arena *arena, ons_report *r) {
-    r->asked = ask(o, &o->devices[0]);
+    r->asked = make_question(o, &o->devices[0]);
     ONS_TRY(choose_shown(o, arena, r));
     if (r->shown != NULL) ONS_TRY(describe_shown(arena, r));
     ONS_TRY(ons_what_if_largest(&r->asked, &r->largest_batch, &r->largest));

@@ -15,7 +15,7 @@ typedef struct search {
 } search;
 
 /* Keeps the question where the answer is yes; `fits` says which. */
-static ons_status *offer(const search *s, const ons_question *q, int rank, const char *what, bool *fits) {
+static ons_status *add_if_feasible(const search *s, const ons_question *q, int rank, const char *what, bool *fits) {
     ons_report_row row = {.what = what, .question = *q, .rank = rank};
     if (what == NULL) return ons_status_out_of_memory();
     ONS_TRY(ons_what_if(q, &row.answer));
@@ -31,7 +31,7 @@ static ons_status *try_memory_strategies(const search *s) {
         bool fits;
         if (strcmp(q.memory->name, names[i]) == 0) continue;
         q.memory = ons_memory_strategy_find(names[i]);
-        ONS_TRY(offer(s, &q, RANK_FREE, ons_arena_format(s->arena, "--memory-strategy %s", names[i]), &fits));
+        ONS_TRY(add_if_feasible(s, &q, RANK_FREE, ons_arena_format(s->arena, "--memory-strategy %s", names[i]), &fits));
     }
     return NULL;
 }
@@ -52,7 +52,7 @@ static ons_status *try_micro_batches(const search *s) {
         int64_t rows = ons_question_rows(&q);
         q.micro_batches = m;
         if (ons_question_rows(&q) == rows) continue; /* the largest is no smaller than with fewer */
-        ONS_TRY(offer(
+        ONS_TRY(add_if_feasible(
             s, &q, RANK_FREE,
             ons_arena_format(s->arena, "--micro-batches %" PRId64 " instead of %" PRId64, m, s->asked->micro_batches),
             &fits));
@@ -66,9 +66,9 @@ static ons_status *try_batch(const search *s) {
     bool fits;
     ONS_TRY(ons_what_if_largest(s->asked, &q.batch, &answer));
     if (q.batch == 0 || q.batch >= s->asked->batch) return NULL;
-    return offer(s, &q, RANK_TRAINING,
-                 ons_arena_format(s->arena, "--batch %" PRId64 " instead of %" PRId64, q.batch, s->asked->batch),
-                 &fits);
+    return add_if_feasible(
+        s, &q, RANK_TRAINING,
+        ons_arena_format(s->arena, "--batch %" PRId64 " instead of %" PRId64, q.batch, s->asked->batch), &fits);
 }
 
 static ons_status *try_stages(const search *s) {
@@ -79,7 +79,7 @@ static ons_status *try_stages(const search *s) {
         ons_question_set_stages(&q, stages);
         if (s->asked->devices > 0 && q.devices == 0) continue; /* not as many on each */
         q.micro_batches = ons_report_micro_batches(s->asked, stages);
-        ONS_TRY(offer(s, &q, RANK_HARDWARE, describe_stages(s, &q), &fits));
+        ONS_TRY(add_if_feasible(s, &q, RANK_HARDWARE, describe_stages(s, &q), &fits));
     }
     return NULL;
 }
@@ -96,7 +96,7 @@ static ons_status *try_layouts(const search *s) {
         if (q.stages != q.devices) snprintf(share, sizeof share, " --devices %u", q.devices);
         const char *what = ons_arena_format(s->arena, "--stages %u%s --replicas %u instead of %u and %u", q.stages,
                                             share, replicas, s->asked->stages, asked);
-        ONS_TRY(offer(s, &q, RANK_FREE, what, &fits));
+        ONS_TRY(add_if_feasible(s, &q, RANK_FREE, what, &fits));
     }
     return NULL;
 }
@@ -107,9 +107,9 @@ static ons_status *try_device(const search *s, const ons_what_if_device *device)
     if (device->capacity_bytes <= q.capacity_bytes) return NULL;
     q.device = device;
     q.capacity_bytes = device->capacity_bytes;
-    return offer(s, &q, RANK_HARDWARE,
-                 ons_arena_format(s->arena, "--device-profile %s (%s)", device->profile->name, device->profile->title),
-                 &fits);
+    return add_if_feasible(
+        s, &q, RANK_HARDWARE,
+        ons_arena_format(s->arena, "--device-profile %s (%s)", device->profile->name, device->profile->title), &fits);
 }
 
 /* Money decides, where the asked device's price is known: what has none comes last. Else settings come before a smaller

@@ -89,7 +89,7 @@ static void raise(uint32_t *most, uint32_t count) {
 }
 
 /* What is saved for the backward part has a place until weight gradients, the last that need any of it, are made. */
-static void step(walk *w, ons_stage_load *load, const ons_action *a, bool asynchronous) {
+static void count_action(walk *w, ons_stage_load *load, const ons_action *a, bool asynchronous) {
     bool input = a->kind == ONS_ACTION_BACKWARD || a->kind == ONS_ACTION_INPUT_GRADIENT;
     bool weight = a->kind == ONS_ACTION_BACKWARD || a->kind == ONS_ACTION_WEIGHT_GRADIENT;
     if (a->kind == ONS_ACTION_FORWARD) {
@@ -116,7 +116,7 @@ static ons_status *walk_stages(ons_schedule *s, ons_arena *arena) {
         for (uint32_t i = 0; i < list->count; ++i) walks[list->items[i].stage] = (walk){0}; /* of another copy */
         for (uint32_t i = 0; i < list->count; ++i) {
             const ons_action *a = &list->items[i];
-            step(&walks[a->stage], &s->loads[a->stage], a, s->asynchronous);
+            count_action(&walks[a->stage], &s->loads[a->stage], a, s->asynchronous);
         }
     }
     return NULL;

@@ -127,7 +127,7 @@ static part_type preferred_type(const scheduler *s, uint32_t device) {
 
 /* ------------------------------------------------------------------------------------------------------------ steps */
 
-static void take(scheduler *s, part_type type, uint32_t device, uint32_t at) {
+static void run_part(scheduler *s, part_type type, uint32_t device, uint32_t at) {
     device_state *d = &s->devices[device];
     uint32_t stage = d->stages[at], mb = s->done[type][stage]++;
     ons_action_list *list = &s->lists[device];
@@ -144,7 +144,7 @@ static bool step_device(scheduler *s, uint32_t device, bool yielding) {
     for (uint32_t i = 0; i < TYPES; ++i, type = type == FORWARD ? BACKWARD : FORWARD) {
         uint32_t at = choose_stage(s, type, device, yielding);
         if (at == NONE) continue;
-        take(s, type, device, at);
+        run_part(s, type, device, at);
         return true;
     }
     return false;

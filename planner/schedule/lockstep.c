@@ -33,7 +33,7 @@ static bool is_ready(const walker *w, const ons_action *a) {
     return true;
 }
 
-static void note(const walker *w, const ons_action *a, uint32_t *ticks) {
+static void note_tick(const walker *w, const ons_action *a, uint32_t *ticks) {
     uint32_t first = ons_schedule_first_unit(w->s, a->stage, a->copy, a->micro_batch);
     for (uint32_t i = 0; i < ons_schedule_grouping(w->s, a->stage).size; ++i)
         ticks[place(w->s, a->stage, first + i)] = w->tick;
@@ -44,8 +44,8 @@ static bool advance_device(walker *w, uint32_t device) {
     if (w->next[device] == s->lists[device].count) return false;
     const ons_action *a = &s->lists[device].items[w->next[device]];
     if (!is_ready(w, a)) return false;
-    if (a->kind == ONS_ACTION_FORWARD) note(w, a, s->forward_ticks);
-    if (takes_gradient(a->kind)) note(w, a, s->backward_ticks);
+    if (a->kind == ONS_ACTION_FORWARD) note_tick(w, a, s->forward_ticks);
+    if (takes_gradient(a->kind)) note_tick(w, a, s->backward_ticks);
     ++w->next[device];
     return true;
 }

@@ -23,7 +23,7 @@ const ons_looped_preset ons_looped_presets[] = {
     {NULL, NULL, {0, 0, 0, 0, NULL}},
 };
 
-static const ons_looped_preset *find(const char *name) {
+static const ons_looped_preset *find_preset(const char *name) {
     const ons_looped_preset *p = ons_looped_presets;
     while (p->name != NULL && strcmp(p->name, name) != 0) ++p;
     return p->name != NULL ? p : NULL;
@@ -78,7 +78,7 @@ static ons_status *refuse(const char *text) {
 }
 
 ons_status *ons_looped_parse(const char *text, ons_arena *arena, ons_looped_vectors *vectors) {
-    const ons_looped_preset *preset = find(text);
+    const ons_looped_preset *preset = find_preset(text);
     uint32_t *prefetch;
     if (preset != NULL) {
         *vectors = preset->vectors;

@@ -327,7 +327,7 @@ static uint32_t placed(const verifier *v, uint32_t edge, bool gradient, uint32_t
     return c->placed;
 }
 
-static void wake(verifier *v, uint32_t device) {
+static void queue_device(verifier *v, uint32_t device) {
     if (v->devices[device].queued) return;
     v->devices[device].queued = true;
     v->queue[v->queued++] = device;
@@ -337,7 +337,7 @@ typedef enum message_end { SENDS, RECEIVES } message_end;
 
 static void wake_copies(verifier *v, uint32_t stage) {
     uint32_t copies = ons_schedule_grouping(v->s, stage).copies;
-    for (uint32_t copy = 0; copy < copies; ++copy) wake(v, v->device_of[stage] + copy);
+    for (uint32_t copy = 0; copy < copies; ++copy) queue_device(v, v->device_of[stage] + copy);
 }
 
 /* One end of what the copy sends or receives is there: the other device may be able to go on. `local`: within the
@@ -484,7 +484,7 @@ static ons_status *run_lists(verifier *v, ons_arena *arena) {
     ONS_TRY(make_channels(v, arena));
     ONS_NEW(v->devices, arena, devices);
     ONS_NEW(v->queue, arena, devices);
-    for (uint32_t i = devices; i-- > 0;) wake(v, i);
+    for (uint32_t i = devices; i-- > 0;) queue_device(v, i);
     while (v->queued > 0) {
         uint32_t device = v->queue[--v->queued];
         v->devices[device].queued = false;

@@ -99,7 +99,7 @@ static ons_replicated_plan *kept_at(const planner *pl, uint32_t layers, uint32_t
 }
 
 /* The trial, whose stages end at `layers` with so many devices: with the rest as one stage, and kept if it is best. */
-static void judge(planner *pl, uint32_t layers, uint32_t devices, ons_replicated_plan *best) {
+static void evaluate_plan(planner *pl, uint32_t layers, uint32_t devices, ons_replicated_plan *best) {
     ons_replicated_plan *kept = kept_at(pl, layers, devices);
     append(&pl->trial, pl->chain->count, pl->devices - devices);
     pl->trial.seconds = latency(pl, &pl->trial);
@@ -111,12 +111,12 @@ static void judge(planner *pl, uint32_t layers, uint32_t devices, ons_replicated
 static void extend(planner *pl, uint32_t layers, uint32_t devices, ons_replicated_plan *best) {
     pl->trial.stages = 0;
     append(&pl->trial, layers, devices);
-    judge(pl, layers, devices, best);
+    evaluate_plan(pl, layers, devices, best);
     for (uint32_t before = 1; before < layers; ++before)
         for (uint32_t used = 1; used < devices; ++used) {
             copy_plan(kept_at(pl, before, used), &pl->trial);
             append(&pl->trial, layers, devices - used);
-            judge(pl, layers, devices, best);
+            evaluate_plan(pl, layers, devices, best);
         }
 }
 

@@ -156,7 +156,7 @@ static ons_status *keep(const tuning *t, const group *g, const ons_flexpipe_foun
     return NULL;
 }
 
-static ons_status *offer(tuning *t, const group *g, uint32_t index, const ons_flexpipe_found *x) {
+static ons_status *keep_if_better(tuning *t, const group *g, uint32_t index, const ons_flexpipe_found *x) {
     ons_flexpipe_found *of = &t->result->of[g->placement], kept;
     if (!is_better(x, of) && !is_better(x, &t->result->best)) return NULL;
     ONS_TRY(keep(t, g, x, index, &kept));
@@ -178,7 +178,7 @@ static ons_status *simulate_point(tuning *t, const group *g, point *p) {
     x.step_seconds += g->exchange;
     x.feasible = fits(t, x.bytes);
     if (isinf(x.step_seconds)) return NULL;
-    return offer(t, g, p->index, &x);
+    return keep_if_better(t, g, p->index, &x);
 }
 
 /* ---------------------------------------------------------------------------------------------------------- a group */

@@ -133,21 +133,21 @@ static ons_status *list_works(const ons_stage_choice *choice, ons_arena *arena, 
     return NULL;
 }
 
-static ons_status *search(const ons_planning_problem *problem, int64_t capacity, bool several, ons_arena *arena,
-                          ons_graphpipe_result *result) {
+static ons_status *search_divisions(const ons_planning_problem *problem, int64_t capacity, bool any_order,
+                                    ons_arena *arena, ons_graphpipe_result *result) {
     const ons_stage_choice choice = choice_of(problem);
-    ons_planning_problem machine = *problem;
+    ons_planning_problem hardware = *problem;
     ons_graph_problem graph = {.sizes = choice.work_count,
                                .batch = problem->pipeline.micro_batches,
                                .devices = problem->pipeline.stages,
                                .most_replicas = choice.replicas ? 0 : 1,
-                               .machine = &machine};
-    const ons_graphpipe_options options = {.line = !several,
+                               .hardware = &hardware};
+    const ons_graphpipe_options options = {.line = !any_order,
                                            .paces = choice.sizes ? ONS_PACE_FREE : ONS_PACE_EQUAL,
                                            .objective = problem->objective,
                                            .samples = choice.sizes || choice.replicas ? 0 : 1};
     ONS_TRY(list_works(&choice, arena, &graph.work));
-    machine.capacity_bytes = capacity;
+    hardware.capacity_bytes = capacity;
     return ons_graphpipe_search(&graph, &options, arena, result);
 }
 
@@ -171,12 +171,12 @@ static ons_status *take_works(const ons_stage_graph *g, ons_arena *arena, ons_pl
     return NULL;
 }
 
-static ons_status *take_cuts(const ons_stage_graph *g, bool several, ons_arena *arena, ons_planned *planned) {
+static ons_status *take_cuts(const ons_stage_graph *g, bool any_order, ons_arena *arena, ons_planned *planned) {
     ons_workload *work;
     ONS_NEW(work, arena, 1);
     ONS_TRY(ons_work_reorder(planned->problem.work, g->order, arena, work));
-    planned->order = several ? "graph" : "file";
-    planned->node_at = several ? g->order : NULL;
+    planned->order = any_order ? "graph" : "file";
+    planned->node_at = any_order ? g->order : NULL;
     planned->problem.work = work;
     planned->partition.stages = g->stage_count;
     ONS_NEW(planned->partition.first, arena, (size_t)g->stage_count + 1);
@@ -185,15 +185,16 @@ static ons_status *take_cuts(const ons_stage_graph *g, bool several, ons_arena *
     return planned->problem.choice == NULL ? NULL : take_works(g, arena, &planned->problem);
 }
 
-static ons_status *search_graph(const ons_planning_problem *problem, bool several, ons_arena *arena,
+static ons_status *search_graph(const ons_planning_problem *problem, bool any_order, ons_arena *arena,
                                 ons_graph_stages *found) {
     ons_graphpipe_result result;
-    ONS_TRY(search(problem, problem->capacity_bytes, several, arena, &result));
-    if (!result.feasible && problem->capacity_bytes > 0) ONS_TRY(search(problem, 0, several, arena, &result));
+    ONS_TRY(search_divisions(problem, problem->capacity_bytes, any_order, arena, &result));
+    if (!result.feasible && problem->capacity_bytes > 0)
+        ONS_TRY(search_divisions(problem, 0, any_order, arena, &result));
     ONS_CHECK(result.feasible, ONS_INVALID_ARGUMENT, "a model of %u nodes has no %u stages", problem->work->node_count,
               problem->pipeline.stages);
-    if (problem->follows_lists && several) ONS_TRY(number_stages(problem, arena, &result.graph));
-    ONS_TRY(take_cuts(&result.graph, several, arena, &found->planned));
+    if (problem->follows_lists && any_order) ONS_TRY(number_stages(problem, arena, &result.graph));
+    ONS_TRY(take_cuts(&result.graph, any_order, arena, &found->planned));
     return take_stages(&result.graph, arena, found);
 }
 
@@ -259,14 +260,14 @@ static bool is_better(const ons_graph_stages *a, const ons_graph_stages *b) {
     return sum_of_bytes(&a->planned) < sum_of_bytes(&b->planned);
 }
 
-ons_status *ons_graph_stages_search(const ons_planning_problem *problem, bool several, ons_arena *arena,
+ons_status *ons_graph_stages_search(const ons_planning_problem *problem, bool any_order, ons_arena *arena,
                                     ons_graph_stages *found) {
     *found = (ons_graph_stages){.planned = {.problem = *problem}, .step_seconds = INFINITY};
     ons_graph_stages cuts = *found;
     ONS_TRY(check_devices(problem));
-    ONS_TRY(search_graph(problem, several, arena, found));
+    ONS_TRY(search_graph(problem, any_order, arena, found));
     uint32_t devices = problem->pipeline.stages;
-    if (several && devices > 1 && devices <= problem->work->node_count) {
+    if (any_order && devices > 1 && devices <= problem->work->node_count) {
         ONS_TRY(search_cuts(problem, arena, &cuts));
         if (is_better(&cuts, found)) *found = cuts;
     }

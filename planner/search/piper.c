@@ -75,7 +75,7 @@ static void fill_all(const planner *pl, uint32_t stages) {
         for (uint32_t d = 0; d <= pl->devices; ++d) fill(pl, stages, layer, d);
 }
 
-static void take(const planner *pl, uint32_t devices, ons_replicated_plan *plan) {
+static void take_plan(const planner *pl, uint32_t devices, ons_replicated_plan *plan) {
     uint32_t left = pl->stages;
     for (uint32_t layer = 0; layer < pl->chain->count;) {
         const cell *c = cell_at(pl, left, layer, devices);
@@ -98,6 +98,6 @@ ons_status *ons_piper_plan(const ons_layer_chain *chain, uint32_t devices, uint3
     for (uint32_t d = 1; d <= devices; ++d)
         if (cell_at(&pl, stages, 0, d)->seconds < cell_at(&pl, stages, 0, used)->seconds) used = d;
     plan->seconds = cell_at(&pl, stages, 0, used)->seconds;
-    if (isfinite(plan->seconds)) take(&pl, used, plan);
+    if (isfinite(plan->seconds)) take_plan(&pl, used, plan);
     return NULL;
 }

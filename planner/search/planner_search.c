@@ -412,12 +412,12 @@ static ons_status *search_reordered(planner_search *s, const ons_planning_proble
     return search_one(s, o);
 }
 
-static ons_status *search_orders(planner_search *s, const ons_planning_problem *problem, bool several) {
+static ons_status *search_orders(planner_search *s, const ons_planning_problem *problem, bool any_order) {
     s->orders[s->count++].planned = (ons_planned){.order = "file", .problem = *problem};
     ONS_TRY(search_one(s, &s->orders[0]));
     if (problem->pipeline.stages == 1) return NULL;
     int kinds = problem->work->node_count <= PACKED_MOST_NODES ? ONS_ORDER_COUNT : ONS_ORDER_PACKED;
-    for (int kind = 0; several && kind < kinds; ++kind) ONS_TRY(search_reordered(s, problem, (ons_order_kind)kind));
+    for (int kind = 0; any_order && kind < kinds; ++kind) ONS_TRY(search_reordered(s, problem, (ons_order_kind)kind));
     return NULL;
 }
 
@@ -431,13 +431,13 @@ static ons_status *choose(planner_search *s, ons_planned *planned) {
 }
 
 ons_status *ons_planner_search_stages(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
-                                      bool several, ons_arena *arena, ons_planned *planned) {
+                                      bool any_order, ons_arena *arena, ons_planned *planned) {
     planner_search s = {.strategy = strategy, .arena = arena, .stages = problem->pipeline.stages};
     s.by_step = strategy == ons_partition_strategy_find("auto") && problem->objective == ONS_OBJECTIVE_BY_SCHEDULE &&
                 problem->pipeline.stages > 1;
     ons_status *status = NULL;
     if (s.by_step) status = ons_step_walk_make(&problem->pipeline, problem->schedule, arena, &s.walk);
-    if (status == NULL) status = search_orders(&s, problem, several);
+    if (status == NULL) status = search_orders(&s, problem, any_order);
     if (status == NULL) status = choose(&s, planned);
     if (status == NULL) status = copy_decisions(planned, arena);
     for (uint32_t i = 0; i < s.count; ++i) ons_stage_costs_free(s.orders[i].costs);

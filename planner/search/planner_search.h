@@ -4,10 +4,10 @@
 
 #include "planner/search/planner.h"
 
-/* Searches as ons_planner_search does, for a problem with a schedule; `several`: in several orders of the nodes.
+/* Searches as ons_planner_search does, for a problem with a schedule; `any_order`: in several orders of the nodes.
  * planning_seconds is not said. */
 ons_status *ons_planner_search_stages(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
-                                      bool several, ons_arena *arena, ons_planned *planned);
+                                      bool any_order, ons_arena *arena, ons_planned *planned);
 
 /* Evaluates the cuts of planned->partition for planned->problem, and takes what its memory strategy decides. */
 ons_status *ons_planned_evaluate(ons_planned *planned, ons_arena *arena);

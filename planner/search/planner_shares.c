@@ -23,23 +23,23 @@ static ons_status *devices_hold(const ons_planned *planned, int64_t capacity, on
  * first: stages that need less than their share leave it to the others. Then the even share, with which every device
  * holds its stages, and then a few in between. */
 static ons_status *search_shares(const ons_planning_problem *problem, uint32_t local_stages,
-                                 const ons_partition_strategy *strategy, bool several, ons_arena *arena,
+                                 const ons_partition_strategy *strategy, bool any_order, ons_arena *arena,
                                  ons_planned *planned) {
     int64_t capacity = problem->capacity_bytes, high = capacity;
     int64_t low = capacity < local_stages ? 1 : capacity / local_stages; /* 0 would be no limit */
     ons_planning_problem with = *problem;
     bool hold;
-    ONS_TRY(ons_planner_search_stages(&with, strategy, several, arena, planned));
+    ONS_TRY(ons_planner_search_stages(&with, strategy, any_order, arena, planned));
     ONS_TRY(devices_hold(planned, capacity, arena, &hold));
     if (hold) return NULL;
     bool some = planned->partition.feasible;
     with.capacity_bytes = low;
     if (some)
-        ONS_TRY(ons_planner_search_stages(&with, strategy, several, arena, planned)); /* else even less does not do */
+        ONS_TRY(ons_planner_search_stages(&with, strategy, any_order, arena, planned)); /* else even less does not do */
     for (int i = 0; some && i < SHARES_TRIED && high - low > 1; ++i) {
         ons_planned next;
         with.capacity_bytes = low + (high - low) / 2;
-        ONS_TRY(ons_planner_search_stages(&with, strategy, several, arena, &next));
+        ONS_TRY(ons_planner_search_stages(&with, strategy, any_order, arena, &next));
         ONS_TRY(devices_hold(&next, capacity, arena, &hold));
         if (hold) *planned = next;
         *(hold || !next.partition.feasible ? &low : &high) = with.capacity_bytes;
@@ -51,16 +51,16 @@ static ons_status *search_shares(const ons_planning_problem *problem, uint32_t l
     return NULL;
 }
 
-static ons_status *search_graph(const ons_planning_problem *problem, bool several, ons_arena *arena,
+static ons_status *search_graph(const ons_planning_problem *problem, bool any_order, ons_arena *arena,
                                 ons_planned *planned) {
     ons_graph_stages found;
-    ONS_TRY(ons_graph_stages_search(problem, several, arena, &found));
+    ONS_TRY(ons_graph_stages_search(problem, any_order, arena, &found));
     *planned = found.planned;
     return NULL;
 }
 
 static ons_status *search_line(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
-                               bool several, ons_arena *arena, ons_planned *planned) {
+                               bool any_order, ons_arena *arena, ons_planned *planned) {
     ons_planning_problem with = *problem;
     if (with.schedule == NULL) {
         ons_schedule *made;
@@ -70,8 +70,8 @@ static ons_status *search_line(const ons_planning_problem *problem, const ons_pa
     }
     uint32_t local_stages = ons_schedule_most_local_stages(with.schedule);
     if (local_stages > 1 && with.capacity_bytes > 0)
-        return search_shares(&with, local_stages, strategy, several, arena, planned);
-    return ons_planner_search_stages(&with, strategy, several, arena, planned);
+        return search_shares(&with, local_stages, strategy, any_order, arena, planned);
+    return ons_planner_search_stages(&with, strategy, any_order, arena, planned);
 }
 
 /* Whether stages and lists are found together. Lists that are asked for, and cannot run on a line of stages, may be
@@ -93,12 +93,12 @@ static ons_status *forms_graph(const ons_planning_problem *problem, const ons_pa
 }
 
 static ons_status *search_problem(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
-                                  bool several, ons_arena *arena, ons_planned *planned) {
+                                  bool any_order, ons_arena *arena, ons_planned *planned) {
     double start = ons_clock_seconds();
     bool graph;
     ONS_TRY(forms_graph(problem, strategy, arena, &graph));
-    ONS_TRY(graph ? search_graph(problem, several, arena, planned)
-                  : search_line(problem, strategy, several, arena, planned));
+    ONS_TRY(graph ? search_graph(problem, any_order, arena, planned)
+                  : search_line(problem, strategy, any_order, arena, planned));
     planned->planning_seconds = ons_clock_seconds() - start;
     return NULL;
 }

@@ -89,7 +89,8 @@ static ons_status *simulate(ons_portfolio_candidate *c) {
 
 /* --------------------------------------------------------------------------------------------------------- outcomes */
 
-static ons_status *say(const searching *s, ons_portfolio_candidate *c, ons_candidate_outcome outcome, const char *why) {
+static ons_status *set_outcome(const searching *s, ons_portfolio_candidate *c, ons_candidate_outcome outcome,
+                               const char *why) {
     c->outcome = outcome;
     c->why = why;
     return why == NULL ? ons_status_out_of_memory() : NULL;
@@ -97,10 +98,10 @@ static ons_status *say(const searching *s, ons_portfolio_candidate *c, ons_candi
 
 static ons_status *say_too_large(const searching *s, ons_portfolio_candidate *c, int64_t capacity) {
     char need[ONS_BYTES_TEXT], have[ONS_BYTES_TEXT];
-    return say(s, c, ONS_TOO_LARGE,
-               ons_arena_format(s->arena, "needs %s a device, of which there are %s",
-                                ons_bytes_print((double)c->memory_bytes, need),
-                                ons_bytes_print((double)capacity, have)));
+    return set_outcome(s, c, ONS_TOO_LARGE,
+                       ons_arena_format(s->arena, "needs %s a device, of which there are %s",
+                                        ons_bytes_print((double)c->memory_bytes, need),
+                                        ons_bytes_print((double)capacity, have)));
 }
 
 static ons_status *plan_and_simulate(const searching *s, ons_portfolio_candidate *c, bool *fits) {
@@ -121,7 +122,8 @@ static ons_status *look_closely(const searching *s, ons_portfolio_candidate *c) 
     c->planning_seconds = ons_clock_seconds() - began;
     int code = status == NULL ? ONS_OK : ons_status_get_code(status);
     if (code == ONS_INVALID_ARGUMENT || code == ONS_INVALID_DATA) {
-        ons_status *said = say(s, c, ONS_IMPOSSIBLE, ons_arena_format(s->arena, "%s", ons_status_get_message(status)));
+        ons_status *said =
+            set_outcome(s, c, ONS_IMPOSSIBLE, ons_arena_format(s->arena, "%s", ons_status_get_message(status)));
         ons_status_free(status);
         return said;
     }
@@ -140,14 +142,14 @@ static ons_status *say_slower(const searching *s, ons_portfolio_candidate *c) {
     const char *why = times > 1 + EQUAL
                           ? ons_arena_format(s->arena, "a step takes %.3f times as long as the fastest", times)
                           : "as fast as the fastest, in no less memory";
-    return say(s, c, ONS_SLOWER, why);
+    return set_outcome(s, c, ONS_SLOWER, why);
 }
 
 static ons_status *say_hopeless(const searching *s, ons_portfolio_candidate *c) {
     const ons_portfolio_candidate *best = &s->result->candidates[s->result->taken];
-    return say(s, c, ONS_HOPELESS,
-               ons_arena_format(s->arena, "not planned: estimated at %.3f times the fastest",
-                                c->estimate / best->step_seconds));
+    return set_outcome(s, c, ONS_HOPELESS,
+                       ons_arena_format(s->arena, "not planned: estimated at %.3f times the fastest",
+                                        c->estimate / best->step_seconds));
 }
 
 /* ----------------------------------------------------------------------------------------------------------- search */
@@ -196,7 +198,7 @@ static ons_status *say_why(const searching *s) {
         ons_portfolio_candidate *c = &r->candidates[i];
         if (!depends_on_others(c)) continue;
         if (i == r->taken)
-            ONS_TRY(say(s, c, ONS_TAKEN, "the fastest step"));
+            ONS_TRY(set_outcome(s, c, ONS_TAKEN, "the fastest step"));
         else
             ONS_TRY(isfinite(c->step_seconds) ? say_slower(s, c) : say_hopeless(s, c));
     }

@@ -159,7 +159,7 @@ static ons_status *try_everything(seeker *s) {
 }
 
 /* From large strides to single nodes. */
-static ons_status *descend(seeker *s) {
+static ons_status *refine_cuts(seeker *s) {
     double stride = time_before(s, s->problem->work->node_count) / s->stages / 4;
     s->estimated = 0;
     for (int i = 0; i <= STRIDES; ++i, stride = i < STRIDES ? stride / 2 : 0x1p-1000) {
@@ -248,7 +248,7 @@ ons_status *ons_step_refine(ons_stage_costs *costs, const ons_step_split *from, 
     s.best = first;
     s.seconds = from->estimate;
     bool few = count_splits(&s, FEW_SPLITS) < FEW_SPLITS;
-    ONS_TRY(few ? try_everything(&s) : descend(&s));
+    ONS_TRY(few ? try_everything(&s) : refine_cuts(&s));
     *refined = (ons_step_split){s.best, s.seconds};
     return NULL;
 }

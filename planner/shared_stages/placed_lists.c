@@ -156,7 +156,7 @@ static void take_held(generator *g, uint32_t device, const choice *x, double now
     for (uint32_t i = 0; !g->holding && i < s->copies; ++i) g->devices[s->devices[i]].free_at = end + collectives[1];
 }
 
-static void take(generator *g, uint32_t device, const choice *x, double now) {
+static void run_part(generator *g, uint32_t device, const choice *x, double now) {
     device_state *d = &g->devices[device];
     const local_copy *c = x->of;
     uint32_t part = ons_part_next(&g->times, x->type, c->stage, c->copy);
@@ -183,7 +183,7 @@ static double run_moment(generator *g, double now) {
         if (d->free_at > now || d->wake > now) continue;
         choice x = choose(g, d, now);
         d->wake = x.next;
-        if (x.of != NULL) take(g, i, &x, now);
+        if (x.of != NULL) run_part(g, i, &x, now);
     }
     for (uint32_t i = 0; i < g->plan->devices; ++i)
         next = fmin(next, fmax(now, fmax(g->devices[i].free_at, g->devices[i].wake)));

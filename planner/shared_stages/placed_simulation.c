@@ -108,8 +108,8 @@ static ons_status *compute(simulator *x, uint32_t device, const ons_action *a, d
 }
 
 /* A collective that holds the devices stands in their lists beside the part, and begins when all have come to it. */
-static ons_status *hold(simulator *x, uint32_t device, const ons_action *a, double seconds, ons_task_id begin,
-                        ons_task_id *end) {
+static ons_status *add_holding_collective(simulator *x, uint32_t device, const ons_action *a, double seconds,
+                                          ons_task_id begin, ons_task_id *end) {
     ONS_TRY(wait_for(x, begin, x->last[device]));
     ONS_TRY(add_task(x, &(ons_action){ONS_ACTION_ALL_REDUCE, a->stage, a->copy, a->micro_batch, false},
                      x->compute[device], seconds, end));
@@ -125,12 +125,12 @@ static ons_status *add_part(simulator *x, uint32_t device, const ons_action *a, 
     const double *collectives = &s->collectives[way == 0 ? ONS_BEFORE_FORWARD : ONS_BEFORE_BACKWARD];
     int64_t saved = way == 0 ? s->saved_bytes : 0, freed = a->kind == ONS_ACTION_BACKWARD ? s->saved_bytes : 0;
     ons_task_id held;
-    if (s->holds) ONS_TRY(hold(x, device, a, collectives[0], m->arrived, &held));
+    if (s->holds) ONS_TRY(add_holding_collective(x, device, a, collectives[0], m->arrived, &held));
     ONS_TRY(compute(x, device, a, seconds, saved, -freed, id));
     ONS_TRY(wait_for(x, *id, m->go));
     ONS_TRY(wait_for(x, m->computed, *id));
     if (!s->holds) return NULL;
-    ONS_TRY(hold(x, device, a, collectives[1], m->computed, &held));
+    ONS_TRY(add_holding_collective(x, device, a, collectives[1], m->computed, &held));
     return wait_for(x, m->over, held);
 }
 

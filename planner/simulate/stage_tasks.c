@@ -101,7 +101,7 @@ static void list_parts(maker *m) {
 
 /* ---------------------------------------------------------------------------------------------------------- tensors */
 
-static void live(maker *m, uint32_t from, uint32_t to, int64_t bytes) {
+static void add_alive_bytes(maker *m, uint32_t from, uint32_t to, int64_t bytes) {
     m->made[from] += bytes;
     m->freed[to] += bytes;
 }
@@ -160,16 +160,16 @@ static void place_value(maker *m, uint32_t local, ons_decision decision, const o
     if (decision == ONS_SWAP) {
         swap_tensor(m, local, load);
         m->freed[end] += s->bytes;
-        if (again && (rerun < w->start[local] || rerun > end)) live(m, rerun, rerun, s->bytes);
+        if (again && (rerun < w->start[local] || rerun > end)) add_alive_bytes(m, rerun, rerun, s->bytes);
     } else if (decision == ONS_KEEP && (saved || (source && !s->can_rerun))) {
         m->freed[end] += s->bytes;
-        if (again && rerun > end) live(m, rerun, rerun, s->bytes);
+        if (again && rerun > end) add_alive_bytes(m, rerun, rerun, s->bytes);
     } else {
         if (s->producer != ONS_NO_NODE && is_sent(m, t))
             m->tasks->sent[m->tasks->sent_count++] = s->tensor;
         else
             m->freed[s->last_use] += s->bytes;
-        if (again) live(m, rerun, end > rerun ? end : rerun, s->bytes);
+        if (again) add_alive_bytes(m, rerun, end > rerun ? end : rerun, s->bytes);
     }
 }
 

@@ -74,7 +74,7 @@ static inline ons_state between(const ons_state *like, uint32_t part, uint32_t f
     return s;
 }
 
-static inline void follow(ons_state *s, follower next) {
+static inline void set_follower(ons_state *s, follower next) {
     s->next_in_flight = next.in_flight;
     s->next_pace = next.pace;
 }
@@ -122,7 +122,7 @@ static inline bool is_quick(const ons_programme *p, const ons_interval_way *way)
 static inline int64_t stage_bytes(ons_programme *p, const ons_interval_way *way, uint32_t in_flight) {
     if (!is_quick(p, way) || !(ons_interval_seconds(p->costs, way) <= p->limit)) return -1;
     int64_t samples = in_flight < p->problem->batch ? in_flight : p->problem->batch;
-    int64_t bytes = ons_interval_bytes(p->costs, way, samples), capacity = p->problem->machine->capacity_bytes;
+    int64_t bytes = ons_interval_bytes(p->costs, way, samples), capacity = p->problem->hardware->capacity_bytes;
     return capacity != 0 && bytes > capacity ? -1 : bytes;
 }
 

@@ -74,7 +74,7 @@ static double message_seconds(const simulator *x, int64_t bytes, uint32_t from, 
     uint32_t senders = x->g->stages[from].replicas, receivers = x->g->stages[to].replicas;
     if (bytes == 0) return 0;
     int64_t each = senders > receivers ? bytes * (senders / receivers) : bytes;
-    return ons_link_seconds(ons_link_in_node(ons_interval_costs_problem(x->costs)->machine), each);
+    return ons_link_seconds(ons_link_in_node(ons_interval_costs_problem(x->costs)->hardware), each);
 }
 
 static size_t list_way(const simulator *x, uint32_t from, uint32_t to, bool back, int64_t bytes, message *list) {
@@ -133,7 +133,7 @@ static ons_status *add_messages(simulator *x, ons_arena *arena) {
     ons_simulation_savepoint computations = ons_simulation_get_savepoint(x->s);
     for (size_t i = 0; i < count; ++i) ONS_TRY(add_message(x, &list[i], true));
     ONS_TRY(ons_simulation_run(x->s));
-    if (ons_interval_costs_problem(x->costs)->machine->link_bandwidth <= 0) return NULL;
+    if (ons_interval_costs_problem(x->costs)->hardware->link_bandwidth <= 0) return NULL;
     for (size_t i = 0; i < count; ++i) list[i].place = ons_simulation_order(x->s, list[i].task);
     qsort(list, count, sizeof *list, by_place);
     ons_simulation_rewind(x->s, computations);

@@ -33,7 +33,7 @@ typedef struct search {
 
 /* -------------------------------------------------------------------------------------------------------- bisection */
 
-static ons_status *run(search *s, double limit, bool least_memory, ons_stage_graph *g) {
+static ons_status *divide_within(search *s, double limit, bool least_memory, ons_stage_graph *g) {
     ++s->result->programmes;
     return ons_programme_search(s->view->programme, limit, least_memory, s->arena, g);
 }
@@ -47,7 +47,7 @@ static ons_status *find_first(search *s, double least, double useful, double *be
     for (uint32_t i = 0; i < FIRST_LIMITS; ++i, grow *= 3) {
         factor += grow;
         double limit = fmin(least * factor, useful);
-        ONS_TRY(run(s, limit, false, g));
+        ONS_TRY(divide_within(s, limit, false, g));
         if (g->stage_count > 0 || limit >= useful) return NULL;
         *below = limit;
     }
@@ -64,13 +64,13 @@ static ons_status *bisect(search *s, double useful, ons_stage_graph *g) {
     while (g->seconds_per_sample - below > TOLERANCE * g->seconds_per_sample) {
         ons_stage_graph better;
         double limit = below + (g->seconds_per_sample - below) / 2;
-        ONS_TRY(run(s, limit, false, &better));
+        ONS_TRY(divide_within(s, limit, false, &better));
         if (better.stage_count > 0)
             *g = better;
         else
             below = limit;
     }
-    return run(s, g->seconds_per_sample * (1 + 1e-12), true, g);
+    return divide_within(s, g->seconds_per_sample * (1 + 1e-12), true, g);
 }
 
 /* ----------------------------------------------------------------------------------------------- sizes and the step */
@@ -119,7 +119,7 @@ static ons_status *take_if_faster(search *s, ons_stage_graph *g, bool *taken) {
 static ons_status *spare_memory(search *s, double limit) {
     ons_stage_graph g;
     double seconds;
-    ONS_TRY(run(s, limit, true, &g));
+    ONS_TRY(divide_within(s, limit, true, &g));
     if (g.stage_count == 0) return NULL;
     ONS_TRY(simulate(s, &g, &seconds));
     if (seconds > s->result->step_seconds || g.memory_bytes > s->result->graph.memory_bytes) return NULL;
@@ -142,7 +142,7 @@ static ons_status *try_slower(search *s, const ons_stage_graph *fastest) {
         bool taken;
         double limit = fastest->seconds_per_sample * (1 + slower);
         if (!(limit < useful_seconds(s))) return NULL;
-        ONS_TRY(run(s, limit, false, &g));
+        ONS_TRY(divide_within(s, limit, false, &g));
         if (g.stage_count == 0 || is_same(&g, &last)) continue;
         last = g;
         ONS_TRY(take_if_faster(s, &g, &taken));

@@ -177,16 +177,16 @@ double ons_interval_computing(const ons_interval_costs *c, const ons_interval_wa
 
 static double reduce_seconds(const ons_interval_costs *c, const ons_interval_way *way, uint32_t size, const entry *e) {
     double backward = ons_work_backward_seconds(c->work[size], way->first, way->end);
-    return ons_reduce_bytes_seconds(c->problem->machine, e->weight_gradients, backward, 1u << way->doubled);
+    return ons_reduce_bytes_seconds(c->problem->hardware, e->weight_gradients, backward, 1u << way->doubled);
 }
 
 double ons_interval_seconds(ons_interval_costs *c, const ons_interval_way *way) {
     uint32_t size = size_of(c, way);
     const entry *e = size == c->problem->sizes ? NULL : find(c, way, size);
     if (e == NULL) return INFINITY;
-    const ons_planning_problem *machine = c->problem->machine;
+    const ons_planning_problem *hardware = c->problem->hardware;
     int64_t message = e->sent > e->taken ? e->sent : e->taken;
-    double messages = message > 0 ? ons_link_seconds(ons_link_in_node(machine), message) : 0;
+    double messages = message > 0 ? ons_link_seconds(ons_link_in_node(hardware), message) : 0;
     double part = fmax(ons_work_seconds(c->work[size], way->first, way->end), messages);
     double once = reduce_seconds(c, way, size, e) + ons_work_update_seconds(c->work[size], way->first, way->end);
     return part / (double)way->samples + once / (double)c->problem->batch;

@@ -10,8 +10,8 @@ typedef struct ons_graph_problem {
     uint32_t sizes;
     int64_t batch; /* samples of a step, at least one */
     uint32_t devices;
-    uint32_t most_replicas;              /* of a stage; 0: any number */
-    const ons_planning_problem *machine; /* capacity and links between devices; nothing else of it is looked at */
+    uint32_t most_replicas;               /* of a stage; 0: any number */
+    const ons_planning_problem *hardware; /* capacity and links between devices; nothing else of it is looked at */
 } ons_graph_problem;
 
 typedef struct ons_interval_costs ons_interval_costs;

@@ -75,7 +75,7 @@ static void try_first_child(ons_programme *p, const ons_state *s, choice *best) 
             choice c = {0};
             if (!look_behind(p, s, s->from + 1, s->devices - devices, next, &b)) continue;
             ons_state own = whole(p, child, s, devices);
-            follow(&own, b.next);
+            set_follower(&own, b.next);
             c.found = ons_programme_solve(p, &own);
             c.rest[c.rest_count++] = own;
             if (c.found.in_flight == ONS_NOT_FOUND) continue;

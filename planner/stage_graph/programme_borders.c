@@ -93,7 +93,7 @@ static void try_common_end(ons_programme *p, const ons_state *s, const border *a
             c.found.bytes = stage_bytes(p, &way, stage.in_flight);
             if (c.found.bytes < 0) continue;
             leftover r = in_front(p, at, s);
-            for (uint32_t i = 0; i < r.count; ++i) follow(&r.states[i], stage);
+            for (uint32_t i = 0; i < r.count; ++i) set_follower(&r.states[i], stage);
             if (!share(p, &r, s->devices - used - devices, &x)) continue;
             c.found.in_flight = x.found.in_flight;
             add_shared(&x, r.count, &c);
@@ -114,7 +114,7 @@ static void try_common_beginning(ons_programme *p, const ons_state *s, const bor
             behind b;
             if (!look_behind(p, s, to, devices, next, &b)) continue;
             leftover r = behind_it(p, at, s);
-            for (uint32_t i = 0; i < r.count; ++i) follow(&r.states[i], b.next);
+            for (uint32_t i = 0; i < r.count; ++i) set_follower(&r.states[i], b.next);
             for (uint32_t reader = 0; reader < p->pace_count; ++reader) {
                 shared x;
                 choice c = {.has_stage = true, .way = way, .pace = pace};

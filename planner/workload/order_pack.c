@@ -140,7 +140,7 @@ static bool includes(const uint64_t *mask, const uint64_t *part, uint32_t words)
 }
 
 /* Puts the set into the next level, or improves the one that is there. Its mask lies behind the level's last. */
-static void offer(packer *p, const taken_set *set, uint32_t words, uint32_t slot_count) {
+static void add_to_next_level(packer *p, const taken_set *set, uint32_t words, uint32_t slot_count) {
     level *next = &p->next;
     const uint64_t *mask = next->masks + (size_t)next->count * words;
     uint32_t at = (uint32_t)hash(mask, words) & (slot_count - 1);
@@ -208,7 +208,7 @@ static bool is_lost(const packer *p, const taken_set *set, double most) {
 }
 
 /* Puts the set with `v` taken as well into the next level. */
-static void take(packer *p, uint32_t s, uint32_t begin, uint32_t v, double most, uint32_t words, uint32_t slots) {
+static void take_node(packer *p, uint32_t s, uint32_t begin, uint32_t v, double most, uint32_t words, uint32_t slots) {
     const uint64_t *mask = p->now.masks + (size_t)s * words;
     taken_set set = p->now.sets[s];
     if (!add_node(&set, p->work, p->legal[begin + v], most, p->stages) || is_lost(p, &set, most)) return;
@@ -216,7 +216,7 @@ static void take(packer *p, uint32_t s, uint32_t begin, uint32_t v, double most,
     uint64_t *larger = p->next.masks + (size_t)p->next.count * words;
     memcpy(larger, mask, words * sizeof *mask);
     larger[v / 64] |= 1ull << v % 64;
-    offer(p, &set, words, slots);
+    add_to_next_level(p, &set, words, slots);
 }
 
 /* The nodes that may follow. One that takes no time is taken before all others: that is never worse. */
@@ -240,7 +240,7 @@ static void extend(packer *p, uint32_t begin, uint32_t count, double most) {
     p->next.count = 0;
     for (uint32_t s = 0; s < p->now.count; ++s) {
         uint32_t ready = find_ready(p, p->now.masks + (size_t)s * words, begin, count, words);
-        for (uint32_t i = 0; i < ready; ++i) take(p, s, begin, p->ready[i], most, words, slots);
+        for (uint32_t i = 0; i < ready; ++i) take_node(p, s, begin, p->ready[i], most, words, slots);
     }
 }
 

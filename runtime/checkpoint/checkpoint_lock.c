@@ -52,7 +52,7 @@ static ons_status *try_to_take(ons_checkpoint_lock *lock, bool *again) {
     return NULL;
 }
 
-static ons_status *take(ons_checkpoint_lock *lock, const char *folder) {
+static ons_status *take_lock(ons_checkpoint_lock *lock, const char *folder) {
     lock->folder = strdup(folder);
     lock->path = ons_checkpoint_join(folder, "lock");
     if (lock->folder == NULL || lock->path == NULL) return ons_status_out_of_memory();
@@ -76,7 +76,7 @@ ons_status *ons_checkpoint_lock_take(const char *folder, ons_checkpoint_lock **r
     ons_checkpoint_lock *lock = calloc(1, sizeof *lock);
     if (lock == NULL) return ons_status_out_of_memory();
     lock->descriptor = -1;
-    ons_status *status = take(lock, folder);
+    ons_status *status = take_lock(lock, folder);
     if (status != NULL) {
         if (lock->made) rmdir(folder);
         free_lock(lock);

@@ -5,7 +5,7 @@
 
 #include "runtime/log/trace.h"
 #include "runtime/measure/cache_size.h"
-#include "runtime/measure/product_speed.h"
+#include "runtime/measure/gemm_speed.h"
 
 enum { ARRAYS = 3, PIECES = 16, SWEEPS = 3, LATENCY_RUNS = 101, LATENCY_BYTES = 64 };
 
@@ -102,17 +102,17 @@ static void tear_down(measuring *m) {
 }
 
 static ons_status *measure(measuring *m, int threads, ons_device_speed *speed) {
-    const ons_product_space space = {.device = m->device,
-                                     .stream = m->compute,
-                                     .done = m->done,
-                                     .threads = threads,
-                                     .arrays = {m->arrays[0], m->arrays[1], m->arrays[2]},
-                                     .array_bytes = m->array_bytes};
+    const ons_gemm_bench space = {.device = m->device,
+                                  .stream = m->compute,
+                                  .done = m->done,
+                                  .threads = threads,
+                                  .arrays = {m->arrays[0], m->arrays[1], m->arrays[2]},
+                                  .array_bytes = m->array_bytes};
     speed->array_bytes = (double)m->array_bytes;
     speed->memory_bandwidth = (double)ARRAYS * (double)m->piece / seconds_of_piece(m, NULL);
     measure_copy(m, m->arrays[0], &speed->link_bandwidth, &speed->link_latency);
     measure_copy(m, m->host, &speed->host_bandwidth, &speed->host_latency);
-    return ons_product_speed_measure(&space, speed->product_flops);
+    return ons_gemm_speed_measure(&space, speed->gemm_flops);
 }
 
 ons_status *ons_device_speed_measure(ons_device *device, int threads, ons_device_speed *speed) {

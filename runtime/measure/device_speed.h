@@ -6,12 +6,12 @@
 #include "runtime/measure/measured_types.h"
 
 typedef struct ons_device_speed {
-    double product_flops[ONS_MEASURED_TYPES]; /* a second, of the kernels that models run:
-                                                 runtime/measure/product_speed.h */
-    double memory_bandwidth;                  /* bytes a second, read and written, of arrays that no cache holds */
-    double link_bandwidth, link_latency;      /* of a copy by another stream, from device memory to device memory */
-    double host_bandwidth, host_latency;      /* likewise to host memory */
-    double array_bytes;                       /* of each array that this was measured with */
+    double gemm_flops[ONS_MEASURED_TYPES]; /* a second, of the kernels that models run:
+                                                 runtime/measure/gemm_speed.h */
+    double memory_bandwidth;               /* bytes a second, read and written, of arrays that no cache holds */
+    double link_bandwidth, link_latency;   /* of a copy by another stream, from device memory to device memory */
+    double host_bandwidth, host_latency;   /* likewise to host memory */
+    double array_bytes;                    /* of each array that this was measured with */
 } ons_device_speed;
 
 /* Takes about a second, and of the device's memory three arrays of the size that ons_array_beyond_caches (runtime/

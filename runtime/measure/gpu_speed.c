@@ -206,7 +206,7 @@ static int64_t edge_of(const measuring *m, ons_dtype dtype) {
 }
 
 /* A product that the backend declines, as where its library is not there, is no failure: 0. */
-static double product_flops(measuring *m, ons_dtype dtype) {
+static double gemm_flops(measuring *m, ons_dtype dtype) {
     int64_t edge = edge_of(m, dtype);
     const ons_sample_gemm_options options = {.backend = ons_backend_find(m->device->name),
                                              .dtype = dtype,
@@ -231,7 +231,7 @@ ons_status *ons_gpu_speed_measure(ons_device *device, ons_gpu_speed *speed) {
     ons_status *status = set_up(&m);
     if (status == NULL) {
         measure_copies(&m, speed);
-        for (int i = 0; i < ONS_MEASURED_TYPES; ++i) speed->product_flops[i] = product_flops(&m, dtypes[i]);
+        for (int i = 0; i < ONS_MEASURED_TYPES; ++i) speed->gemm_flops[i] = gemm_flops(&m, dtypes[i]);
         status = device->failure(device);
         if (status == NULL) status = ons_device_clock_failure(m.clock);
     }

@@ -6,12 +6,12 @@
 #include "runtime/measure/measured_types.h"
 
 typedef struct ons_gpu_speed {
-    double product_flops[ONS_MEASURED_TYPES]; /* a second; 0: the library has no such product here */
-    double memory_bandwidth;                  /* bytes a second, read and written, of copies within the memory */
-    double link_bandwidth, link_latency;      /* from one stage's arena to another's: a copy on another stream */
-    double out_bandwidth, in_bandwidth;       /* to pinned host memory, and from there, one at a time */
-    double both_bandwidth;                    /* each way, both at once */
-    double host_latency;                      /* of a copy to the host that another stream waits for */
+    double gemm_flops[ONS_MEASURED_TYPES]; /* a second; 0: the library has no such product here */
+    double memory_bandwidth;               /* bytes a second, read and written, of copies within the memory */
+    double link_bandwidth, link_latency;   /* from one stage's arena to another's: a copy on another stream */
+    double out_bandwidth, in_bandwidth;    /* to pinned host memory, and from there, one at a time */
+    double both_bandwidth;                 /* each way, both at once */
+    double host_latency;                   /* of a copy to the host that another stream waits for */
 } ons_gpu_speed;
 
 /* Takes some seconds, and up to 800 MiB of the device's memory (three parts in 64, and 32 MiB) meanwhile. The best of

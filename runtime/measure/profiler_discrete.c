@@ -67,7 +67,7 @@ static ons_status *take_inputs(ons_profiling *p) {
     return NULL;
 }
 
-static void hold(const ons_discrete_profiler *f, int64_t copies) {
+static void hold_stream(const ons_discrete_profiler *f, int64_t copies) {
     for (int64_t i = 0; f->hold_host != NULL && i < copies; ++i)
         f->device->copy(f->compute, f->hold_host, f->hold_device, HOLD_BYTES);
 }
@@ -84,7 +84,7 @@ static int by_value(const void *left, const void *right) {
 static void calibrate(ons_discrete_profiler *f) {
     double between[EMPTY_TIMESTAMPS - 1];
     uint32_t begin = ons_device_clock_timestamp(f->clock, f->compute), timestamps[EMPTY_TIMESTAMPS];
-    hold(f, 2);
+    hold_stream(f, 2);
     for (int i = 0; i < EMPTY_TIMESTAMPS; ++i) timestamps[i] = ons_device_clock_timestamp(f->clock, f->compute);
     for (int i = 0; i + 1 < EMPTY_TIMESTAMPS; ++i) between[i] = seconds_of(f, timestamps[i], timestamps[i + 1]);
     qsort(between, EMPTY_TIMESTAMPS - 1, sizeof between[0], by_value);
@@ -191,7 +191,7 @@ static void put_step(void *argument, uintptr_t native) {
     f->node_count = f->turn_count = 0;
     if (f->every_node && f->hold_seconds > 0) {
         double copies = 3 * f->launch_seconds / f->hold_seconds; /* timestamps are launched as well */
-        hold(f, copies < HOLDS_MOST ? (int64_t)copies + 1 : HOLDS_MOST);
+        hold_stream(f, copies < HOLDS_MOST ? (int64_t)copies + 1 : HOLDS_MOST);
     }
     for (int part = 0; part < ONS_PART_KINDS; ++part) put_part(p, (ons_part)part, native);
 }

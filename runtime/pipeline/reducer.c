@@ -6,7 +6,7 @@
 
 /* ------------------------------------------------------------------------------------------------------------- life */
 
-static ons_status *find(const ons_reducer *r, const char *name, char **address) {
+static ons_status *find_address(const ons_reducer *r, const char *name, char **address) {
     *address = ons_device_context_find(r->o.device_context, name, NULL);
     ONS_CHECK(*address != NULL, ONS_DEFECT, "'%s' has no place in the arena", name);
     return NULL;
@@ -17,8 +17,9 @@ static ons_status *find_all(ons_reducer *r) {
     ONS_NEW(r->sums, r->arena, (size_t)reduction->sum_count + 1);
     ONS_NEW(r->weights, r->arena, (size_t)reduction->weight_count + 1);
     ONS_NEW(r->is_complete, r->arena, (size_t)reduction->bucket_count + 1);
-    for (uint32_t i = 0; i < reduction->sum_count; ++i) ONS_TRY(find(r, reduction->sums[i].name, &r->sums[i]));
-    for (uint32_t i = 0; i < reduction->weight_count; ++i) ONS_TRY(find(r, reduction->weights[i].name, &r->weights[i]));
+    for (uint32_t i = 0; i < reduction->sum_count; ++i) ONS_TRY(find_address(r, reduction->sums[i].name, &r->sums[i]));
+    for (uint32_t i = 0; i < reduction->weight_count; ++i)
+        ONS_TRY(find_address(r, reduction->weights[i].name, &r->weights[i]));
     return NULL;
 }
 

@@ -138,7 +138,7 @@ static ons_status *put_steps(const ons_program_pass *x) {
     ons_worker *w = x->w;
     if (w->steps == NULL) return NULL;
     ONS_CHECK(w->passes < ONS_PASSES_AT_ONCE && 2 * x->f->micro_batches <= w->control.count, ONS_DEFECT,
-              "flight %u of %u micro-batches has no room for its steps", w->passes, x->f->micro_batches);
+              "pass %u of %u micro-batches has no room for its steps", w->passes, x->f->micro_batches);
     ons_step *steps = w->steps + (size_t)w->control.count * w->passes++;
     uint32_t count = x->f->micro_batches == 0 ? 1 : 2 * x->f->micro_batches; /* a replica without a sample updates */
     for (uint32_t i = 0; i < count; ++i) {
@@ -450,7 +450,7 @@ static ons_status *put_action(const ons_program_pass *x, uint32_t i) {
 }
 
 /* Before another program uses the same memory everything of the last pass is gone. */
-static ons_status *settle(const ons_program_pass *x) {
+static ons_status *await_pending(const ons_program_pass *x) {
     ons_status *status = NULL;
     for (uint32_t i = 0; status == NULL && i < x->w->pending_count; ++i)
         status = ons_program_pass_await_gone(x, &x->w->pending[i]);
@@ -501,7 +501,7 @@ ons_status *ons_worker_put(ons_worker *w, const ons_pipeline_pass *f) {
     ons_program_pass shares[2];
     ONS_TRY(split_in_shares(w, f, shares));
     ons_status *status = put_actions(shares);
-    ons_status *settled = settle(shares);
+    ons_status *settled = await_pending(shares);
     if (status != NULL) ons_status_free(settled);
     return status != NULL ? status : settled;
 }

@@ -3,7 +3,7 @@
 #include "graph/sharing.h"
 
 ons_status *ons_launch_groups_find(const ons_graph *graph, const ons_execution_order *execution_order, const bool *idle,
-                                   const bool *several, ons_arena *arena, ons_launch_groups *groups) {
+                                   const bool *multi_tensor, ons_arena *arena, ons_launch_groups *groups) {
     ONS_NEW(groups->first, arena, execution_order->count + 1);
     ONS_NEW(groups->last, arena, execution_order->count + 1);
     const ons_operator *op = NULL;
@@ -13,7 +13,7 @@ ons_status *ons_launch_groups_find(const ons_graph *graph, const ons_execution_o
         const ons_node *node = ons_graph_node(graph, execution_order->nodes[position]);
         groups->first[position] = groups->last[position] = position;
         if (ons_is_view(node->op) || idle[execution_order->nodes[position]]) continue;
-        bool joins = several[execution_order->nodes[position]] && node->op == op &&
+        bool joins = multi_tensor[execution_order->nodes[position]] && node->op == op &&
                      ons_execution_order_part(execution_order, position) == part && count < ONS_LAUNCH_GROUP_MOST;
         first = joins ? first : position;
         count = joins ? count + 1 : 1;

@@ -1,5 +1,5 @@
-/* Launch groups are nodes of a program that run as one launch: ons_kernel's run_several takes nodes that do not touch
- * what another of them writes, so what each reads and writes is compared, to the byte. */
+/* Launch groups are nodes of a program that run as one launch: ons_kernel's run_multi_tensor takes nodes that do not
+ * touch what another of them writes, so what each reads and writes is compared, to the byte. */
 #ifndef ONSTAGE_RUNTIME_PROGRAM_LAUNCH_GROUPS_H
 #define ONSTAGE_RUNTIME_PROGRAM_LAUNCH_GROUPS_H
 
@@ -15,10 +15,11 @@ typedef struct ons_launch_groups {
     uint32_t *first, *last;
 } ons_launch_groups;
 
-/* Finds the groups, in `arena`. `idle`: whether a node does not run; `several`: whether its kernel takes several nodes.
+/* Finds the groups, in `arena`. `idle`: whether a node does not run; `multi_tensor`: whether its kernel takes several
+ * nodes.
  */
 ons_status *ons_launch_groups_find(const ons_graph *graph, const ons_execution_order *execution_order, const bool *idle,
-                                   const bool *several, ons_arena *arena, ons_launch_groups *groups);
+                                   const bool *multi_tensor, ons_arena *arena, ons_launch_groups *groups);
 
 typedef struct ons_extent {
     const char *first, *end;

@@ -114,7 +114,7 @@ static ons_status *prepare_all(ons_program *p, const ons_program_options *option
     ONS_NEW(several, p->arena, p->graph->nodes.count + 1);
     bool wanted = wants_launch_groups();
     for (ons_node_id id = 0; id < p->graph->nodes.count; ++id)
-        several[id] = wanted && p->prepared[id].kernel != NULL && p->prepared[id].kernel->run_several != NULL;
+        several[id] = wanted && p->prepared[id].kernel != NULL && p->prepared[id].kernel->run_multi_tensor != NULL;
     ONS_TRY(ons_launch_groups_find(p->graph, &p->execution_order, p->idle, several, p->arena, &p->launch_groups));
     if (ons_update_shard_divides(&p->shard))
         ONS_TRY(ons_update_shard_states(&p->shard, p->graph, p->arena, &p->held_elements));

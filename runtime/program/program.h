@@ -137,7 +137,7 @@ const char *ons_program_fault_node(const ons_program *program, const ons_program
 /* Runs one part with the team of the calling thread. Stops at the first fault. */
 void ons_program_run(ons_program *program, ons_part part, const ons_run *run);
 /* Runs positions [first, end) of the execution order. Several nodes can be one launch (ons_kernel's
- * run_several), unless ONSTAGE_CUDA_TOGETHER is off in the environment. */
+ * run_multi_tensor), unless ONSTAGE_CUDA_TOGETHER is off in the environment. */
 void ons_program_run_positions(ons_program *program, uint32_t first, uint32_t end, const ons_run *run);
 
 /* Tests whether a step runs it: it is no view, and does not idle. */

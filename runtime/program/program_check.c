@@ -58,7 +58,7 @@ static ons_status *find_all(const ons_graph *graph, const ons_backend *backend, 
     return NULL;
 }
 
-static ons_status *tell(const refusals *list, const ons_backend *backend, const char *option) {
+static ons_status *describe_refusals(const refusals *list, const ons_backend *backend, const char *option) {
     char *text = NULL;
     size_t size;
     FILE *out = list->count == 0 ? NULL : open_memstream(&text, &size);
@@ -79,7 +79,7 @@ static ons_status *tell(const refusals *list, const ons_backend *backend, const 
 ons_status *ons_program_check(const ons_graph *graph, const ons_backend *backend, const char *option) {
     refusals list = {0};
     ons_status *status = find_all(graph, backend, &list);
-    if (status == NULL) status = tell(&list, backend, option);
+    if (status == NULL) status = describe_refusals(&list, backend, option);
     for (size_t i = 0; i < list.count; ++i) ons_status_free(list.items[i].reason);
     ons_vector_free(&list);
     return status;

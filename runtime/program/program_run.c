@@ -125,7 +125,7 @@ static bool keeps_promises(const ons_program *p, const launch *l, const ons_laun
 }
 #endif
 
-static void revive(const ons_program *p, ons_buffer_id id, const ons_turn *turn) {
+static void unpoison_buffer(const ons_program *p, ons_buffer_id id, const ons_turn *turn) {
     if (id == ONS_NONE || p->liveness.buffers[id].persistent) return;
     void *address = address_of_buffer(p, id, turn, false);
     ons_unpoison(address, p->liveness.buffers[id].bytes);
@@ -136,12 +136,12 @@ static void revive(const ons_program *p, ons_buffer_id id, const ons_turn *turn)
 static void revive_written(const ons_program *p, const launch *l, const ons_turn *turn) {
     const ons_node *node = ons_graph_node(p->graph, l->node);
     for (uint32_t i = 0; i < node->output_count; ++i)
-        if (node->outputs[i] != ONS_NONE) revive(p, p->liveness.buffer_of_value[node->outputs[i]], turn);
-    revive(p, p->liveness.scratch_of_node[l->node], turn);
+        if (node->outputs[i] != ONS_NONE) unpoison_buffer(p, p->liveness.buffer_of_value[node->outputs[i]], turn);
+    unpoison_buffer(p, p->liveness.scratch_of_node[l->node], turn);
 }
 
 /* What dies at positions [first, end). */
-static void bury(const ons_program *p, uint32_t first, uint32_t end, const ons_run *run) {
+static void poison_dead(const ons_program *p, uint32_t first, uint32_t end, const ons_run *run) {
     const ons_turn *turn = run->turn != NULL ? run->turn : &first_turn;
     for (uint32_t i = p->dying_at[first]; i < p->dying_at[end]; ++i) {
         ons_poison(address_of_buffer(p, p->dying[i], turn, false), p->liveness.buffers[p->dying[i]].bytes);
@@ -169,7 +169,7 @@ void ons_program_run_positions(ons_program *p, uint32_t first, uint32_t end, con
             l->kernel->run(&arguments);
         } else {
             for (uint32_t k = i; k < next; ++k) p->launch_group[k - i] = begin_launch(p, &p->launches[k], run);
-            l->kernel->run_several(p->launch_group, next - i);
+            l->kernel->run_multi_tensor(p->launch_group, next - i);
         }
         if (run->observer != NULL) observe(p, i, next - i, run, start);
         if (fault != NULL && fault->fault.problem != NULL) {
@@ -178,7 +178,7 @@ void ons_program_run_positions(ons_program *p, uint32_t first, uint32_t end, con
         }
         if (p->dying == NULL) continue;
         uint32_t done = next < p->launch_count && next < p->launch_at[end] ? p->launches[next].position : end;
-        bury(p, buried, done, run);
+        poison_dead(p, buried, done, run);
         buried = done;
     }
 }

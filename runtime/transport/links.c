@@ -49,7 +49,7 @@ void ons_links_free(ons_links *l) {
 }
 
 /* With the lock held. */
-static void tell(ons_links *l) {
+static void announce_news(ons_links *l) {
     ++l->news;
     pthread_cond_broadcast(&l->changed);
 }
@@ -103,7 +103,7 @@ void ons_link_offer(ons_link *link, ons_stream *stream, const void *address, siz
     m->bytes = bytes;
     link->device->event_record(stream, m->ready);
     *ticket = link->offered++;
-    tell(link->links);
+    announce_news(link->links);
     pthread_mutex_unlock(&link->links->lock);
 }
 
@@ -146,7 +146,7 @@ ons_status *ons_link_take(ons_link *link, ons_stream *stream, void *address, siz
         link->device->copy(stream, address, m->address, bytes);
         link->device->event_record(stream, m->gone);
         ++link->taken;
-        tell(link->links);
+        announce_news(link->links);
     }
     pthread_mutex_unlock(&link->links->lock);
     return status;

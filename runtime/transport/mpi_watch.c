@@ -61,7 +61,7 @@ static bool have_gone(ons_mpi_world *w, MPI_Request *requests) {
 
 /* ---------------------------------------------------------------------------------------------------------- hearing */
 
-static int listen(ons_mpi_watch *watch) {
+static int post_receive(ons_mpi_watch *watch) {
     return MPI_Irecv(&watch->incoming, sizeof watch->incoming, MPI_BYTE, MPI_ANY_SOURCE, TAG, watch->comm,
                      &watch->receive);
 }
@@ -79,7 +79,7 @@ static void take_failure(ons_mpi_world *w, const ons_mpi_news *news) {
     pthread_mutex_unlock(&w->lock);
 }
 
-static void hear(ons_mpi_world *w, double now) {
+static void receive_news(ons_mpi_world *w, double now) {
     ons_mpi_watch *watch = &w->watch;
     MPI_Status status;
     int arrived = 0;
@@ -88,12 +88,12 @@ static void hear(ons_mpi_world *w, double now) {
         watch->heard[status.MPI_SOURCE] = now;
         if (news->kind == ONS_MPI_LEFT) watch->left[status.MPI_SOURCE] = now;
         if (news->kind == ONS_MPI_FAILED) take_failure(w, news);
-        if (listen(watch) != MPI_SUCCESS) return;
+        if (post_receive(watch) != MPI_SUCCESS) return;
     }
 }
 
 void ons_mpi_watch_tell(ons_mpi_world *w) {
-    hear(w, ons_mpi_now());
+    receive_news(w, ons_mpi_now());
     if (w->watch.told) return;
     uint32_t teller = 0;
     while (teller + 1 < w->transport.ranks && (teller == w->watch.silent || w->watch.left[teller] > 0)) ++teller;
@@ -134,7 +134,7 @@ bool ons_mpi_watch_turn(ons_mpi_world *w, bool parting) {
     if (now - watch->turned > 0.5 * watch->stall_seconds)
         for (uint32_t rank = 0; rank < w->transport.ranks; ++rank) watch->heard[rank] = now;
     watch->turned = now;
-    hear(w, now);
+    receive_news(w, now);
     if (parting && !watch->leaving) {
         watch->leaving = true;
         send_news(w, &watch->leave, watch->leaves);
@@ -189,7 +189,7 @@ ons_status *ons_mpi_watch_init(ons_mpi_world *w, double stall_seconds) {
     if (error == MPI_SUCCESS) error = MPI_Comm_dup(MPI_COMM_WORLD, &watch->comm);
     if (error == MPI_SUCCESS) error = MPI_Comm_set_errhandler(watch->comm, MPI_ERRORS_RETURN);
     if (error == MPI_SUCCESS) error = MPI_Allgather(host, HOST, MPI_CHAR, watch->hosts, HOST, MPI_CHAR, watch->comm);
-    if (error == MPI_SUCCESS) error = listen(watch);
+    if (error == MPI_SUCCESS) error = post_receive(watch);
     ONS_CHECK(error == MPI_SUCCESS, ONS_IO_ERROR, "rank %u on host %s: MPI could not be started (error %d)",
               w->transport.rank, host, error);
     w->transport.host_ranks = count_host_ranks(w);

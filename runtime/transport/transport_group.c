@@ -29,7 +29,7 @@ static bool tells(ons_transport *transport) {
     return g->world->tells(g->world);
 }
 
-static void leave(ons_transport *transport) { free(transport); }
+static void free_group(ons_transport *transport) { free(transport); }
 
 ons_status *ons_transport_group_new(ons_transport *world, uint32_t first, uint32_t count, ons_transport **result) {
     ONS_CHECK(world->rank >= first && world->rank - first < count, ONS_DEFECT, "rank %u is none of ranks %u to %u",
@@ -51,7 +51,7 @@ ons_status *ons_transport_group_new(ons_transport *world, uint32_t first, uint32
                       .fail = fail,
                       .failure = failure,
                       .tells = tells,
-                      .free = leave},
+                      .free = free_group},
         .world = world,
         .first = first,
     };

@@ -195,7 +195,7 @@ static void run_ahead(ons_channel *channel) { (void)channel; }
 /* ----------------------------------------------------------------------------------------------------------- gather */
 
 /* Arrives at the meeting and waits for the others; false: it does not come about. Called with the lock held. */
-static bool meet(world *w, uint32_t rank, const void *mine, size_t bytes, ons_status **why) {
+static bool meet_all(world *w, uint32_t rank, const void *mine, size_t bytes, ons_status **why) {
     *why = NULL;
     if (has_failed(w)) return false;
     if (w->leavers > 0) {
@@ -227,7 +227,7 @@ static bool gather(ons_transport *transport, const void *mine, void *all, size_t
     world *w = ((end *)transport)->world;
     ons_status *why;
     pthread_mutex_lock(&w->lock);
-    bool met = meet(w, transport->rank, mine, bytes, &why);
+    bool met = meet_all(w, transport->rank, mine, bytes, &why);
     pthread_mutex_unlock(&w->lock);
     if (!met) {
         if (why != NULL) world_fail_with(w, why);
@@ -285,7 +285,7 @@ static void world_free(world *w) {
 }
 
 /* Whoever waits for this rank learns that it will not come. */
-static void leave(ons_transport *transport) {
+static void leave_world(ons_transport *transport) {
     end *e = (end *)transport;
     world *w = e->world;
     pthread_mutex_lock(&w->lock);
@@ -319,7 +319,7 @@ static const ons_transport table = {
     .fail = fail,
     .failure = failure,
     .tells = tells,
-    .free = leave,
+    .free = leave_world,
 };
 
 ons_status *ons_local_transports_new(uint32_t ranks, ons_transport **transports) {

@@ -197,7 +197,7 @@ static void world_free(ons_mpi_world *w) {
     free(w);
 }
 
-static void leave(ons_transport *transport) {
+static void leave_world(ons_transport *transport) {
     ons_mpi_world *w = world_of(transport);
     pthread_mutex_lock(&w->lock);
     w->parting = true;
@@ -268,7 +268,7 @@ static const ons_transport table = {
     .fail = fail,
     .failure = failure,
     .tells = tells,
-    .free = leave,
+    .free = leave_world,
 };
 
 ons_status *ons_mpi_transport_new_in_pieces(double stall_seconds, size_t piece_bytes, ons_transport **transport) {

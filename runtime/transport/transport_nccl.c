@@ -70,7 +70,7 @@ static bool enter(ons_nccl *n) {
     return goes;
 }
 
-static void leave(ons_nccl *n) {
+static void leave_call(ons_nccl *n) {
     pthread_mutex_lock(&n->lock);
     --n->calls;
     pthread_cond_broadcast(&n->changed);
@@ -84,7 +84,7 @@ void ons_nccl_send(ons_nccl_channel *c, uintptr_t stream, const void *data, size
     if (!enter(n)) return;
     int result = n->api->send(data, bytes, ONS_NCCL_UINT8, ONS_NCCL_RECEIVER, c->comm, (void *)stream);
     ons_nccl_tell(n, ons_nccl_status(n, result, c->comm, "sending to", c->other));
-    leave(n);
+    leave_call(n);
 }
 
 void ons_nccl_receive(ons_nccl_channel *c, uintptr_t stream, void *data, size_t bytes) {
@@ -92,7 +92,7 @@ void ons_nccl_receive(ons_nccl_channel *c, uintptr_t stream, void *data, size_t 
     if (!enter(n)) return;
     int result = n->api->recv(data, bytes, ONS_NCCL_UINT8, ONS_NCCL_SENDER, c->comm, (void *)stream);
     ons_nccl_tell(n, ons_nccl_status(n, result, c->comm, "receiving from", c->other));
-    leave(n);
+    leave_call(n);
 }
 
 void ons_nccl_begin(ons_nccl_circle *c) {
@@ -105,7 +105,7 @@ void ons_nccl_end(ons_nccl_circle *c) {
     if (!c->goes) return;
     c->goes = false;
     ons_nccl_tell(n, ons_nccl_status(n, n->api->group_end(), c->comm, exchanging, UINT32_MAX));
-    leave(n);
+    leave_call(n);
 }
 
 void ons_nccl_circle_send(ons_nccl_circle *c, uint32_t other, uintptr_t stream, const void *data, size_t bytes) {
@@ -126,7 +126,7 @@ void ons_nccl_maximum(ons_nccl *n, uintptr_t stream, void *number) {
     if (!enter(n)) return;
     int result = n->api->all_reduce(number, number, 1, ONS_NCCL_UINT64, ONS_NCCL_MAX, n->world, (void *)stream);
     ons_nccl_tell(n, ons_nccl_status(n, result, n->world, "meeting all", UINT32_MAX));
-    leave(n);
+    leave_call(n);
 }
 
 _Static_assert(sizeof(((ons_fault *)NULL)->problem) == sizeof(uint64_t) && offsetof(ons_fault, problem) == 0,

@@ -282,7 +282,7 @@ static ons_status *complain_of_loan(const memory *m, uint32_t cell, ons_value_id
                           m->stage, m->step->micro_batch, value == ONS_NONE ? "scratch" : name_of(m->t, value), lent);
 }
 
-static ons_status *put(memory *m, cells at, content what, ons_value_id value) {
+static ons_status *put_content(memory *m, cells at, content what, ons_value_id value) {
     for (uint32_t i = at.first; i < at.end; ++i) {
         if (m->loans_of[i] > 0) return complain_of_loan(m, i, value);
         m->contents[i] = what;
@@ -316,10 +316,10 @@ static ons_status *play_node(memory *m, ons_node_id id) {
     m->node = id;
     ONS_TRY(check_inputs(m, node, false));
     cells at = played_cells(m, played_liveness(m)->scratch_of_node[id]);
-    ONS_TRY(put(m, at, scratch, ONS_NONE));
+    ONS_TRY(put_content(m, at, scratch, ONS_NONE));
     for (uint32_t i = 0; i < node->output_count; ++i)
         if (node->outputs[i] != ONS_NONE)
-            ONS_TRY(put(m, where(m, node->outputs[i]), content_of(m, node->outputs[i]), node->outputs[i]));
+            ONS_TRY(put_content(m, where(m, node->outputs[i]), content_of(m, node->outputs[i]), node->outputs[i]));
     for (uint32_t i = 0; i < node->output_count; ++i)
         if (node->outputs[i] != ONS_NONE)
             ONS_TRY(expect(m, node->outputs[i], content_of(m, node->outputs[i]), "over each other lie outputs,"));
@@ -342,14 +342,14 @@ static ons_status *play_load(memory *m) {
     for (size_t i = 0; i < m->t->graph->inputs.count; ++i) {
         ons_value_id input = m->t->graph->inputs.items[i];
         if (ons_stage_program_loads(m->t->s, input, step->part))
-            ONS_TRY(put(m, where(m, input), content_of(m, input), input));
+            ONS_TRY(put_content(m, where(m, input), content_of(m, input), input));
     }
     return NULL;
 }
 
 /* ------------------------------------------------------------------------------------------------------ sync points */
 
-static ons_status *lend(memory *m, uint32_t transfer, ons_value_id value) {
+static ons_status *note_reader(memory *m, uint32_t transfer, ons_value_id value) {
     ONS_TRY(expect(m, value, content_of(m, value), "leaves, and is not there,"));
     ons_buffer_id buffer = m->t->l->buffer_of_value[value];
     /* The next message into a ring waits for the copy; see receive_value in worker_messages.c. */
@@ -379,22 +379,22 @@ static ons_status *simulate_sync_point(memory *m) {
     const content coming = {m->step->half, COMING, index}, nothing = {0};
     ons_value_id value;
     switch (m->step->sync) {
-    case ONS_SYNC_SEND: return lend(m, index, cut->sends[index].value);
-    case ONS_SYNC_OUT: return lend(m, cut->send_count + index, cut->swaps[index].value);
+    case ONS_SYNC_SEND: return note_reader(m, index, cut->sends[index].value);
+    case ONS_SYNC_OUT: return note_reader(m, cut->send_count + index, cut->swaps[index].value);
     case ONS_SYNC_GONE: return NULL; /* a wait among the steps */
-    case ONS_SYNC_IN: value = cut->swaps[index].back; return put(m, where(m, value), coming, value);
+    case ONS_SYNC_IN: value = cut->swaps[index].back; return put_content(m, where(m, value), coming, value);
     case ONS_SYNC_BACK:
         value = cut->swaps[index].back;
         ONS_TRY(expect(m, value, coming, "while it comes back, something is put over"));
-        return put(m, where(m, value), content_of(m, value), value);
+        return put_content(m, where(m, value), content_of(m, value), value);
     case ONS_SYNC_AWAIT:
         value = cut->receives[index].value;
         ONS_TRY(expect(m, value, nothing, "while it is received, something is in the place of"));
-        return put(m, where(m, value), content_of(m, value), value);
+        return put_content(m, where(m, value), content_of(m, value), value);
     case ONS_SYNC_RELEASE:
         value = cut->receives[index].value;
         ONS_TRY(expect(m, value, content_of(m, value), "its place is given back before it came:"));
-        return put(m, where(m, value), nothing, value);
+        return put_content(m, where(m, value), nothing, value);
     }
     return NULL;
 }
@@ -413,7 +413,7 @@ static ons_status *play_step(memory *m) {
     return NULL;
 }
 
-static ons_status *play(memory *m, const ons_verify_steps *steps, ons_arena *arena) {
+static ons_status *replay_steps(memory *m, const ons_verify_steps *steps, ons_arena *arena) {
     for (uint32_t i = 0; i < m->tenant_count; ++i) {
         tenant *t = &m->tenants[i];
         ONS_TRY(find_roots(t, arena));
@@ -441,7 +441,7 @@ ons_status *ons_verify_memory(const ons_lineup *lineup, uint32_t stage, const on
             .layout = ons_program_layout(s->program),
         };
     }
-    ons_status *status = play(&m, steps, arena);
+    ons_status *status = replay_steps(&m, steps, arena);
     ons_vector_free(&m.loans);
     ons_arena_free(arena);
     return status;

@@ -44,7 +44,7 @@ static ons_status *add_wait(lister *l, const leaving *from) {
     return NULL;
 }
 
-static ons_status *leave(lister *l, uint32_t transfer, uint32_t copy, uint32_t micro_batch) {
+static ons_status *note_leaving(lister *l, uint32_t transfer, uint32_t copy, uint32_t micro_batch) {
     const leaving each = {l->half, transfer, micro_batch, copy};
     if (l->leaving.count == l->capacity) {
         ONS_TRY(add_wait(l, &l->leaving.items[0]));
@@ -77,7 +77,7 @@ static ons_status *add_sends(lister *l, uint32_t index, ons_part part, uint32_t 
                                               .micro_batch = micro_batch,
                                               .index = index,
                                               .copy = copy}));
-        ONS_TRY(leave(l, index, copy, micro_batch));
+        ONS_TRY(note_leaving(l, index, copy, micro_batch));
     }
     return NULL;
 }
@@ -136,7 +136,8 @@ static ons_status *add_sync_point(lister *l, const ons_sync_point *sync_point, o
                                           .part = part,
                                           .micro_batch = micro_batch,
                                           .index = sync_point->index}));
-    if (sync_point->kind == ONS_SYNC_OUT) return leave(l, l->s->cut->send_count + sync_point->index, 0, micro_batch);
+    if (sync_point->kind == ONS_SYNC_OUT)
+        return note_leaving(l, l->s->cut->send_count + sync_point->index, 0, micro_batch);
     return NULL;
 }
 

@@ -218,7 +218,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int gpu) 
     if (error == cudaSuccess) error = check_gpu("cudaGetDeviceProperties", gpu);
     if (error == cudaSuccess) {
         memset(properties, 0, sizeof *properties);
-        snprintf(properties->name, sizeof properties->name, "a far device");
+        snprintf(properties->name, sizeof properties->name, "a device with discrete memory");
         properties->totalGlobalMem = (size_t)(fake.told_total > 0 ? fake.told_total : fake.total);
         properties->major = fake.major;
     }

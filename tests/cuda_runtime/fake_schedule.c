@@ -1,4 +1,5 @@
-/* What the scheduler (tests/far/scheduler.h) asks of the fake: what an operation does, and what is left of it. */
+/* What the scheduler (tests/discrete_memory/scheduler.h) asks of the fake: what an operation does, and what is left of
+ * it. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>

@@ -6,7 +6,7 @@
 #include <pthread.h>
 
 #include "tests/cuda_runtime/fake_cuda.h"
-#include "tests/far/scheduler.h"
+#include "tests/discrete_memory/scheduler.h"
 
 enum { GPUS_MOST = 16 };
 

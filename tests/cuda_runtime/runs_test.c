@@ -9,7 +9,7 @@
 
 #include "device/device.h"
 #include "tests/cuda_runtime/fake_cuda.h"
-#include "tests/far/far_device.h"
+#include "tests/discrete_memory/discrete_device.h"
 #include "tests/training/fixture.h"
 
 enum { STEPS = 2 };

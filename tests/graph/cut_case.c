@@ -38,7 +38,7 @@ ons_cut_options cut_case_options(cut_case *c, uint32_t stages) {
         .whole = c->graph,
         .registry = c->model->registry,
         .repeats = c->repeats,
-        .early_updates = stages == 1 && !c->repeats,
+        .updates_in_backward = stages == 1 && !c->repeats,
         .stage_of_node = c->stage_of_node,
         .stages = stages,
         .kept = c->input.stage.kept,

@@ -12,7 +12,7 @@ typedef struct cut_model {
     const char *value;
 } cut_model;
 
-typedef enum cut_reliefs { CUT_BOTH, CUT_SWAPS, CUT_RECOMPUTES } cut_reliefs;
+typedef enum cut_evictions { CUT_BOTH, CUT_SWAPS, CUT_RECOMPUTES } cut_evictions;
 
 typedef struct cut_case {
     const char *path;
@@ -24,7 +24,7 @@ typedef struct cut_case {
     const ons_graph *graph; /* the training graph */
     uint32_t *stage_of_node;
     uint64_t random;
-    cut_reliefs reliefs; /* that decisions are drawn from */
+    cut_evictions evictions; /* that decisions are drawn from */
 } cut_case;
 
 /* With or without accumulation over micro-batches. */

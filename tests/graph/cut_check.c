@@ -165,7 +165,7 @@ static void check_order(const checker *k, const ons_cut_stage *stage) {
         const ons_node *node = ons_graph_node(graph, id);
         ons_part part = part_of_node(stage, id);
         bool update = node->phase == ONS_UPDATE || (ons_is_view(node->op) && part == ONS_PART_END);
-        bool early = part == ONS_PART_BACKWARD && k->o->early_updates;
+        bool early = part == ONS_PART_BACKWARD && k->o->updates_in_backward;
         cr_assert(update ? part == ONS_PART_END || early : part != ONS_PART_END, "%s: '%s'", k->where, node->name);
         cr_assert(part != ONS_PART_FORWARD || node->phase == ONS_FORWARD, "%s: '%s'", k->where, node->name);
         for (uint32_t i = 0; i < node->input_count; ++i) {

@@ -85,10 +85,10 @@ static void decide_value(cut_case *c, const ons_cut_stage *stage, ons_value_id v
     bool made = maker != ONS_NONE && maker >= stage->end[ONS_PART_BEGIN] && maker < stage->end[stage->chunks] &&
                 !ons_graph_node(stage->graph, maker)->per_step;
     bool arrives = !made && is_received_forward(stage, own) && all_have_forward_nodes(stage);
-    if (!made && (c->reliefs == CUT_RECOMPUTES || !arrives)) return;
-    bool again = made && c->reliefs != CUT_SWAPS && (c->reliefs == CUT_RECOMPUTES || cut_case_random(c, 2) == 0);
+    if (!made && (c->evictions == CUT_RECOMPUTES || !arrives)) return;
+    bool again = made && c->evictions != CUT_SWAPS && (c->evictions == CUT_RECOMPUTES || cut_case_random(c, 2) == 0);
     ons_cut_decision d = {
-        .relief = again ? ONS_RELIEF_RECOMPUTE : ONS_RELIEF_SWAP,
+        .eviction = again ? ONS_EVICTION_RECOMPUTE : ONS_EVICTION_SWAP,
         .value = value,
         .out_after = pick_forward(c, stage, made ? stage->original[maker] : 0),
         .in_before = pick_forward(c, stage, 0),

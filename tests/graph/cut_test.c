@@ -187,14 +187,14 @@ Test(cut, a_stage_that_does_not_exist_is_refused) {
 /* ------------------------------------------------------------------------------------------------ refused decisions */
 
 /* Two stages of LeNet, and one decision. */
-static void refuse(ons_relief relief, const char *value, const char *out_after, const char *in_before,
+static void refuse(ons_eviction eviction, const char *value, const char *out_after, const char *in_before,
                    const char *words) {
     cut_case c = cut_case_open(&models[0], true, 1);
     ons_cut_options options = cut_case_options(&c, 2);
     uint32_t positions = c.input.costs.graph_work.work.node_count;
     for (ons_node_id id = 0; id < c.graph->nodes.count; ++id)
         c.stage_of_node[id] = c.input.costs.graph_work.position_of_node[id] * 2 / positions;
-    ons_cut_decision d = {relief, ons_graph_find_value(c.graph, value), ons_graph_find_node(c.graph, out_after),
+    ons_cut_decision d = {eviction, ons_graph_find_value(c.graph, value), ons_graph_find_node(c.graph, out_after),
                           ons_graph_find_node(c.graph, in_before), ONS_NONE};
     cr_assert_neq(d.value, ONS_NONE);
     cr_assert_neq(d.in_before, ONS_NONE);
@@ -216,31 +216,31 @@ static void refuse(ons_relief relief, const char *value, const char *out_after, 
 }
 
 Test(cut, a_view_cannot_leave_without_what_it_shows) {
-    refuse(ONS_RELIEF_SWAP, "/Flatten_output_0", "/Flatten", "/fc1/Gemm", "/MaxPool_output_0/reorder");
+    refuse(ONS_EVICTION_SWAP, "/Flatten_output_0", "/Flatten", "/fc1/Gemm", "/MaxPool_output_0/reorder");
 }
 
 Test(cut, weights_are_neither_swapped_nor_computed_again) {
-    refuse(ONS_RELIEF_SWAP, "fc1.weight", "/fc1/Gemm", "/fc1/Gemm", "'fc1.weight'");
-    refuse(ONS_RELIEF_RECOMPUTE, "conv1.weight/reorder", "/conv1/Conv", "/conv1/Conv", "'conv1.weight/reorder'");
-    refuse(ONS_RELIEF_RECOMPUTE, "loss/sum_1", "loss", "loss", "'loss/sum_1'");
+    refuse(ONS_EVICTION_SWAP, "fc1.weight", "/fc1/Gemm", "/fc1/Gemm", "'fc1.weight'");
+    refuse(ONS_EVICTION_RECOMPUTE, "conv1.weight/reorder", "/conv1/Conv", "/conv1/Conv", "'conv1.weight/reorder'");
+    refuse(ONS_EVICTION_RECOMPUTE, "loss/sum_1", "loss", "loss", "'loss/sum_1'");
 }
 
 Test(cut, what_nobody_saves_is_not_worth_a_decision) {
-    refuse(ONS_RELIEF_RECOMPUTE, "/conv1/Conv_output_0", "/conv1/Conv", "/conv1/Conv", "nothing to free");
+    refuse(ONS_EVICTION_RECOMPUTE, "/conv1/Conv_output_0", "/conv1/Conv", "/conv1/Conv", "nothing to free");
 }
 
 Test(cut, a_gradient_is_no_value_of_the_forward_part) {
-    refuse(ONS_RELIEF_SWAP, "/Tanh/gradient", "/Tanh", "/Tanh", "'/Tanh/gradient'");
+    refuse(ONS_EVICTION_SWAP, "/Tanh/gradient", "/Tanh", "/Tanh", "'/Tanh/gradient'");
 }
 
 Test(cut, data_that_arrive_are_not_computed_again) {
-    refuse(ONS_RELIEF_RECOMPUTE, "image", "/conv1/Conv", "/conv1/Conv", "'image'");
+    refuse(ONS_EVICTION_RECOMPUTE, "image", "/conv1/Conv", "/conv1/Conv", "'image'");
 }
 
 Test(cut, what_is_in_another_stage_is_not_decided_here) {
-    refuse(ONS_RELIEF_SWAP, "/Tanh_output_0", "/Tanh", "/fc3/Gemm", "'/Tanh_output_0'");
+    refuse(ONS_EVICTION_SWAP, "/Tanh_output_0", "/Tanh", "/fc3/Gemm", "'/Tanh_output_0'");
 }
 
 Test(cut, nothing_is_copied_before_it_is_made) {
-    refuse(ONS_RELIEF_SWAP, "/AveragePool_output_0", "/conv1/Conv", "/conv1/Conv", "before it is made");
+    refuse(ONS_EVICTION_SWAP, "/AveragePool_output_0", "/conv1/Conv", "/conv1/Conv", "before it is made");
 }

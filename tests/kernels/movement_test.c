@@ -87,8 +87,8 @@ Test(movement, the_value_of_a_constant_of_shape_becomes_an_input) {
 }
 
 /* Runs an operator on float32 data and one index operand, and gives what it reports. */
-static ons_fault run_lookup(const ons_operator *op, const ons_attribute *attributes, const ons_shape *data_shape,
-                            const int64_t *indices, const ons_shape *index_shape, const float *data, float *out) {
+static ons_fault run_indexing(const ons_operator *op, const ons_attribute *attributes, const ons_shape *data_shape,
+                              const int64_t *indices, const ons_shape *index_shape, const float *data, float *out) {
     ons_type types[] = {ons_type_make(ONS_FLOAT32, *data_shape), ons_type_make(ONS_INT64, *index_shape)};
     ons_type result = {0};
     ons_tensor unknown[] = {{types[0], NULL}, {types[1], NULL}};
@@ -112,20 +112,20 @@ Test(movement, an_index_outside_is_a_fault_and_reads_nothing) {
     static const float data[] = {1, 2, 3, 4};
     const ons_attribute axis[] = {{.kind = ONS_ATTRIBUTE_INT, .i = 0}};
     float out[4] = {9, 9, 9, 9};
-    ons_fault fault = run_lookup(&ons_op_gather, axis, &(ons_shape){1, {4}}, (const int64_t[]){3, 4, -5, -1},
-                                 &(ons_shape){1, {4}}, data, out);
+    ons_fault fault = run_indexing(&ons_op_gather, axis, &(ons_shape){1, {4}}, (const int64_t[]){3, 4, -5, -1},
+                                   &(ons_shape){1, {4}}, data, out);
     cr_expect(fault.problem != NULL && fault.index == 1 && fault.value == 4);
     cr_expect(out[0] == 4 && out[1] == 0 && out[2] == 0 && out[3] == 4);
 
-    fault = run_lookup(&ons_op_gather_elements, axis, &(ons_shape){1, {4}}, (const int64_t[]){0, INT64_MIN},
-                       &(ons_shape){1, {2}}, data, out);
+    fault = run_indexing(&ons_op_gather_elements, axis, &(ons_shape){1, {4}}, (const int64_t[]){0, INT64_MIN},
+                         &(ons_shape){1, {2}}, data, out);
     cr_expect(fault.problem != NULL && fault.index == 1 && fault.value == INT64_MIN);
 
-    fault = run_lookup(&ons_op_gather_nd, axis, &(ons_shape){2, {2, 2}}, (const int64_t[]){1, 1, 0, INT64_MAX},
-                       &(ons_shape){2, {2, 2}}, data, out);
+    fault = run_indexing(&ons_op_gather_nd, axis, &(ons_shape){2, {2, 2}}, (const int64_t[]){1, 1, 0, INT64_MAX},
+                         &(ons_shape){2, {2, 2}}, data, out);
     cr_expect(fault.problem != NULL && fault.index == 3 && fault.value == INT64_MAX);
 
     fault =
-        run_lookup(&ons_op_gather, axis, &(ons_shape){1, {4}}, (const int64_t[]){0}, &(ons_shape){1, {1}}, data, out);
+        run_indexing(&ons_op_gather, axis, &(ons_shape){1, {4}}, (const int64_t[]){0}, &(ons_shape){1, {1}}, data, out);
     cr_expect(fault.problem == NULL);
 }

@@ -49,14 +49,14 @@ LOOP(run_atanh, ons_atanh(x))
 /* Of as many lanes as the tests are compiled for. */
 #define LOOP_OF_LANES(NAME, FUNCTION)                                                                                  \
     static void NAME(const float *in, float *out, int count) {                                                         \
-        for (int i = 0; i < count; i += ONS_LANES) {                                                                   \
-            int here = count - i < ONS_LANES ? count - i : ONS_LANES;                                                  \
+        for (int i = 0; i < count; i += ONS_SIMD_FLOATS) {                                                             \
+            int here = count - i < ONS_SIMD_FLOATS ? count - i : ONS_SIMD_FLOATS;                                      \
             ons_simd_store_first(out + i, FUNCTION(ons_simd_load_first(in + i, here)), here);                          \
         }                                                                                                              \
     }
-LOOP_OF_LANES(run_lanes_tanh, ons_simd_tanh)
-LOOP_OF_LANES(run_lanes_sigmoid, ons_simd_sigmoid)
-static ons_lanes normal_of_lanes(ons_lanes x) { return ons_simd_normal(x, &(ons_lanes){0}); }
+LOOP_OF_LANES(run_simd_tanh, ons_simd_tanh)
+LOOP_OF_LANES(run_simd_sigmoid, ons_simd_sigmoid)
+static ons_simd_float normal_of_lanes(ons_simd_float x) { return ons_simd_normal(x, &(ons_simd_float){0}); }
 LOOP_OF_LANES(run_lanes_normal, normal_of_lanes)
 
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
@@ -117,8 +117,8 @@ Test(vector_math, errors_are_bounded) {
         {"asinh", run_asinh, asinh, 4, INFINITY, INFINITY, false},
         {"acosh", run_acosh, acosh, 4, INFINITY, INFINITY, false},
         {"atanh", run_atanh, atanh, 4, INFINITY, INFINITY, false},
-        {"tanh of lanes", run_lanes_tanh, tanh, 1.4, INFINITY, INFINITY, false},
-        {"sigmoid of lanes", run_lanes_sigmoid, sigmoid, 2.6, 87, INFINITY, false},
+        {"tanh of lanes", run_simd_tanh, tanh, 1.4, INFINITY, INFINITY, false},
+        {"sigmoid of lanes", run_simd_sigmoid, sigmoid, 2.6, 87, INFINITY, false},
         {"normal of lanes", run_lanes_normal, normal, 2.5e-7, INFINITY, INFINITY, true},
     };
     for (size_t i = 0; i < sizeof subjects / sizeof subjects[0]; ++i) check(&subjects[i]);
@@ -133,11 +133,11 @@ Test(vector_math, ends_come_out_as_in_libm) {
     cr_expect(signbit(ons_tanh(-0.0f)) && signbit(ons_erf(-0.0f)));
 }
 
-Test(vector_math, ends_of_lanes) {
+Test(vector_math, ends_of_registers) {
     const float in[] = {INFINITY, -INFINITY, NAN, -0.0f};
     float tanhs[4], sigmoids[4];
-    run_lanes_tanh(in, tanhs, 4);
-    run_lanes_sigmoid(in, sigmoids, 4);
+    run_simd_tanh(in, tanhs, 4);
+    run_simd_sigmoid(in, sigmoids, 4);
     cr_expect(tanhs[0] == 1 && tanhs[1] == -1 && isnan(tanhs[2]) && tanhs[3] == 0 && signbit(tanhs[3]));
     cr_expect(sigmoids[0] == 1 && sigmoids[1] == 0 && isnan(sigmoids[2]) && sigmoids[3] == 0.5f);
 }

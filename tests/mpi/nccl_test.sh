@@ -5,7 +5,7 @@
 
 # shellcheck source=tests/mpi/cases.sh
 source tests/mpi/cases.sh
-onstage=$PWD/tests/far/far_onstage
+onstage=$PWD/tests/discrete_memory/discrete_onstage
 golden=$PWD/tests/golden
 export FAR_NCCL=$PWD/tests/nccl/libfake_nccl_files.so FAKE_NCCL_FOLDER=$work/nccl FAR_GPUS=3
 

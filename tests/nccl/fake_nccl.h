@@ -1,7 +1,7 @@
-/* A library with NCCL's functions, for ranks that are threads of one process with GPUs of tests/far. Messages meet as
- * strictly as they may: neither end goes on before both have come. What is sent is compared with what is received:
- * number, order, count and type of every pair of ranks. As in NCCL a GPU has one rank, and the first message of a pair
- * connects it.
+/* A library with NCCL's functions, for ranks that are threads of one process with GPUs of tests/discrete_memory.
+ * Messages meet as strictly as they may: neither end goes on before both have come. What is sent is compared with what
+ * is received: number, order, count and type of every pair of ranks. As in NCCL a GPU has one rank, and the first
+ * message of a pair connects it.
  *
  * The program loads it in the place of libnccl.so.2 (ons_nccl_load_from) and finds this table by `fake_nccl_table`.
  */
@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What it needs of the streams: tests/far/far_device.h. */
+/* What it needs of the streams: tests/discrete_memory/discrete_device.h. */
 typedef struct fake_nccl_streams {
     void (*put_when)(uintptr_t stream, bool (*ready)(void *argument), void (*run)(void *argument), void *argument);
     void (*wake)(void);

@@ -1,6 +1,6 @@
-/* NCCL's functions between processes of one machine, for ranks with GPUs of tests/far: messages are files in the folder
- * $FAKE_NCCL_FOLDER. As strict as fake_nccl.c: neither end of a message goes on before both have come, sizes are
- * compared, and a GPU has one rank of a communicator.
+/* NCCL's functions between processes of one machine, for ranks with GPUs of tests/discrete_memory: messages are files
+ * in the folder $FAKE_NCCL_FOLDER. As strict as fake_nccl.c: neither end of a message goes on before both have come,
+ * sizes are compared, and a GPU has one rank of a communicator.
  *
  * What was wrong in how the functions were called stands in FOLDER/complaints, what a process has done in
  * FOLDER/counts, a line each. Messages that nobody took are left as files message.* there.

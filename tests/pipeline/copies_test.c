@@ -110,9 +110,9 @@ Test(copies, divided_updates_in_half_precision) {
 
 Test(copies, swaps_and_recomputation) {
     pipeline_setting s = {.model = "lenet", .micro_batches = 6, .steps = 2};
-    for (s.relief = PIPELINE_SWAPS; s.relief < PIPELINE_RELIEFS; ++s.relief) try_copies(s, 0, 4);
+    for (s.eviction = PIPELINE_SWAPS; s.eviction < PIPELINE_EVICTIONS; ++s.eviction) try_copies(s, 0, 4);
     s.model = "cnn_dynamic";
-    s.relief = PIPELINE_RECOMPUTES;
+    s.eviction = PIPELINE_RECOMPUTES;
     try_copies(s, 1, 3);
 }
 

@@ -8,14 +8,14 @@
 
 static void must(ons_status *status, const pipeline_setting *s) {
     cr_assert_null(status, "%s, %u stages, %s, %s, %u micro-batches, %u threads, seed %llu: %s", s->model, s->stages,
-                   s->kind->name, pipeline_relief_name(s->relief), s->micro_batches, s->threads,
+                   s->kind->name, pipeline_eviction_name(s->eviction), s->micro_batches, s->threads,
                    (unsigned long long)s->seed, ons_status_get_message(status));
 }
 
 static pipeline_record run_whole(pipeline_setting s) {
     pipeline_record whole;
     s.stages = 1;
-    s.relief = PIPELINE_KEEPS;
+    s.eviction = PIPELINE_KEEPS;
     s.scattered = false;
     s.kind = &ons_generator_one_f_one_b;
     must(pipeline_run(&s, &whole), &s);
@@ -40,7 +40,7 @@ static void try_all(pipeline_setting s) {
     for (int round = 0; round < 4; ++round) {
         s.stages = 2 + round % 2;
         s.kind = round < 2 ? &ons_generator_gpipe : &ons_generator_one_f_one_b;
-        s.relief = round == 0 || round == 3 ? PIPELINE_SWAPS_AND_RECOMPUTES : PIPELINE_KEEPS;
+        s.eviction = round == 0 || round == 3 ? PIPELINE_SWAPS_AND_RECOMPUTES : PIPELINE_KEEPS;
         s.seed = first_seed + (uint64_t)round;
         relieved += compare(&s, &whole);
     }
@@ -53,10 +53,10 @@ static void try_all(pipeline_setting s) {
 Test(cuts, swap_alone_and_recompute_alone) {
     pipeline_setting s = {.model = "lenet", .micro_batches = 4, .threads = 1, .steps = 2, .seed = 3};
     pipeline_record whole = run_whole(s);
-    for (pipeline_relief relief = PIPELINE_SWAPS; relief <= PIPELINE_RECOMPUTES; ++relief)
+    for (pipeline_eviction eviction = PIPELINE_SWAPS; eviction <= PIPELINE_RECOMPUTES; ++eviction)
         for (s.stages = 1; s.stages <= 4; ++s.stages) {
             s.kind = &ons_generator_one_f_one_b;
-            s.relief = relief;
+            s.eviction = eviction;
             cr_assert_gt(compare(&s, &whole), 0);
         }
     pipeline_record_free(&whole);
@@ -99,7 +99,7 @@ Test(cuts, more_stages_than_micro_batches) {
     pipeline_record whole = run_whole(s);
     for (s.seed = 5; s.seed < 9; ++s.seed) {
         s.kind = s.seed % 2 == 0 ? &ons_generator_gpipe : &ons_generator_one_f_one_b;
-        s.relief = s.seed < 7 ? PIPELINE_KEEPS : PIPELINE_SWAPS_AND_RECOMPUTES;
+        s.eviction = s.seed < 7 ? PIPELINE_KEEPS : PIPELINE_SWAPS_AND_RECOMPUTES;
         (void)compare(&s, &whole);
     }
     pipeline_record_free(&whole);
@@ -128,7 +128,7 @@ Test(cuts, nodes_anywhere) {
             s.stages = 2 + (uint32_t)s.seed % 3;
             s.one_in = 2;
             s.kind = s.seed % 2 == 0 ? &ons_generator_gpipe : &ons_generator_one_f_one_b;
-            s.relief = (pipeline_relief)(s.seed % PIPELINE_RELIEFS);
+            s.eviction = (pipeline_eviction)(s.seed % PIPELINE_EVICTIONS);
             (void)compare(&s, &whole);
         }
         pipeline_record_free(&whole);

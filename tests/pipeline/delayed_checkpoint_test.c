@@ -8,7 +8,7 @@
 
 #include "engine/train/trainer.h"
 #include "planner/cost/graph_positions.h"
-#include "tests/pipeline/delayed_course.h"
+#include "tests/pipeline/delayed_trajectory.h"
 #include "tests/training/fixture.h"
 
 enum { STEPS = 5, EVERY = 2, MICRO_BATCHES = 5 };
@@ -37,11 +37,11 @@ static run start(const char *model, const char *optimizer, int stages, const cha
     return r;
 }
 
-static void run_delayed(delayed_course *d, const run *like, int first, int last) {
-    must(delayed_course_follow(d, &like->trainer->training));
+static void run_delayed(delayed_trajectory *d, const run *like, int first, int last) {
+    must(delayed_trajectory_follow(d, &like->trainer->training));
     for (int step = first; step <= last; ++step) {
         double loss, norm;
-        must(delayed_course_step(d, (uint64_t)step, rate, &loss, &norm));
+        must(delayed_trajectory_step(d, (uint64_t)step, rate, &loss, &norm));
     }
 }
 
@@ -53,14 +53,14 @@ static void run_steps(const run *r, int first, int last) {
 }
 
 /* Weights, states and statistics in every stage that has them. */
-static void compare(const run *r, const delayed_course *d, const char *where) {
+static void compare(const run *r, const delayed_trajectory *d, const char *where) {
     const ons_graph *graph = r->trainer->training.graphs[ONS_WHOLE].graph;
     uint32_t compared = 0;
     ons_local_stages_settle_versions(r->trainer->local_stages);
     for (ons_value_id id = 0; id < graph->values.count; ++id) {
         const ons_value *v = ons_graph_value(graph, id);
         if (v->producer != ONS_NONE || v->kind == ONS_CONSTANT || !ons_is_held(v)) continue;
-        const void *expected = ons_device_context_find(delayed_course_device_context(d), v->name, NULL);
+        const void *expected = ons_device_context_find(delayed_trajectory_device_context(d), v->name, NULL);
         for (uint32_t i = 0; i < ons_local_stages_count(r->trainer->local_stages); ++i) {
             const void *found = ons_device_context_find(
                 ons_local_stages_get(r->trainer->local_stages, i)->device_context, v->name, NULL);
@@ -80,8 +80,8 @@ static void resume(const char *model, const char *optimizer, int stages, int oth
     snprintf(name, sizeof name, "%s, %s, %d stages, then %d", model, optimizer, stages, others);
     scratch_path(folder, "c");
     run alone = start(model, optimizer, 1, NULL);
-    delayed_course *d;
-    must(delayed_course_new(alone.model, alone.config, &alone.trainer->batching, 1, &d));
+    delayed_trajectory *d;
+    must(delayed_trajectory_new(alone.model, alone.config, &alone.trainer->batching, 1, &d));
 
     run first = start(model, optimizer, stages, folder);
     run_steps(&first, 1, EVERY + 1);
@@ -99,7 +99,7 @@ static void resume(const char *model, const char *optimizer, int stages, int oth
         compare(&whole, d, name);
         run_close(&whole);
     }
-    delayed_course_free(d);
+    delayed_trajectory_free(d);
     run_close(&second);
     run_close(&alone);
     snprintf(command, sizeof command, "rm -r '%s'", folder);

@@ -13,7 +13,7 @@ static const char *const adamw[] = {"optimizer", "adamw", "weight-decay", "0.1",
 
 static void must(ons_status *status, const pipeline_setting *s) {
     cr_assert_null(status, "%s, %u stages, %s, %u micro-batches, seed %llu: %s", s->model, s->stages,
-                   pipeline_relief_name(s->relief), s->micro_batches, (unsigned long long)s->seed,
+                   pipeline_eviction_name(s->eviction), s->micro_batches, (unsigned long long)s->seed,
                    ons_status_get_message(status));
 }
 
@@ -51,7 +51,7 @@ static void compare(pipeline_setting s) {
     pipeline_record_free(&sequence);
 }
 
-/* Number of stages, of micro-batches, optimiser, cut and relief are drawn. */
+/* Number of stages, of micro-batches, optimiser, cut and eviction are drawn. */
 static void try_model(const char *model, uint64_t first_seed, int rounds) {
     static const uint32_t micro_batches[] = {1, 2, 3, 5, 8};
     for (int i = 0; i < rounds; ++i) {
@@ -61,7 +61,7 @@ static void try_model(const char *model, uint64_t first_seed, int rounds) {
             .options = i % 2 == 0 ? momentum : adamw,
             .micro_batches = micro_batches[(seed * 7 + 3) % 5],
             .stages = 2 + (uint32_t)i % 3,
-            .relief = (pipeline_relief)(seed % PIPELINE_RELIEFS),
+            .eviction = (pipeline_eviction)(seed % PIPELINE_EVICTIONS),
             .one_in = 2,
             .scattered = seed % 3 == 0,
             .steps = 2,

@@ -15,11 +15,11 @@
 #include "planner/schedule/slicer.h"
 #include "tests/graph/cut_case.h"
 #include "tests/pipeline/copies.h"
-#include "tests/pipeline/delayed_course.h"
+#include "tests/pipeline/delayed_trajectory.h"
 #include "tests/pipeline/grouped.h"
 #include "tests/pipeline/guarded.h"
-#include "tests/pipeline/paced_lists.h"
 #include "tests/pipeline/replayed.h"
+#include "tests/pipeline/stage_size_lists.h"
 
 typedef struct trial {
     const pipeline_setting *s;
@@ -38,14 +38,14 @@ typedef struct trial {
     bool *apart;                /* of each stage */
     ons_transport **transports; /* of each device; NULL: there is one */
     ons_local_stages *local_stages;
-    delayed_course *delayed; /* instead of the local stages */
-    grouped *grouped;        /* likewise */
-    replayed *replayed;      /* likewise */
+    delayed_trajectory *delayed; /* instead of the local stages */
+    grouped *grouped;            /* likewise */
+    replayed *replayed;          /* likewise */
 } trial;
 
-const char *pipeline_relief_name(pipeline_relief relief) {
+const char *pipeline_eviction_name(pipeline_eviction eviction) {
     static const char *const names[] = {"none", "swap", "recompute", "both"};
-    return names[relief];
+    return names[eviction];
 }
 
 /* ----------------------------------------------------------------------------------------------------------- graphs */
@@ -110,9 +110,10 @@ static ons_status *list_actions(trial *t, ons_schedule *schedule) {
     t->pipeline.micro_batches = (uint32_t)t->batching.micro_batches;
     t->pipeline.replicas = (uint32_t)t->batching.replicas;
     ons_schedule whole;
-    const paced_lists paced = {t->s->stages, t->pipeline.micro_batches, t->s->sizes, t->s->copies, t->s->in_flight};
+    const stage_size_lists paced = {t->s->stages, t->pipeline.micro_batches, t->s->sizes, t->s->copies,
+                                    t->s->in_flight};
     if (t->s->sizes != NULL) {
-        ONS_TRY(paced_lists_make(&paced, t->arena, schedule));
+        ONS_TRY(stage_size_lists_make(&paced, t->arena, schedule));
         return ons_schedule_verify(schedule, NULL, t->arena);
     }
     if (t->s->copies != NULL)
@@ -168,9 +169,9 @@ static uint32_t count_clones(const ons_cut *cut) {
 static ons_status *cut_graph(trial *t, const ons_stage_graph *stage, ons_cut *cut) {
     if (stage->graph == NULL) return NULL;
     cut_case c = t->choice;
-    static const cut_reliefs reliefs[] = {CUT_BOTH, CUT_SWAPS, CUT_RECOMPUTES, CUT_BOTH};
+    static const cut_evictions evictions[] = {CUT_BOTH, CUT_SWAPS, CUT_RECOMPUTES, CUT_BOTH};
     c.graph = stage->graph;
-    c.reliefs = reliefs[t->s->relief];
+    c.evictions = evictions[t->s->eviction];
     ONS_NEW(c.stage_of_node, t->arena, stage->graph->nodes.count + 1);
     for (ons_node_id id = 0; id < stage->graph->nodes.count; ++id) {
         uint32_t known = ons_map_get(&t->stage_of_name, ons_graph_node(stage->graph, id)->name);
@@ -188,7 +189,7 @@ static ons_status *cut_graph(trial *t, const ons_stage_graph *stage, ons_cut *cu
         .kept = stage->kept,
         .kept_count = stage->kept_count,
     };
-    if (t->s->relief != PIPELINE_KEEPS) {
+    if (t->s->eviction != PIPELINE_KEEPS) {
         ons_cut plain;
         ONS_TRY(ons_cut_make(&options, &plain));
         cut_case_decide(&c, &plain, t->s->one_in > 0 ? t->s->one_in : 1, &options);
@@ -260,8 +261,8 @@ static ons_status *cut_graphs(trial *t) {
 static int threads_of(const trial *t) { return t->s->threads > 0 ? (int)t->s->threads : 1; }
 
 static ons_status *build_delayed(trial *t) {
-    ONS_TRY(delayed_course_new(t->model, t->config, &t->batching, threads_of(t), &t->delayed));
-    return delayed_course_follow(t->delayed, &t->dataset_graphs);
+    ONS_TRY(delayed_trajectory_new(t->model, t->config, &t->batching, threads_of(t), &t->delayed));
+    return delayed_trajectory_follow(t->delayed, &t->dataset_graphs);
 }
 
 static ons_status *build_replayed(trial *t) {
@@ -331,7 +332,7 @@ static uint32_t device_context_count(const trial *t) {
 static ons_device_context *device_context_of(const trial *t, uint32_t index) {
     if (t->grouped != NULL) return grouped_device_context(t->grouped);
     if (t->replayed != NULL) return replayed_device_context(t->replayed, index);
-    return t->delayed != NULL ? delayed_course_device_context(t->delayed)
+    return t->delayed != NULL ? delayed_trajectory_device_context(t->delayed)
                               : ons_local_stages_get(t->local_stages, index)->device_context;
 }
 
@@ -345,7 +346,7 @@ static ons_status *run_step(trial *t, uint32_t index, ons_step_result *result) {
     static const double rate = 0.01;
     pipeline_record *r = t->r;
     if (t->delayed != NULL)
-        return delayed_course_step(t->delayed, index + 1, rate, &r->losses[index], &r->norms[index]);
+        return delayed_trajectory_step(t->delayed, index + 1, rate, &r->losses[index], &r->norms[index]);
     if (t->replayed != NULL) return replayed_step(t->replayed, index + 1, rate, &r->losses[index], &r->norms[index]);
     if (t->grouped != NULL) return grouped_step(t->grouped, index + 1, rate, &r->losses[index], &r->norms[index]);
     ONS_TRY(ons_local_stages_step(t->local_stages, index + 1, (ons_rate){rate, 1}, index + 1 == r->steps, result));
@@ -358,7 +359,7 @@ static ons_status *find_square(const trial *t, uint32_t index, double *square) {
     if (t->local_stages != NULL) return ons_local_stages_square(t->local_stages, index, square);
     if (t->grouped != NULL) return grouped_square(t->grouped, index, square);
     if (t->replayed != NULL) return replayed_square(t->replayed, index, square);
-    *square = delayed_course_square(t->delayed, index);
+    *square = delayed_trajectory_square(t->delayed, index);
     return NULL;
 }
 
@@ -497,7 +498,7 @@ ons_status *pipeline_run(const pipeline_setting *setting, pipeline_record *recor
     t.choice.random = setting->seed;
     ons_status *status = t.arena == NULL || record->arena == NULL ? ons_status_out_of_memory() : run(&t);
     ons_local_stages_free(t.local_stages);
-    delayed_course_free(t.delayed);
+    delayed_trajectory_free(t.delayed);
     grouped_free(t.grouped);
     replayed_free(t.replayed);
     for (uint32_t i = 0; t.transports != NULL && i < world_size(&t); ++i)

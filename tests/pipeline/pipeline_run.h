@@ -5,14 +5,14 @@
 
 #include "planner/schedule/schedule.h"
 
-typedef enum pipeline_relief {
+typedef enum pipeline_eviction {
     PIPELINE_KEEPS,
     PIPELINE_SWAPS,
     PIPELINE_RECOMPUTES,
     PIPELINE_SWAPS_AND_RECOMPUTES,
-    PIPELINE_RELIEFS,
-} pipeline_relief;
-const char *pipeline_relief_name(pipeline_relief relief);
+    PIPELINE_EVICTIONS,
+} pipeline_eviction;
+const char *pipeline_eviction_name(pipeline_eviction eviction);
 
 struct ons_config;
 struct ons_local_stages;
@@ -28,7 +28,7 @@ typedef struct pipeline_setting {
     /* how it is cut; one stage that keeps everything is what others are compared with */
     uint32_t stages, devices;  /* devices 0: as the schedule takes them */
     const ons_generator *kind; /* NULL: gpipe */
-    pipeline_relief relief;
+    pipeline_eviction eviction;
     uint32_t one_in;        /* a decision for one in so many values; 0: all of them */
     bool scattered;         /* nodes anywhere, not only intervals of them */
     uint32_t replicas;      /* 0: one */
@@ -40,7 +40,7 @@ typedef struct pipeline_setting {
     bool late;              /* every message waits for a random time */
     bool nccl;              /* devices are GPUs of their own, with NCCL between them */
     const uint32_t *sizes;  /* [stage]: so many micro-batches are one of the stage's own, by lists made here
-                               (tests/pipeline/paced_lists.h), for `copies`, too. NULL: one everywhere */
+                               (tests/pipeline/stage_size_lists.h), for `copies`, too. NULL: one everywhere */
     uint32_t in_flight;     /* … of which so many wait in a copy at most, where that is enough; 0: all */
     bool replayed;          /* the same, but by one thread: tests/pipeline/replayed.h */
     bool delayed;           /* pipedream, but in sequence: tests/pipeline/delayed.h with the same cut */

@@ -284,7 +284,7 @@ static ons_cut cut_anyhow(cut_random *m, ons_cut_options options, uint32_t stage
     options.stages = stages;
     cut_random_choose_stages(m, stages);
     ok(ons_cut_make(&options, &plain));
-    m->c.reliefs = (cut_reliefs)cut_case_random(&m->c, 3);
+    m->c.evictions = (cut_evictions)cut_case_random(&m->c, 3);
     if (cut_case_random(&m->c, 4) > 0) cut_case_decide(&m->c, &plain, 1 + cut_case_random(&m->c, 3), &options);
     ons_cut_free(&plain);
     ok(ons_cut_make(&options, &cut));

@@ -152,12 +152,12 @@ Test(replicas, common_statistics_are_the_same_however_they_come) {
         for (s.stages = 1; s.stages <= 3; ++s.stages) {
             s.devices = s.stages;
             s.late = true;
-            s.relief = s.stages == 3 ? PIPELINE_RECOMPUTES : PIPELINE_KEEPS;
+            s.eviction = s.stages == 3 ? PIPELINE_RECOMPUTES : PIPELINE_KEEPS;
             must(pipeline_run(&s, &late), &s);
             must(pipeline_compare(&first, &late), &s);
             pipeline_record_free(&late);
         }
-        s.relief = PIPELINE_KEEPS;
+        s.eviction = PIPELINE_KEEPS;
         s.stages = s.devices = 1;
         pipeline_record_free(&first);
     }

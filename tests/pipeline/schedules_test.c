@@ -7,14 +7,14 @@
 
 static void must(ons_status *status, const pipeline_setting *s) {
     cr_assert_null(status, "%s, %s, %u stages on %u devices, %s, %u micro-batches, seed %llu: %s", s->model,
-                   s->kind->name, s->stages, s->devices, pipeline_relief_name(s->relief), s->micro_batches,
+                   s->kind->name, s->stages, s->devices, pipeline_eviction_name(s->eviction), s->micro_batches,
                    (unsigned long long)s->seed, ons_status_get_message(status));
 }
 
 static pipeline_record run_whole(pipeline_setting s) {
     pipeline_record whole;
     s.stages = s.devices = 1;
-    s.relief = PIPELINE_KEEPS;
+    s.eviction = PIPELINE_KEEPS;
     s.kind = &ons_generator_one_f_one_b;
     must(pipeline_run(&s, &whole), &s);
     return whole;
@@ -73,8 +73,11 @@ Test(schedules, fewer_micro_batches_than_stages) {
 Test(schedules, swapped_and_made_again) {
     static const char *const models[] = {"mlp", "lenet", "gpt_tied"};
     for (int i = 0; i < 3; ++i)
-        try_schedules((pipeline_setting){
-            .model = models[i], .micro_batches = 4, .steps = 2, .relief = PIPELINE_SWAPS_AND_RECOMPUTES, .one_in = 2});
+        try_schedules((pipeline_setting){.model = models[i],
+                                         .micro_batches = 4,
+                                         .steps = 2,
+                                         .eviction = PIPELINE_SWAPS_AND_RECOMPUTES,
+                                         .one_in = 2});
 }
 
 /* Nodes anywhere: stages read what others made long before, with more micro-batches in between than there is room for
@@ -156,7 +159,7 @@ static const ons_generator *make_apart(const pipeline_setting *s, ons_arena *are
 static bool compare_unless_refused(const pipeline_setting *s, const pipeline_record *whole) {
     pipeline_record cut;
     ons_status *status = pipeline_run(s, &cut);
-    if (status != NULL && s->relief != PIPELINE_KEEPS && ons_status_get_code(status) == ONS_UNSUPPORTED) {
+    if (status != NULL && s->eviction != PIPELINE_KEEPS && ons_status_get_code(status) == ONS_UNSUPPORTED) {
         ons_status_free(status);
         return false;
     }
@@ -200,7 +203,7 @@ Test(schedules, weight_gradients_at_any_time_of_what_is_swapped_and_made_again) 
         try_apart((pipeline_setting){.model = models[i],
                                      .micro_batches = 4,
                                      .steps = 1,
-                                     .relief = PIPELINE_SWAPS_AND_RECOMPUTES,
+                                     .eviction = PIPELINE_SWAPS_AND_RECOMPUTES,
                                      .one_in = 2},
                   18);
 }

@@ -14,7 +14,7 @@
 
 static void must(ons_status *status, const pipeline_setting *s) {
     cr_assert_null(status, "%s, batch %u in %u, %u sliced, %u stages, %s, %s, seed %llu: %s", s->model, s->batch,
-                   s->micro_batches, s->sliced, s->stages, s->kind->name, pipeline_relief_name(s->relief),
+                   s->micro_batches, s->sliced, s->stages, s->kind->name, pipeline_eviction_name(s->eviction),
                    (unsigned long long)s->seed, ons_status_get_message(status));
 }
 
@@ -27,7 +27,7 @@ static pipeline_record run(pipeline_setting s) {
 static pipeline_record run_one_stage(pipeline_setting s) {
     s.stages = 1;
     s.devices = 0;
-    s.relief = PIPELINE_KEEPS;
+    s.eviction = PIPELINE_KEEPS;
     s.scattered = false;
     s.kind = &ons_generator_gpipe;
     return run(s);
@@ -53,17 +53,17 @@ static void expect_near(const pipeline_setting *s, const pipeline_record *whole)
 }
 
 static void expect_like(const pipeline_setting *s, const pipeline_record *whole) {
-    bool again = s->relief == PIPELINE_RECOMPUTES || s->relief == PIPELINE_SWAPS_AND_RECOMPUTES;
+    bool again = s->eviction == PIPELINE_RECOMPUTES || s->eviction == PIPELINE_SWAPS_AND_RECOMPUTES;
     (again ? expect_near : expect_same)(s, whole);
 }
 
 /* Stages one to four, with what is saved swapped, computed again, both and neither. */
-static void try_reliefs(pipeline_setting s) {
+static void try_evictions(pipeline_setting s) {
     s.kind = &ons_generator_gpipe;
     pipeline_record whole = run_one_stage(s);
     for (s.stages = 1; s.stages <= 4; ++s.stages)
-        for (s.relief = PIPELINE_KEEPS; s.relief < PIPELINE_RELIEFS; ++s.relief) {
-            s.seed = 10 * s.stages + s.relief;
+        for (s.eviction = PIPELINE_KEEPS; s.eviction < PIPELINE_EVICTIONS; ++s.eviction) {
+            s.seed = 10 * s.stages + s.eviction;
             s.one_in = 2;
             expect_like(&s, &whole);
         }
@@ -72,20 +72,20 @@ static void try_reliefs(pipeline_setting s) {
 
 /* Micro-batches of 6, or of 5 in halves of 3 and 2; of 6 and 5; all of them sliced, and the first two. */
 Test(slices, have_the_bits_of_one_stage_with_the_same_halves) {
-    try_reliefs((pipeline_setting){.model = "mlp", .batch = 24, .micro_batches = 4, .sliced = 2, .steps = 3});
-    try_reliefs((pipeline_setting){.model = "mlp", .batch = 20, .micro_batches = 4, .sliced = 4, .steps = 3});
-    try_reliefs((pipeline_setting){.model = "mlp", .batch = 22, .micro_batches = 4, .sliced = 3, .steps = 3});
+    try_evictions((pipeline_setting){.model = "mlp", .batch = 24, .micro_batches = 4, .sliced = 2, .steps = 3});
+    try_evictions((pipeline_setting){.model = "mlp", .batch = 20, .micro_batches = 4, .sliced = 4, .steps = 3});
+    try_evictions((pipeline_setting){.model = "mlp", .batch = 22, .micro_batches = 4, .sliced = 3, .steps = 3});
 }
 
 Test(slices, convolutions_and_attention) {
-    try_reliefs((pipeline_setting){.model = "lenet", .batch = 10, .micro_batches = 2, .sliced = 1, .steps = 2});
-    try_reliefs(
+    try_evictions((pipeline_setting){.model = "lenet", .batch = 10, .micro_batches = 2, .sliced = 1, .steps = 2});
+    try_evictions(
         (pipeline_setting){.model = "gpt_decomposed", .batch = 12, .micro_batches = 4, .sliced = 2, .steps = 2});
 }
 
 /* As many samples as the model was exported for: the graphs for other numbers have constants that this one lacks. */
 Test(slices, micro_batches_of_the_exported_size) {
-    try_reliefs((pipeline_setting){.model = "gpt_tied", .batch = 12, .micro_batches = 3, .sliced = 2, .steps = 2});
+    try_evictions((pipeline_setting){.model = "gpt_tied", .batch = 12, .micro_batches = 3, .sliced = 2, .steps = 2});
 }
 
 /* Each half draws what the whole would have drawn for its samples. */
@@ -114,7 +114,7 @@ Test(slices, random_cuts) {
     for (int i = 0; i < 6; ++i) {
         s.seed = seed + (uint64_t)i;
         s.stages = 2 + (uint32_t)(s.seed % 3);
-        s.relief = (pipeline_relief)(s.seed % PIPELINE_RELIEFS);
+        s.eviction = (pipeline_eviction)(s.seed % PIPELINE_EVICTIONS);
         s.one_in = 1 + (uint32_t)(s.seed % 4);
         s.late = i % 2 == 0;
         s.scattered = true;

@@ -51,11 +51,11 @@ static uint32_t more_of(const char *micro_batches) {
     return more == NULL ? 0 : (uint32_t)strtoul(more + 1, NULL, 10);
 }
 
-static pipeline_relief relief_of(const char *cut) {
+static pipeline_eviction eviction_of(const char *cut) {
     const char *name = strchr(cut, '/');
-    pipeline_relief relief = PIPELINE_KEEPS;
-    while (name != NULL && strcmp(name + 1, pipeline_relief_name(relief)) != 0) ++relief;
-    return relief;
+    pipeline_eviction eviction = PIPELINE_KEEPS;
+    while (name != NULL && strcmp(name + 1, pipeline_eviction_name(eviction)) != 0) ++eviction;
+    return eviction;
 }
 
 static bool is_planned(const uint32_t *at) {
@@ -78,7 +78,7 @@ static pipeline_setting setting_of(const uint32_t *at) {
         .devices = devices,
         .stages = devices * (uint32_t)sweep_number(SWEEP_CHUNKS, at[SWEEP_CHUNKS]),
         .kind = kind != NULL ? kind : &ons_generator_gpipe, /* lists of a file are synchronous */
-        .relief = is_planned(at) ? PIPELINE_KEEPS : relief_of(cut),
+        .eviction = is_planned(at) ? PIPELINE_KEEPS : eviction_of(cut),
         .seed = sweep_seed() + at[SWEEP_ROUNDS],
         .one_in = 1 + at[SWEEP_ROUNDS] % 3,
         .scattered = strncmp(cut, "anywhere", strlen("anywhere")) == 0,
@@ -127,7 +127,7 @@ static void run_reference(sweep *w, pipeline_setting s, uint64_t number) {
     if (!asynchronous) {
         s.stages = s.devices = 1;
         s.kind = &ons_generator_one_f_one_b;
-        s.relief = PIPELINE_KEEPS;
+        s.eviction = PIPELINE_KEEPS;
         s.scattered = false;
         s.plan = NULL;
         s.grouped = s.replicas > 1;

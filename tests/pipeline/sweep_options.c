@@ -57,9 +57,9 @@ static void split(list *l) {
     while (l->count < MOST && (item = strsep(&rest, ",")) != NULL) l->items[l->count++] = item;
 }
 
-static bool is_relief(const char *name) {
-    for (pipeline_relief r = PIPELINE_KEEPS; r < PIPELINE_RELIEFS; ++r)
-        if (strcmp(pipeline_relief_name(r), name) == 0) return true;
+static bool is_eviction(const char *name) {
+    for (pipeline_eviction r = PIPELINE_KEEPS; r < PIPELINE_EVICTIONS; ++r)
+        if (strcmp(pipeline_eviction_name(r), name) == 0) return true;
     return false;
 }
 
@@ -68,7 +68,7 @@ static bool is_cut(const char *name) {
     for (int i = 0; i < 2; ++i) {
         size_t length = strlen(by_chance[i]);
         if (strncmp(name, by_chance[i], length) != 0) continue;
-        return name[length] == '\0' || (name[length] == '/' && is_relief(name + length + 1));
+        return name[length] == '\0' || (name[length] == '/' && is_eviction(name + length + 1));
     }
     return strcmp(name, "planned") == 0 || strcmp(name, "capped") == 0;
 }

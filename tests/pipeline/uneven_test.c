@@ -8,14 +8,14 @@
 
 static void must(ons_status *status, const pipeline_setting *s) {
     cr_assert_null(status, "%s, batch %u in %u, %u stages, %s, %s, %u threads, seed %llu: %s", s->model, s->batch,
-                   s->micro_batches, s->stages, s->kind->name, pipeline_relief_name(s->relief), s->threads,
+                   s->micro_batches, s->stages, s->kind->name, pipeline_eviction_name(s->eviction), s->threads,
                    (unsigned long long)s->seed, ons_status_get_message(status));
 }
 
 static pipeline_record run_whole(pipeline_setting s) {
     pipeline_record whole;
     s.stages = 1;
-    s.relief = PIPELINE_KEEPS;
+    s.eviction = PIPELINE_KEEPS;
     s.scattered = false;
     s.delayed = false;
     if (s.kind != &ons_generator_pipedream) s.kind = &ons_generator_one_f_one_b;
@@ -33,16 +33,16 @@ static uint32_t compare(const pipeline_setting *s, const pipeline_record *whole)
     return count;
 }
 
-/* Every schedule, number of stages from 1 to 4, and relief. */
+/* Every schedule, number of stages from 1 to 4, and eviction. */
 static void try_all(pipeline_setting s) {
     pipeline_record whole = run_whole(s);
     uint32_t relieved = 0;
     for (s.stages = 1; s.stages <= 4; ++s.stages)
         for (int kind = 0; kind < 2; ++kind)
-            for (pipeline_relief relief = PIPELINE_KEEPS; relief < PIPELINE_RELIEFS; ++relief) {
+            for (pipeline_eviction eviction = PIPELINE_KEEPS; eviction < PIPELINE_EVICTIONS; ++eviction) {
                 s.kind = kind == 0 ? &ons_generator_gpipe : &ons_generator_one_f_one_b;
-                s.relief = relief;
-                s.seed = 100 * s.stages + relief;
+                s.eviction = eviction;
+                s.seed = 100 * s.stages + eviction;
                 relieved += compare(&s, &whole);
             }
     cr_assert_gt(relieved, 0, "%s: nothing was swapped or made again", s.model);
@@ -50,7 +50,7 @@ static void try_all(pipeline_setting s) {
 }
 
 /* 192 samples in batches of 64 are 11, 11, 11, 11, 10 and 10. */
-Test(uneven, every_schedule_and_relief) {
+Test(uneven, every_schedule_and_eviction) {
     try_all((pipeline_setting){.model = "mlp", .batch = 64, .micro_batches = 6, .threads = 1, .steps = 4});
 }
 
@@ -61,7 +61,7 @@ Test(uneven, blocked_layouts_and_batch_normalisation) {
     for (s.seed = 1; s.seed <= 6; ++s.seed) {
         s.stages = 1 + (uint32_t)s.seed % 3;
         s.kind = s.seed % 2 == 0 ? &ons_generator_gpipe : &ons_generator_one_f_one_b;
-        s.relief = (pipeline_relief)(s.seed % PIPELINE_RELIEFS);
+        s.eviction = (pipeline_eviction)(s.seed % PIPELINE_EVICTIONS);
         (void)compare(&s, &whole);
     }
     pipeline_record_free(&whole);
@@ -80,7 +80,7 @@ Test(uneven, transformer_with_clipping_and_dropout) {
     pipeline_record whole = run_whole(s);
     for (s.stages = 2; s.stages <= 4; ++s.stages) {
         s.kind = s.stages == 3 ? &ons_generator_gpipe : &ons_generator_one_f_one_b;
-        s.relief = s.stages == 4 ? PIPELINE_SWAPS_AND_RECOMPUTES : PIPELINE_KEEPS;
+        s.eviction = s.stages == 4 ? PIPELINE_SWAPS_AND_RECOMPUTES : PIPELINE_KEEPS;
         (void)compare(&s, &whole);
     }
     pipeline_record_free(&whole);
@@ -100,8 +100,8 @@ Test(uneven, updates_that_do_not_wait) {
         for (s.stages = 2; s.stages <= 4; ++s.stages) {
             pipeline_record sequential;
             pipeline_setting d = s;
-            s.relief = s.stages == 3 ? PIPELINE_SWAPS_AND_RECOMPUTES : PIPELINE_KEEPS;
-            d.relief = s.relief;
+            s.eviction = s.stages == 3 ? PIPELINE_SWAPS_AND_RECOMPUTES : PIPELINE_KEEPS;
+            d.eviction = s.eviction;
             d.delayed = true;
             must(pipeline_run(&d, &sequential), &d);
             (void)compare(&s, &sequential);
@@ -126,7 +126,7 @@ Test(uneven, short_last_batch) {
         pipeline_record whole = run_whole(s);
         for (s.stages = 2; s.stages <= 3; ++s.stages) {
             s.kind = (i + s.stages) % 2 == 0 ? &ons_generator_gpipe : &ons_generator_one_f_one_b;
-            s.relief = i % 2 == 0 ? PIPELINE_KEEPS : PIPELINE_SWAPS_AND_RECOMPUTES;
+            s.eviction = i % 2 == 0 ? PIPELINE_KEEPS : PIPELINE_SWAPS_AND_RECOMPUTES;
             (void)compare(&s, &whole);
         }
         pipeline_record_free(&whole);
@@ -146,7 +146,7 @@ Test(uneven, nodes_anywhere) {
         s.stages = 2 + (uint32_t)(drawn >> 50) % 3;
         s.one_in = 2;
         s.kind = seed % 2 == 0 ? &ons_generator_gpipe : &ons_generator_one_f_one_b;
-        s.relief = (pipeline_relief)((drawn >> 55) % PIPELINE_RELIEFS);
+        s.eviction = (pipeline_eviction)((drawn >> 55) % PIPELINE_EVICTIONS);
         (void)compare(&s, &whole);
         pipeline_record_free(&whole);
     }

@@ -5,8 +5,8 @@
 #include "engine/stages/local_stages.h"
 #include "runtime/verify/verify_stages.h"
 #include "tests/pipeline/copies.h"
-#include "tests/pipeline/paced_lists.h"
 #include "tests/pipeline/pipeline_run.h"
+#include "tests/pipeline/stage_size_lists.h"
 
 enum { DEVICES = 6, STAGES = 3, MICRO_BATCHES = 6 };
 static const uint32_t copies[STAGES] = {2, 1, 3}, sizes[STAGES] = {3, 2, 1};
@@ -31,9 +31,9 @@ typedef struct pass {
 static void must(ons_status *status) { cr_assert_null(status, "%s", ons_status_get_message(status)); }
 
 static void make_schedule(const looking *l, pass *f) {
-    const paced_lists paced = {STAGES, MICRO_BATCHES, l->sizes, copies, 1};
+    const stage_size_lists paced = {STAGES, MICRO_BATCHES, l->sizes, copies, 1};
     must(l->sizes == NULL ? copies_schedule(copies, STAGES, MICRO_BATCHES, false, f->arena, &f->schedule)
-                          : paced_lists_make(&paced, f->arena, &f->schedule));
+                          : stage_size_lists_make(&paced, f->arena, &f->schedule));
     must(ons_units_sizes(&f->schedule, f->arena, &f->sizes));
 }
 

@@ -164,7 +164,7 @@ static bool release_early(pass *f, uint32_t stage) {
     return true;
 }
 
-static bool update_early(pass *f, uint32_t stage) {
+static bool update_before_last_gradient(pass *f, uint32_t stage) {
     ons_action_list *list = &f->lists[stage];
     ons_action *last = &list->items[list->count - 1], moved = *last;
     if (list->count < 2 || moved.kind != ONS_ACTION_UPDATE) return false;
@@ -210,7 +210,7 @@ static const struct damage {
     {"a dropped wait for a copy", drop_wait, "on its way"},
     {"a value that leaves before it is made", send_early, "is not there"},
     {"a place given back too early", release_early, NULL},
-    {"an update before the last gradient", update_early, "does not follow"},
+    {"an update before the last gradient", update_before_last_gradient, "does not follow"},
     {"a forward part twice", forward_twice, "comes twice"},
     {"stages that wait for each other", wait_for_each_other, "deadlock: stage"},
 };
@@ -262,7 +262,7 @@ Test(verify, what_is_broken_is_found) {
                 .micro_batches = 1 + (uint32_t)seed % 4,
                 .stages = 2 + (uint32_t)seed % 3,
                 .kind = seed % 2 == 0 ? &ons_generator_gpipe : &ons_generator_one_f_one_b,
-                .relief = seed % 3 == 0 ? PIPELINE_SWAPS_AND_RECOMPUTES : PIPELINE_KEEPS,
+                .eviction = seed % 3 == 0 ? PIPELINE_SWAPS_AND_RECOMPUTES : PIPELINE_KEEPS,
                 .seed = seed * 100,
             },
             try_damages);
@@ -319,7 +319,7 @@ Test(verify, values_that_are_alive_do_not_overlap) {
                                    .micro_batches = 3,
                                    .stages = 3,
                                    .kind = &ons_generator_one_f_one_b,
-                                   .relief = PIPELINE_SWAPS,
+                                   .eviction = PIPELINE_SWAPS,
                                    .seed = 6},
                 try_places);
 }
@@ -431,7 +431,7 @@ Test(verify, views_wait_for_no_copy) {
     for (uint64_t seed = 1; seed <= 6; ++seed)
         try_setting(
             (pipeline_setting){
-                .model = models[seed % 3], .micro_batches = 2, .stages = 2, .relief = PIPELINE_SWAPS, .seed = seed},
+                .model = models[seed % 3], .micro_batches = 2, .stages = 2, .eviction = PIPELINE_SWAPS, .seed = seed},
             try_views);
     cr_expect_gt(copies_awaited, 0);
 }

@@ -34,7 +34,7 @@ static void expect_success(ons_status *status) {
 
 typedef struct subject {
     branch_graph graph;
-    ons_planning_problem machine;
+    ons_planning_problem hardware;
     ons_graph_problem problem;
 } subject;
 
@@ -44,18 +44,18 @@ static void make_random(uint64_t seed, uint32_t nodes, uint32_t devices, bool se
     *s = (subject){.problem = {.batch = 0}};
     expect_success(series_parallel ? random_series_parallel(seed, nodes, arena, &s->graph)
                                    : random_dependencies(seed, nodes, arena, &s->graph));
-    s->problem = (ons_graph_problem){.sizes = SIZES, .batch = 16, .devices = devices, .machine = &s->machine};
+    s->problem = (ons_graph_problem){.sizes = SIZES, .batch = 16, .devices = devices, .hardware = &s->hardware};
     expect_success(branch_graph_works(&s->graph, SIZES, &s->problem.work));
     if (random_chance(&random, 0.5)) {
-        s->machine.link_bandwidth = random_between(&random, 1e6, 1e9, true);
-        s->machine.link_latency = 1e-5;
+        s->hardware.link_bandwidth = random_between(&random, 1e6, 1e9, true);
+        s->hardware.link_latency = 1e-5;
     }
     const ons_workload *work = s->problem.work[2];
     ons_stage_memory all;
     const ons_stage_load load = {.in_flight = 2, .versions = 1, .accumulates = true};
     ons_work_stage_memory(work, 0, work->node_count, &load, &all);
     if (random_chance(&random, 0.7))
-        s->machine.capacity_bytes = (int64_t)((double)all.total * random_between(&random, 0.2, 1, false));
+        s->hardware.capacity_bytes = (int64_t)((double)all.total * random_between(&random, 0.2, 1, false));
 }
 
 /* ----------------------------------------------------------------------------------------------- against all others */
@@ -109,7 +109,7 @@ static void check_plan(const subject *s, const ons_graphpipe_result *found) {
     expect_success(ons_status_at(ons_stage_graph_check(g, s->problem.work[0], arena), "%s", s->graph.name));
     expect_success(ons_stage_lists_make(g, arena, &lists));
     expect_success(ons_status_at(ons_stage_lists_check(g, lists), "%s", s->graph.name));
-    if (s->machine.capacity_bytes > 0) cr_expect_leq(g->memory_bytes, s->machine.capacity_bytes, "%s", s->graph.name);
+    if (s->hardware.capacity_bytes > 0) cr_expect_leq(g->memory_bytes, s->hardware.capacity_bytes, "%s", s->graph.name);
     cr_expect_geq(found->step_seconds, g->seconds_per_sample * (double)g->batch * (1 - 1e-9), "%s", s->graph.name);
 }
 
@@ -161,7 +161,7 @@ typedef struct towers {
 /* Two towers of four seconds-long nodes on eight devices, 16 micro-batches. */
 static void plan_towers(towers *t, bool line) {
     *t = (towers){.s.problem = {.sizes = 1, .batch = 16, .devices = 8, .most_replicas = 1}};
-    t->s.problem.machine = &t->s.machine;
+    t->s.problem.hardware = &t->s.hardware;
     expect_success(two_towers(4, 1, arena, &t->s.graph));
     expect_success(branch_graph_works(&t->s.graph, 1, &t->s.problem.work));
     const ons_graphpipe_options options = {.line = line, .samples = 1};
@@ -227,8 +227,8 @@ Test(graphpipe, lists_run_as_the_simulator_of_pipelines_says) {
         towers t = {0};
         ons_schedule schedule;
         make_random(seed, 2 + (uint32_t)(seed % 20), 2 + (uint32_t)(seed % 7), seed % 3 > 0, &t.s);
-        t.s.machine = (ons_planning_problem){0};
-        t.s.problem.machine = &t.s.machine;
+        t.s.hardware = (ons_planning_problem){0};
+        t.s.problem.hardware = &t.s.hardware;
         t.s.problem.most_replicas = 1;
         const ons_graphpipe_options options = {.samples = 1};
         expect_success(ons_graphpipe_search(&t.s.problem, &options, arena, &t.found));
@@ -257,7 +257,7 @@ static const ons_workload *work_of(const subject *s, const ons_stage_graph *g, i
 static ons_pipeline_forecast simulate_stages(const subject *s, const ons_stage_graph *g, const ons_schedule *schedule) {
     const ons_workload **works = ons_arena_allocate(arena, g->stage_count, sizeof *works);
     uint32_t *first = ons_arena_allocate(arena, g->stage_count + 1, sizeof *first);
-    ons_planning_problem problem = s->machine;
+    ons_planning_problem problem = s->hardware;
     ons_pipeline_forecast forecast;
     problem.work = work_of(s, g, g->batch / schedule->micro_batches);
     problem.stage_works = works;
@@ -317,8 +317,8 @@ Test(graphpipe, sizes_and_replicas_run_as_the_simulator_of_pipelines_says) {
         ons_graphpipe_result found;
         ons_schedule schedule;
         make_random(seed, 2 + (uint32_t)(seed % 9), 2 + (uint32_t)(seed % 7), seed % 3 > 0, &s);
-        s.machine = (ons_planning_problem){0};
-        s.problem.machine = &s.machine;
+        s.hardware = (ons_planning_problem){0};
+        s.problem.hardware = &s.hardware;
         const ons_graphpipe_options options = {.paces = seed % 2 == 0 ? ONS_PACE_FREE : ONS_PACE_EQUAL,
                                                .samples = seed % 4 == 0 ? 4 : 2,
                                                .objective = ONS_OBJECTIVE_BOTTLENECK};
@@ -348,7 +348,7 @@ static const char STRATEGY[] = "graphpipe";
 
 static ons_planning_problem make_problem(uint64_t seed, subject *s) {
     make_random(seed, 4 + (uint32_t)(seed % 20), 1, seed % 3 > 0, s);
-    ons_planning_problem p = s->machine;
+    ons_planning_problem p = s->hardware;
     p.work = s->problem.work[2];
     p.memory = ons_memory_strategy_find("capuchin");
     p.host_bandwidth = 1e9;

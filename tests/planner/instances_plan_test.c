@@ -76,7 +76,7 @@ static const char PROBLEM[] =
 static double judge(const ons_planned *p, const char *problem, const char *graph, const char *at_once, uint64_t seed,
                     ons_arena *arena) {
     instance in;
-    verdict v;
+    check_result v;
     char *json = print_solution(p);
     expect(instance_parse(problem, strlen(problem), arena, &in), seed);
     expect(instance_parse_graph(graph, strlen(graph), arena, &in), seed);

@@ -42,7 +42,7 @@ static const char PROBLEM[] =
 typedef struct judged {
     ons_arena *arena;
     instance in;
-    verdict v;
+    check_result v;
     ons_status *status;
 } judged;
 

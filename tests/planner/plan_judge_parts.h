@@ -1,5 +1,5 @@
-/* What a plan's judge is made of: plan_judge.c reads the file and lets devices compute, plan_judge_links.c lets values
- * go between them. */
+/* What a plan's judge is made of: plan_evaluation.c reads the file and lets devices compute, plan_judge_links.c lets
+ * values go between them. */
 #ifndef ONSTAGE_TESTS_PLANNER_PLAN_JUDGE_PARTS_H
 #define ONSTAGE_TESTS_PLANNER_PLAN_JUDGE_PARTS_H
 

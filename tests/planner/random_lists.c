@@ -11,7 +11,7 @@ typedef struct maker {
     ons_schedule *s;
     uint32_t device_of[MOST_STAGES];
     uint32_t forward[MOST_STAGES], input[MOST_STAGES], weight[MOST_STAGES]; /* done */
-    bool apart[MOST_STAGES], early_update[MOST_STAGES];
+    bool apart[MOST_STAGES], updates_before_end[MOST_STAGES];
     double eager; /* how often a forward part is preferred */
 } maker;
 
@@ -25,7 +25,7 @@ static void place_stages(maker *m) {
     }
     for (uint32_t i = 0; i < s->stages; ++i) {
         m->apart[i] = random_chance(m->random, 0.5);
-        m->early_update[i] = random_chance(m->random, 0.5);
+        m->updates_before_end[i] = random_chance(m->random, 0.5);
     }
 }
 
@@ -55,7 +55,7 @@ static void run(maker *m, ons_action_kind kind, uint32_t i) {
     if (kind == ONS_ACTION_BACKWARD && m->apart[i]) put(m, ONS_ACTION_INPUT_GRADIENT, i, m->input[i]++);
     if (kind == ONS_ACTION_BACKWARD && !m->apart[i]) put(m, kind, i, m->input[i]++), ++m->weight[i];
     bool ends = kind != ONS_ACTION_FORWARD && m->weight[i] == m->s->micro_batches;
-    if (ends && m->early_update[i]) put(m, ONS_ACTION_UPDATE, i, m->s->micro_batches - 1);
+    if (ends && m->updates_before_end[i]) put(m, ONS_ACTION_UPDATE, i, m->s->micro_batches - 1);
 }
 
 /* One of the actions that can run; false: none is left. */
@@ -85,7 +85,7 @@ ons_schedule random_lists_make(random_source *random, ons_arena *arena) {
     place_stages(&m);
     while (run_one(&m)) continue;
     for (uint32_t i = 0; i < s.stages; ++i)
-        if (!m.early_update[i]) put(&m, ONS_ACTION_UPDATE, i, s.micro_batches - 1);
+        if (!m.updates_before_end[i]) put(&m, ONS_ACTION_UPDATE, i, s.micro_batches - 1);
     return s;
 }
 

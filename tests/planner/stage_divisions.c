@@ -108,7 +108,7 @@ static ons_status *try_plan(trial *t) {
     for (uint32_t i = 0; i < t->g.stage_count; ++i)
         if (t->g.stages[i].replicas > t->samples) return NULL;
     ONS_TRY(ons_stage_graph_predict(&t->g, t->costs));
-    int64_t capacity = t->problem->machine->capacity_bytes;
+    int64_t capacity = t->problem->hardware->capacity_bytes;
     if (capacity == 0 || t->g.memory_bytes <= capacity) t->best = fmin(t->best, t->g.seconds_per_sample);
     return NULL;
 }
@@ -275,7 +275,7 @@ static size_t place(const line *x, uint32_t first, uint32_t devices, uint32_t st
 
 /* The stage fits with a micro-batch in flight for each stage from it on. */
 static bool fits(const line *x, const ons_interval_way *way, uint32_t stages) {
-    int64_t in_flight = stages * x->samples, capacity = x->problem->machine->capacity_bytes;
+    int64_t in_flight = stages * x->samples, capacity = x->problem->hardware->capacity_bytes;
     if (in_flight > x->problem->batch) in_flight = x->problem->batch;
     return capacity == 0 || ons_interval_bytes(x->costs, way, in_flight) <= capacity;
 }

@@ -44,7 +44,7 @@ Test(device_speed, is_measured_of_every_type_and_way, .timeout = 300) {
     ons_device_speed speed;
     for (int threads = 1; threads <= 2; ++threads) {
         measure(threads, &speed);
-        for (int i = 0; i < ONS_MEASURED_TYPES; ++i) expect_positive("a product's rate", speed.product_flops[i]);
+        for (int i = 0; i < ONS_MEASURED_TYPES; ++i) expect_positive("a product's rate", speed.gemm_flops[i]);
         expect_positive("the memory's bandwidth", speed.memory_bandwidth);
         expect_positive("the link's bandwidth", speed.link_bandwidth);
         expect_positive("the link's latency", speed.link_latency);
@@ -58,8 +58,8 @@ Test(device_speed, is_at_least_that_of_a_plain_product, .timeout = 300) {
     ons_device_speed speed;
     measure(1, &speed);
     double plain = plain_flops();
-    cr_expect_geq(speed.product_flops[ONS_MEASURED_FP32], plain, "%g FLOP/s, a plain product has %g",
-                  speed.product_flops[ONS_MEASURED_FP32], plain);
+    cr_expect_geq(speed.gemm_flops[ONS_MEASURED_FP32], plain, "%g FLOP/s, a plain product has %g",
+                  speed.gemm_flops[ONS_MEASURED_FP32], plain);
 }
 
 Test(device_speed, needs_no_more_than_the_device_may_take) {

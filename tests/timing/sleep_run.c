@@ -15,7 +15,7 @@ enum { PATH = 512 };
 
 float sleep_input(size_t element) { return (float)(element % 7) - 3; }
 
-typedef struct course {
+typedef struct training_run {
     const sleep_setting *s;
     char model_path[PATH], profile_path[PATH], trace_path[PATH];
     float *data;
@@ -25,24 +25,24 @@ typedef struct course {
     ons_trainer *trainer;
     double *seconds; /* of steps behind the first */
     double planned;  /* of one stage, which is trained without a plan */
-} course;
+} training_run;
 
 /* ---------------------------------------------------------------------------------------------------------- options */
 
-static ons_status *set_number(const course *c, const char *option, uint32_t value) {
+static ons_status *set_number(const training_run *c, const char *option, uint32_t value) {
     char text[16];
     snprintf(text, sizeof text, "%u", value);
     return ons_config_set(c->config, option, value == 0 ? "0" : text);
 }
 
 /* The exact split by the slowest stage is the one that gives each stage its layer. */
-static ons_status *set_schedule(const course *c) {
+static ons_status *set_schedule(const training_run *c) {
     if (strcmp(c->s->pipeline, "graphpipe") == 0) return ons_config_set(c->config, "partition", c->s->pipeline);
     ONS_TRY(ons_config_set(c->config, "partition", "exact"));
     return ons_config_set(c->config, "pipeline", c->s->pipeline);
 }
 
-static ons_status *set_texts(const course *c) {
+static ons_status *set_texts(const training_run *c) {
     const char *const texts[][2] = {
         {"loss", "mse"},
         {"optimizer", "sgd"},
@@ -60,7 +60,7 @@ static ons_status *set_texts(const course *c) {
 
 static uint32_t replicas_of(const sleep_setting *s) { return s->replicas > 0 ? s->replicas : 1; }
 
-static ons_status *set_data(course *c) {
+static ons_status *set_data(training_run *c) {
     const sleep_setting *s = c->s;
     c->dims[0] = (int64_t)SLEEP_ROWS * s->micro_batches * replicas_of(s);
     c->dims[1] = s->columns;
@@ -77,7 +77,7 @@ static ons_status *set_data(course *c) {
     return ons_config_array(c->config, "target", false, &view);
 }
 
-static ons_status *configure(course *c) {
+static ons_status *configure(training_run *c) {
     const sleep_setting *s = c->s;
     ONS_TRY(ons_config_new(&c->config));
     ONS_TRY(set_texts(c));
@@ -99,7 +99,7 @@ static int by_size(const void *left, const void *right) {
     return (a > b) - (a < b);
 }
 
-static ons_status *train(course *c, sleep_times *times) {
+static ons_status *train(training_run *c, sleep_times *times) {
     uint32_t count = c->s->steps - 1;
     ons_trainer_status is;
     c->seconds = calloc(c->s->steps, sizeof *c->seconds);
@@ -115,13 +115,13 @@ static ons_status *train(course *c, sleep_times *times) {
     times->simulated = c->s->stages > 1 ? is.predicted_step_seconds : c->planned;
     times->measured = (c->seconds[count / 2] + c->seconds[(count - 1) / 2]) / 2;
     times->least = c->seconds[0];
-    times->speaks = is.speaks;
+    times->is_root = is.is_root;
     if (!c->s->processes) ONS_TRY(ons_trainer_read(c->trainer, "weight0", c->data, c->s->columns));
     times->weight = c->data[0];
     return ons_trainer_finish(c->trainer);
 }
 
-static ons_status *read_plan(course *c, const char *path) {
+static ons_status *read_plan(training_run *c, const char *path) {
     ons_mapping file;
     ons_json *plan = NULL;
     const ons_json *predicted;
@@ -134,7 +134,7 @@ static ons_status *read_plan(course *c, const char *path) {
     return status;
 }
 
-static ons_status *plan_one_stage(course *c) {
+static ons_status *plan_one_stage(training_run *c) {
     char path[PATH + 8];
     ons_planning *planning;
     snprintf(path, sizeof path, "%s.plan", c->model_path);
@@ -165,7 +165,7 @@ static double first_forward(const ons_json *events, uint32_t stage, uint32_t ste
 }
 
 /* The shortest of all steps but the first one. */
-static ons_status *read_starts(const course *c, sleep_times *times) {
+static ons_status *read_starts(const training_run *c, sleep_times *times) {
     ons_mapping file;
     ons_json *trace = NULL;
     const ons_json *events;
@@ -181,7 +181,7 @@ static ons_status *read_starts(const course *c, sleep_times *times) {
     return status;
 }
 
-static ons_status *run(course *c, sleep_times *times) {
+static ons_status *run(training_run *c, sleep_times *times) {
     ONS_CHECK(c->s->steps > 1, ONS_INVALID_ARGUMENT, "of %u steps none is measured", c->s->steps);
     ONS_TRY(sleep_model_write(c->s, c->model_path));
     ONS_TRY(sleep_profile_write(c->s, c->profile_path));
@@ -196,7 +196,7 @@ static ons_status *run(course *c, sleep_times *times) {
 }
 
 ons_status *sleep_run(const sleep_setting *s, sleep_times *times) {
-    course c = {.s = s};
+    training_run c = {.s = s};
     const char *folder = getenv("TEST_TMPDIR");
     if (folder == NULL) folder = getenv("TMPDIR");
     if (folder == NULL) folder = "/tmp";

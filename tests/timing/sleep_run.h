@@ -38,7 +38,7 @@ typedef struct sleep_times {
     double start;               /* likewise of the times from the first stage's first forward part to the last one's */
     double loss;                /* of the last step */
     float weight;               /* the first of layer 0, where stages are threads */
-    bool speaks;                /* false: another process tells the user */
+    bool is_root;               /* false: another process tells the user */
 } sleep_times;
 
 /* What is fed: rows of such elements, the same in every step; targets are their halves, weights begin as 1. */

@@ -70,10 +70,10 @@ static ons_status *run(const sleep_setting *s) {
     uint32_t devices;
     ONS_TRY(find_devices(s, &devices));
     ONS_TRY(sleep_run(s, &times));
-    if (times.speaks)
+    if (times.is_root)
         printf("%u %u %.6f %.6f %.6f", devices, s->micro_batches, times.simulated, times.measured, times.least);
-    if (times.speaks && s->traced) printf(" %.6f", times.start);
-    if (times.speaks) printf("\n");
+    if (times.is_root && s->traced) printf(" %.6f", times.start);
+    if (times.is_root) printf("\n");
     return NULL;
 }
 

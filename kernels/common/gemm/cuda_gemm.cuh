@@ -21,7 +21,7 @@ template <class T> void fill(const ons_cuda_gemm_state *p, const ons_launch *l, 
 }
 
 /* The node's product into `c`; `vector` and `matrix` as the epilogue has them. */
-inline void run_product_into(const ons_cuda_gemm_state *p, const ons_launch *l, void *c, const void *vector,
+inline void run_gemm_into(const ons_cuda_gemm_state *p, const ons_launch *l, void *c, const void *vector,
                              const void *matrix = nullptr) {
     if (p->plan != nullptr)
         ons_cuda_gemm_run(p, l, c, vector, matrix);
@@ -30,8 +30,8 @@ inline void run_product_into(const ons_cuda_gemm_state *p, const ons_launch *l, 
 }
 
 /* The node's product; `bias` NULL unless it was planned with one. */
-inline void run_product(const ons_cuda_gemm_state *p, const ons_launch *l, const void *bias) {
-    run_product_into(p, l, l->outputs[0], bias);
+inline void run_gemm(const ons_cuda_gemm_state *p, const ons_launch *l, const void *bias) {
+    run_gemm_into(p, l, l->outputs[0], bias);
 }
 
 } // namespace ons

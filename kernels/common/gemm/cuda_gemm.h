@@ -62,9 +62,9 @@ typedef struct ons_cuda_gemm_state {
 
 /* Gemm: with beta C, read at row × row + column × column. */
 typedef struct ons_cuda_gemm_node {
-    ons_cuda_gemm_state product; /* first: it is what destroy gets */
-    bool bias;                   /* C is a row vector and part of the product */
-    bool added;                  /* beta C goes into the result first, and the product is added to it */
+    ons_cuda_gemm_state prepared_gemm; /* first: it is what destroy gets */
+    bool bias;                         /* C is a row vector and part of the product */
+    bool added;                        /* beta C goes into the result first, and the product is added to it */
     float beta;
     int64_t rows, columns, row, column;
 } ons_cuda_gemm_node;
@@ -74,15 +74,15 @@ int64_t ons_cuda_alignment_of(int64_t bytes);
 
 /* Plans the product of inputs 0 and 1 into *product, which p->state begins with. `adds`: to what the output holds. */
 ons_status *ons_cuda_gemm_plan(ons_prepare *p, const ons_gemm_form *form, ons_cuda_epilogue epilogue, bool adds,
-                               ons_cuda_gemm_state *product);
+                               ons_cuda_gemm_state *prepared_gemm);
 /* The same with `epilogue` where the library has that, otherwise with `otherwise` (PLAIN or BIAS): which of them,
  * product->gemm.epilogue says. Products over nothing have no epilogue. */
 ons_status *ons_cuda_gemm_plan_or(ons_prepare *p, const ons_gemm_form *form, ons_cuda_epilogue epilogue,
-                                  ons_cuda_epilogue otherwise, ons_cuda_gemm_state *product);
+                                  ons_cuda_epilogue otherwise, ons_cuda_gemm_state *prepared_gemm);
 /* The same with a state of its own. */
 ons_status *ons_cuda_gemm_prepare(ons_prepare *p, const ons_gemm_form *form, bool bias);
 /* Inputs 0 and 1, into `c`; `vector` and `matrix` as the epilogue has them. */
-void ons_cuda_gemm_run(const ons_cuda_gemm_state *product, const ons_launch *launch, void *c, const void *vector,
+void ons_cuda_gemm_run(const ons_cuda_gemm_state *prepared_gemm, const ons_launch *launch, void *c, const void *vector,
                        const void *matrix);
 
 #endif

@@ -95,30 +95,30 @@ static ons_onednn_memory describe_bias(int64_t batch, int64_t columns) {
     return m;
 }
 
-static ons_status *describe_primitive(ons_prepare *p, const ons_gemm *product, bool bias,
+static ons_status *describe_primitive(ons_prepare *p, const ons_gemm *prepared_gemm, bool bias,
                                       dnnl_primitive_desc_t *description) {
     const ons_operands *o = p->operands;
-    const ons_gemm_sizes *s = &product->sizes;
-    ons_onednn_memory a = describe(s->batch, s->m, s->k, product->form.transpose_a),
-                      b = describe(s->batch, s->k, s->n, product->form.transpose_b),
+    const ons_gemm_sizes *s = &prepared_gemm->sizes;
+    ons_onednn_memory a = describe(s->batch, s->m, s->k, prepared_gemm->form.transpose_a),
+                      b = describe(s->batch, s->k, s->n, prepared_gemm->form.transpose_b),
                       c = describe(s->batch, s->m, s->n, false), added = describe_bias(s->batch, s->n);
     dnnl_engine_t engine = NULL;
     ONS_TRY(ons_onednn_engine(&engine));
     dnnl_primitive_attr_t attributes;
     ONS_TRY(ons_onednn_attributes(o, &attributes));
-    dnnl_status_t status = ons_onednn_describe_matmul(&a, &b, bias ? &added : NULL, &c, (float)product->form.alpha,
-                                                      attributes, engine, description);
+    dnnl_status_t status = ons_onednn_describe_matmul(
+        &a, &b, bias ? &added : NULL, &c, (float)prepared_gemm->form.alpha, attributes, engine, description);
     dnnl_primitive_attr_destroy(attributes);
     return ons_onednn_check(o, status, "a matrix product");
 }
 
-static ons_status *prepare_primitive(ons_prepare *p, bool bias, ons_gemm *product) {
+static ons_status *prepare_primitive(ons_prepare *p, bool bias, ons_gemm *prepared_gemm) {
     static const int arguments[] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST, DNNL_ARG_BIAS};
-    int before = ons_onednn_enter(product->threads);
+    int before = ons_onednn_enter(prepared_gemm->threads);
     dnnl_primitive_desc_t description;
-    ons_status *status = describe_primitive(p, product, bias, &description);
+    ons_status *status = describe_primitive(p, prepared_gemm, bias, &description);
     if (status == NULL) {
-        status = ons_onednn_make(p, description, arguments, bias ? 4 : 3, &product->primitive);
+        status = ons_onednn_make(p, description, arguments, bias ? 4 : 3, &prepared_gemm->primitive);
         dnnl_primitive_desc_destroy(description);
     }
     ons_onednn_leave(before);
@@ -126,8 +126,8 @@ static ons_status *prepare_primitive(ons_prepare *p, bool bias, ons_gemm *produc
     return status;
 }
 
-static ons_status *prepare_each(ons_prepare *p, const ons_shape *a, const ons_shape *b, ons_gemm *product) {
-    const ons_gemm_sizes *s = &product->sizes;
+static ons_status *prepare_each(ons_prepare *p, const ons_shape *a, const ons_shape *b, ons_gemm *prepared_gemm) {
+    const ons_gemm_sizes *s = &prepared_gemm->sizes;
     ons_shape left = promote(a, true), right = promote(b, false);
     int64_t *offsets;
     ONS_NEW(offsets, p->arena, (size_t)s->batch * 2);
@@ -135,100 +135,102 @@ static ons_status *prepare_each(ons_prepare *p, const ons_shape *a, const ons_sh
         offsets[i] = offset_of(&s->batch_shape, &left, i) * s->m * s->k;
         offsets[s->batch + i] = offset_of(&s->batch_shape, &right, i) * s->k * s->n;
     }
-    product->offsets_a = offsets;
-    product->offsets_b = offsets + s->batch;
+    prepared_gemm->offsets_a = offsets;
+    prepared_gemm->offsets_b = offsets + s->batch;
     return NULL;
 }
 
 /* Where the plain routine was measured to be ahead of the matmul primitive: large single matrices without a bias,
  * except for long inner dimensions of weight gradients. */
-static bool sgemm_is_faster(const ons_gemm *product) {
-    const ons_gemm_sizes *s = &product->sizes;
+static bool sgemm_is_faster(const ons_gemm *prepared_gemm) {
+    const ons_gemm_sizes *s = &prepared_gemm->sizes;
     if (s->batch > 1 || ons_gemm_flops(s) < 4e7) return false;
-    return product->form.transpose_a ? s->m <= 512 : product->form.transpose_b ? false : s->n >= 256;
+    return prepared_gemm->form.transpose_a ? s->m <= 512 : prepared_gemm->form.transpose_b ? false : s->n >= 256;
 }
 
 ons_status *ons_gemm_plan(ons_prepare *p, const ons_shape *a, const ons_shape *b, const ons_gemm_form *form,
-                          ons_gemm *product) {
-    memset(product, 0, sizeof *product);
-    product->form = *form;
+                          ons_gemm *prepared_gemm) {
+    memset(prepared_gemm, 0, sizeof *prepared_gemm);
+    prepared_gemm->form = *form;
     ons_shape result;
-    ONS_TRY(ons_gemm_resolve(p->operands, a, b, form, &product->sizes, &result));
-    const ons_gemm_sizes *s = &product->sizes;
+    ONS_TRY(ons_gemm_resolve(p->operands, a, b, form, &prepared_gemm->sizes, &result));
+    const ons_gemm_sizes *s = &prepared_gemm->sizes;
     bool empty = s->batch == 0 || s->m == 0 || s->n == 0 || s->k == 0;
-    product->way = empty ? ONS_GEMM_EMPTY : s->broadcast ? ONS_GEMM_EACH : ONS_GEMM_SGEMM;
-    return product->way == ONS_GEMM_EACH ? prepare_each(p, a, b, product) : NULL;
+    prepared_gemm->way = empty ? ONS_GEMM_EMPTY : s->broadcast ? ONS_GEMM_EACH : ONS_GEMM_SGEMM;
+    return prepared_gemm->way == ONS_GEMM_EACH ? prepare_each(p, a, b, prepared_gemm) : NULL;
 }
 
 ons_status *ons_gemm_prepare(ons_prepare *p, const ons_shape *a, const ons_shape *b, const ons_gemm_form *form,
-                             bool bias, bool beta, ons_gemm *product) {
+                             bool bias, bool beta, ons_gemm *prepared_gemm) {
     const ons_operands *o = p->operands;
-    memset(product, 0, sizeof *product);
-    product->form = *form;
-    product->threads = ons_team_size(p);
+    memset(prepared_gemm, 0, sizeof *prepared_gemm);
+    prepared_gemm->form = *form;
+    prepared_gemm->threads = ons_team_size(p);
     ons_shape result;
-    ons_resolved(ons_gemm_resolve(o, a, b, form, &product->sizes, &result));
-    const ons_gemm_sizes *s = &product->sizes;
+    ons_resolved(ons_gemm_resolve(o, a, b, form, &prepared_gemm->sizes, &result));
+    const ons_gemm_sizes *s = &prepared_gemm->sizes;
     if (s->batch == 0 || s->m == 0 || s->n == 0 || s->k == 0) {
-        product->way = ONS_GEMM_EMPTY;
+        prepared_gemm->way = ONS_GEMM_EMPTY;
         return NULL;
     }
     if (s->broadcast || (beta && s->batch > 1)) {
-        product->way = ONS_GEMM_EACH;
+        prepared_gemm->way = ONS_GEMM_EACH;
         p->implementation = "onednn:sgemm, one for each matrix";
-        return prepare_each(p, a, b, product);
+        return prepare_each(p, a, b, prepared_gemm);
     }
-    if (beta || (!bias && sgemm_is_faster(product))) {
-        product->way = ONS_GEMM_SGEMM;
+    if (beta || (!bias && sgemm_is_faster(prepared_gemm))) {
+        prepared_gemm->way = ONS_GEMM_SGEMM;
         p->implementation = "onednn:sgemm";
         return NULL;
     }
-    product->way = ONS_GEMM_PRIMITIVE;
-    return prepare_primitive(p, bias, product);
+    prepared_gemm->way = ONS_GEMM_PRIMITIVE;
+    return prepare_primitive(p, bias, prepared_gemm);
 }
 
 /* -------------------------------------------------------------------------------------------------------------- run */
 
-static dnnl_status_t sgemm(const ons_gemm *product, const float *a, const float *b, float beta, float *c) {
-    const ons_gemm_sizes *s = &product->sizes;
-    bool ta = product->form.transpose_a, tb = product->form.transpose_b;
-    return dnnl_sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', s->m, s->n, s->k, (float)product->form.alpha, a, ta ? s->m : s->k,
-                      b, tb ? s->k : s->n, beta, c, s->n);
+static dnnl_status_t sgemm(const ons_gemm *prepared_gemm, const float *a, const float *b, float beta, float *c) {
+    const ons_gemm_sizes *s = &prepared_gemm->sizes;
+    bool ta = prepared_gemm->form.transpose_a, tb = prepared_gemm->form.transpose_b;
+    return dnnl_sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', s->m, s->n, s->k, (float)prepared_gemm->form.alpha, a,
+                      ta ? s->m : s->k, b, tb ? s->k : s->n, beta, c, s->n);
 }
 
 /* Nothing to multiply: the result is empty, or a sum over nothing. */
-static void run_empty(const ons_gemm *product, const float *bias, float beta, float *c) {
-    const ons_gemm_sizes *s = &product->sizes;
+static void run_empty(const ons_gemm *prepared_gemm, const float *bias, float beta, float *c) {
+    const ons_gemm_sizes *s = &prepared_gemm->sizes;
     for (int64_t i = 0, count = s->batch * s->m; i < count; ++i)
         for (int64_t j = 0; j < s->n; ++j)
             c[i * s->n + j] = bias != NULL ? bias[j] : beta != 0 ? beta * c[i * s->n + j] : 0;
 }
 
-static bool run_each(const ons_gemm *product, const float *a, const float *b, const float *bias, float beta, float *c) {
-    const ons_gemm_sizes *s = &product->sizes;
+static bool run_each(const ons_gemm *prepared_gemm, const float *a, const float *b, const float *bias, float beta,
+                     float *c) {
+    const ons_gemm_sizes *s = &prepared_gemm->sizes;
     bool failed = false;
-#pragma omp parallel for schedule(static) num_threads(product->threads) if (s->batch > 1) reduction(|| : failed)
+#pragma omp parallel for schedule(static) num_threads(prepared_gemm->threads) if (s->batch > 1) reduction(|| : failed)
     for (int64_t i = 0; i < s->batch; ++i) {
         float *to = c + i * s->m * s->n;
-        failed =
-            sgemm(product, a + product->offsets_a[i], b + product->offsets_b[i], beta, to) != dnnl_success || failed;
+        failed = sgemm(prepared_gemm, a + prepared_gemm->offsets_a[i], b + prepared_gemm->offsets_b[i], beta, to) !=
+                     dnnl_success ||
+                 failed;
         for (int64_t row = 0; bias != NULL && row < s->m; ++row)
             for (int64_t j = 0; j < s->n; ++j) to[row * s->n + j] += bias[j];
     }
     return !failed;
 }
 
-void ons_gemm_run(const ons_gemm *product, const float *a, const float *b, const float *bias, float beta, float *c,
-                  const ons_launch *launch) {
+void ons_gemm_run(const ons_gemm *prepared_gemm, const float *a, const float *b, const float *bias, float beta,
+                  float *c, const ons_launch *launch) {
     bool good = true;
-    int before = ons_onednn_enter(product->threads);
-    switch (product->way) {
-    case ONS_GEMM_EMPTY: run_empty(product, bias, beta, c); break;
+    int before = ons_onednn_enter(prepared_gemm->threads);
+    switch (prepared_gemm->way) {
+    case ONS_GEMM_EMPTY: run_empty(prepared_gemm, bias, beta, c); break;
     case ONS_GEMM_PRIMITIVE:
-        ons_onednn_run(&product->primitive, (const void *const[]){a, b, c, bias}, launch->scratch, launch->fault);
+        ons_onednn_run(&prepared_gemm->primitive, (const void *const[]){a, b, c, bias}, launch->scratch, launch->fault);
         break;
-    case ONS_GEMM_SGEMM: good = sgemm(product, a, b, beta, c) == dnnl_success; break;
-    case ONS_GEMM_EACH: good = run_each(product, a, b, bias, beta, c); break;
+    case ONS_GEMM_SGEMM: good = sgemm(prepared_gemm, a, b, beta, c) == dnnl_success; break;
+    case ONS_GEMM_EACH: good = run_each(prepared_gemm, a, b, bias, beta, c); break;
     }
     ons_onednn_leave(before);
     if (!good && launch->fault != NULL && launch->fault->problem == NULL)

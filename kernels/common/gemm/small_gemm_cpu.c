@@ -15,21 +15,23 @@ enum { TILE_ROWS = 4, TILE_LANES = 2 };
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
-/* Steps `first` to `last` of k. `count`: floats in each of the lanes; all ONS_LANES unless it is the last, narrow
+/* Steps `first` to `last` of k. `count`: floats in each of the lanes; all ONS_SIMD_FLOATS unless it is the last, narrow
  * column of tiles. */
 ALWAYS_INLINE void multiply_tile(const ons_small_gemm *p, ons_small_matrix a, ons_small_matrix b, ons_small_matrix c,
                                  int64_t first, int64_t last, int rows, int lanes, int64_t count, bool transpose_a) {
-    ons_lanes sums[TILE_ROWS][TILE_LANES];
+    ons_simd_float sums[TILE_ROWS][TILE_LANES];
     int64_t a_row = transpose_a ? 1 : a.stride, a_step = transpose_a ? a.stride : 1;
 #pragma GCC unroll 8
     for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 2
         for (int l = 0; l < lanes; ++l)
-            sums[r][l] = p->add ? ons_simd_load_first(c.data + r * c.stride + l * ONS_LANES, count) : (ons_lanes){0};
+            sums[r][l] =
+                p->add ? ons_simd_load_first(c.data + r * c.stride + l * ONS_SIMD_FLOATS, count) : (ons_simd_float){0};
     for (int64_t k = first; k < last; ++k) {
-        ons_lanes row[TILE_LANES];
+        ons_simd_float row[TILE_LANES];
 #pragma GCC unroll 2
-        for (int l = 0; l < lanes; ++l) row[l] = ons_simd_load_first(b.data + k * b.stride + l * ONS_LANES, count);
+        for (int l = 0; l < lanes; ++l)
+            row[l] = ons_simd_load_first(b.data + k * b.stride + l * ONS_SIMD_FLOATS, count);
 #pragma GCC unroll 8
         for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 2
@@ -38,7 +40,8 @@ ALWAYS_INLINE void multiply_tile(const ons_small_gemm *p, ons_small_matrix a, on
 #pragma GCC unroll 8
     for (int r = 0; r < rows; ++r)
 #pragma GCC unroll 2
-        for (int l = 0; l < lanes; ++l) ons_simd_store_first(c.data + r * c.stride + l * ONS_LANES, sums[r][l], count);
+        for (int l = 0; l < lanes; ++l)
+            ons_simd_store_first(c.data + r * c.stride + l * ONS_SIMD_FLOATS, sums[r][l], count);
 }
 
 /* The tile of `rows` rows from `i`; b and c begin at its columns, which are those from `j`. */
@@ -51,7 +54,7 @@ ALWAYS_INLINE void multiply_some(const ons_small_gemm *p, ons_small_matrix a, on
     a.data += i * (transpose_a ? 1 : a.stride);
     c.data += i * c.stride;
     /* Of a tile on the diagonal the first lanes may be all that is wanted. */
-    if (lanes > 1 && p->lower == ONS_RESULT_LOWER && j + ONS_LANES >= end)
+    if (lanes > 1 && p->lower == ONS_RESULT_LOWER && j + ONS_SIMD_FLOATS >= end)
         multiply_tile(p, a, b, c, first, last, rows, 1, count, transpose_a);
     else
         multiply_tile(p, a, b, c, first, last, rows, lanes, count, transpose_a);
@@ -73,17 +76,19 @@ ALWAYS_INLINE void multiply_rows(const ons_small_gemm *p, ons_small_matrix a, on
 ALWAYS_INLINE void multiply(const ons_small_gemm *p, ons_small_matrix a, ons_small_matrix b, ons_small_matrix c,
                             bool transpose_a) {
     int64_t j = 0;
-    for (; j + TILE_LANES * ONS_LANES <= p->n; j += TILE_LANES * ONS_LANES)
-        multiply_rows(p, a, b, c, j, TILE_LANES, ONS_LANES, transpose_a);
-    for (; j + ONS_LANES <= p->n; j += ONS_LANES) multiply_rows(p, a, b, c, j, 1, ONS_LANES, transpose_a);
+    for (; j + TILE_LANES * ONS_SIMD_FLOATS <= p->n; j += TILE_LANES * ONS_SIMD_FLOATS)
+        multiply_rows(p, a, b, c, j, TILE_LANES, ONS_SIMD_FLOATS, transpose_a);
+    for (; j + ONS_SIMD_FLOATS <= p->n; j += ONS_SIMD_FLOATS)
+        multiply_rows(p, a, b, c, j, 1, ONS_SIMD_FLOATS, transpose_a);
     if (j < p->n) multiply_rows(p, a, b, c, j, 1, p->n - j, transpose_a);
 }
 
-void ons_small_multiply(const ons_small_gemm *product, ons_small_matrix a, ons_small_matrix b, ons_small_matrix c) {
-    if (product->transpose_a)
-        multiply(product, a, b, c, true);
+void ons_small_multiply(const ons_small_gemm *prepared_gemm, ons_small_matrix a, ons_small_matrix b,
+                        ons_small_matrix c) {
+    if (prepared_gemm->transpose_a)
+        multiply(prepared_gemm, a, b, c, true);
     else
-        multiply(product, a, b, c, false);
+        multiply(prepared_gemm, a, b, c, false);
 }
 
 /* Exchanges the off-diagonal blocks of 2 DISTANCE × 2 DISTANCE in two rows that lie DISTANCE apart. */
@@ -97,19 +102,19 @@ void ons_small_multiply(const ons_small_gemm *product, ons_small_matrix a, ons_s
 #define LANE_NUMBERS                                                                                                   \
     { 0, 1, 2, 3 }
 #endif
-typedef int32_t lane_indices __attribute__((vector_size(ONS_LANES * sizeof(int32_t))));
+typedef int32_t lane_indices __attribute__((vector_size(ONS_SIMD_FLOATS * sizeof(int32_t))));
 
-ALWAYS_INLINE void exchange(ons_lanes *upper, ons_lanes *lower, int distance) {
+ALWAYS_INLINE void exchange(ons_simd_float *upper, ons_simd_float *lower, int distance) {
     const lane_indices lane = LANE_NUMBERS;
     lane_indices odd = (lane & distance) != 0; /* -1 or 0 */
-    /* Indices below ONS_LANES take from `upper`, the others from `lower`. */
-    lane_indices from_upper = lane + (odd & (ONS_LANES - distance));
-    lane_indices from_lower = lane + (odd & ONS_LANES) + (~odd & distance);
-    ons_lanes a = *upper, b = *lower;
+    /* Indices below ONS_SIMD_FLOATS take from `upper`, the others from `lower`. */
+    lane_indices from_upper = lane + (odd & (ONS_SIMD_FLOATS - distance));
+    lane_indices from_lower = lane + (odd & ONS_SIMD_FLOATS) + (~odd & distance);
+    ons_simd_float a = *upper, b = *lower;
 #ifdef __clang__ /* has no shuffle by indices that are not constants */
-    for (int i = 0; i < ONS_LANES; ++i) {
-        (*upper)[i] = from_upper[i] < ONS_LANES ? a[from_upper[i]] : b[from_upper[i] - ONS_LANES];
-        (*lower)[i] = from_lower[i] < ONS_LANES ? a[from_lower[i]] : b[from_lower[i] - ONS_LANES];
+    for (int i = 0; i < ONS_SIMD_FLOATS; ++i) {
+        (*upper)[i] = from_upper[i] < ONS_SIMD_FLOATS ? a[from_upper[i]] : b[from_upper[i] - ONS_SIMD_FLOATS];
+        (*lower)[i] = from_lower[i] < ONS_SIMD_FLOATS ? a[from_lower[i]] : b[from_lower[i] - ONS_SIMD_FLOATS];
     }
 #else
     *upper = __builtin_shuffle(a, b, from_upper);
@@ -118,22 +123,23 @@ ALWAYS_INLINE void exchange(ons_lanes *upper, ons_lanes *lower, int distance) {
 }
 
 static void transpose_square(const float *from, int64_t from_stride, float *to, int64_t to_stride) {
-    ons_lanes rows[ONS_LANES];
+    ons_simd_float rows[ONS_SIMD_FLOATS];
 #pragma GCC unroll 16
-    for (int i = 0; i < ONS_LANES; ++i) rows[i] = ons_simd_load(from + i * from_stride);
+    for (int i = 0; i < ONS_SIMD_FLOATS; ++i) rows[i] = ons_simd_load(from + i * from_stride);
 #pragma GCC unroll 4
-    for (int distance = ONS_LANES / 2; distance > 0; distance /= 2)
+    for (int distance = ONS_SIMD_FLOATS / 2; distance > 0; distance /= 2)
 #pragma GCC unroll 16
-        for (int i = 0; i < ONS_LANES; ++i)
+        for (int i = 0; i < ONS_SIMD_FLOATS; ++i)
             if ((i & distance) == 0) exchange(&rows[i], &rows[i + distance], distance);
 #pragma GCC unroll 16
-    for (int i = 0; i < ONS_LANES; ++i) ons_simd_store(to + i * to_stride, rows[i]);
+    for (int i = 0; i < ONS_SIMD_FLOATS; ++i) ons_simd_store(to + i * to_stride, rows[i]);
 }
 
 void ons_small_transpose(int64_t rows, int64_t columns, ons_small_matrix from, ons_small_matrix to) {
-    int64_t whole_rows = rows / ONS_LANES * ONS_LANES, whole_columns = columns / ONS_LANES * ONS_LANES;
-    for (int64_t i = 0; i < whole_rows; i += ONS_LANES)
-        for (int64_t j = 0; j < whole_columns; j += ONS_LANES)
+    int64_t whole_rows = rows / ONS_SIMD_FLOATS * ONS_SIMD_FLOATS,
+            whole_columns = columns / ONS_SIMD_FLOATS * ONS_SIMD_FLOATS;
+    for (int64_t i = 0; i < whole_rows; i += ONS_SIMD_FLOATS)
+        for (int64_t j = 0; j < whole_columns; j += ONS_SIMD_FLOATS)
             transpose_square(from.data + i * from.stride + j, from.stride, to.data + j * to.stride + i, to.stride);
     for (int64_t i = 0; i < rows; ++i)
         for (int64_t j = i < whole_rows ? whole_columns : 0; j < columns; ++j)

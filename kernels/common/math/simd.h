@@ -25,28 +25,28 @@
 #define ONS_REGISTER_BYTES 16
 #endif
 
-enum { ONS_LANES = ONS_REGISTER_BYTES / sizeof(float) };
-typedef float ons_lanes __attribute__((vector_size(ONS_REGISTER_BYTES)));
-typedef int32_t ons_lane_bits __attribute__((vector_size(ONS_REGISTER_BYTES)));
+enum { ONS_SIMD_FLOATS = ONS_REGISTER_BYTES / sizeof(float) };
+typedef float ons_simd_float __attribute__((vector_size(ONS_REGISTER_BYTES)));
+typedef int32_t ons_simd_bits __attribute__((vector_size(ONS_REGISTER_BYTES)));
 
-static inline ons_lanes ons_simd_all(float x) { return x - (ons_lanes){0}; }
+static inline ons_simd_float ons_simd_all(float x) { return x - (ons_simd_float){0}; }
 
-static inline ons_lanes ons_simd_load(const float *from) {
-    ons_lanes x;
+static inline ons_simd_float ons_simd_load(const float *from) {
+    ons_simd_float x;
     memcpy(&x, from, sizeof x);
     return x;
 }
 
-static inline void ons_simd_store(float *to, ons_lanes x) { memcpy(to, &x, sizeof x); }
+static inline void ons_simd_store(float *to, ons_simd_float x) { memcpy(to, &x, sizeof x); }
 
 /* a where `mask` has ones, b where it has zeros. */
-static inline ons_lanes ons_simd_select(ons_lane_bits mask, ons_lanes a, ons_lanes b) {
-    return (ons_lanes)((mask & (ons_lane_bits)a) | (~mask & (ons_lane_bits)b));
+static inline ons_simd_float ons_simd_select(ons_simd_bits mask, ons_simd_float a, ons_simd_float b) {
+    return (ons_simd_float)((mask & (ons_simd_bits)a) | (~mask & (ons_simd_bits)b));
 }
 
 /* Ones in the first `count` lanes. */
-static inline ons_lane_bits ons_simd_first(int64_t count) {
-    static const int32_t ones_then_zeros[2 * ONS_LANES] = {
+static inline ons_simd_bits ons_simd_first(int64_t count) {
+    static const int32_t ones_then_zeros[2 * ONS_SIMD_FLOATS] = {
         -1,
         -1,
         -1,
@@ -68,26 +68,26 @@ static inline ons_lane_bits ons_simd_first(int64_t count) {
         -1,
 #endif
     };
-    ons_lane_bits mask;
-    memcpy(&mask, ones_then_zeros + ONS_LANES - count, sizeof mask);
+    ons_simd_bits mask;
+    memcpy(&mask, ones_then_zeros + ONS_SIMD_FLOATS - count, sizeof mask);
     return mask;
 }
 
-/* The first `count` (< ONS_LANES) from memory, the others `rest`. */
-static inline ons_lanes ons_simd_load_some(const float *from, int64_t count, float rest) {
+/* The first `count` (< ONS_SIMD_FLOATS) from memory, the others `rest`. */
+static inline ons_simd_float ons_simd_load_some(const float *from, int64_t count, float rest) {
 #if defined(__AVX512F__)
     return _mm512_mask_loadu_ps(_mm512_set1_ps(rest), (__mmask16)((1u << count) - 1), from);
 #elif defined(__AVX2__)
-    ons_lane_bits mask = ons_simd_first(count);
+    ons_simd_bits mask = ons_simd_first(count);
     return ons_simd_select(mask, _mm256_maskload_ps(from, (__m256i)mask), ons_simd_all(rest));
 #else
-    float x[ONS_LANES];
-    for (int i = 0; i < ONS_LANES; ++i) x[i] = i < count ? from[i] : rest;
+    float x[ONS_SIMD_FLOATS];
+    for (int i = 0; i < ONS_SIMD_FLOATS; ++i) x[i] = i < count ? from[i] : rest;
     return ons_simd_load(x);
 #endif
 }
 
-static inline void ons_simd_store_some(float *to, ons_lanes x, int64_t count) {
+static inline void ons_simd_store_some(float *to, ons_simd_float x, int64_t count) {
 #if defined(__AVX512F__)
     _mm512_mask_storeu_ps(to, (__mmask16)((1u << count) - 1), x);
 #elif defined(__AVX2__)
@@ -97,28 +97,29 @@ static inline void ons_simd_store_some(float *to, ons_lanes x, int64_t count) {
 #endif
 }
 
-/* The same with all lanes where `count` is ONS_LANES, in which case it should be a constant. */
-static inline __attribute__((always_inline)) ons_lanes ons_simd_load_first(const float *from, int64_t count) {
-    return count == ONS_LANES ? ons_simd_load(from) : ons_simd_load_some(from, count, 0);
+/* The same with all lanes where `count` is ONS_SIMD_FLOATS, in which case it should be a constant. */
+static inline __attribute__((always_inline)) ons_simd_float ons_simd_load_first(const float *from, int64_t count) {
+    return count == ONS_SIMD_FLOATS ? ons_simd_load(from) : ons_simd_load_some(from, count, 0);
 }
 
-static inline __attribute__((always_inline)) void ons_simd_store_first(float *to, ons_lanes x, int64_t count) {
-    if (count == ONS_LANES)
+static inline __attribute__((always_inline)) void ons_simd_store_first(float *to, ons_simd_float x, int64_t count) {
+    if (count == ONS_SIMD_FLOATS)
         ons_simd_store(to, x);
     else
         ons_simd_store_some(to, x, count);
 }
 
 /* FUNCTION(argument, j, count) for all of `total` elements: `count` of them from `j` on. */
-#define ONS_EACH_LANES(total, FUNCTION, argument)                                                                      \
+#define ONS_EACH_SIMD(total, FUNCTION, argument)                                                                       \
     do {                                                                                                               \
         int64_t done_ = 0, total_ = (total);                                                                           \
-        for (; done_ + ONS_LANES <= total_; done_ += ONS_LANES) FUNCTION((argument), done_, ONS_LANES);                \
+        for (; done_ + ONS_SIMD_FLOATS <= total_; done_ += ONS_SIMD_FLOATS)                                            \
+            FUNCTION((argument), done_, ONS_SIMD_FLOATS);                                                              \
         if (done_ < total_) FUNCTION((argument), done_, total_ - done_);                                               \
     } while (0)
 
 /* Where either is not a number: y. */
-static inline ons_lanes ons_simd_max(ons_lanes x, ons_lanes y) {
+static inline ons_simd_float ons_simd_max(ons_simd_float x, ons_simd_float y) {
 #if defined(__AVX512F__)
     return _mm512_max_ps(x, y);
 #elif defined(__AVX2__)
@@ -131,17 +132,17 @@ static inline ons_lanes ons_simd_max(ons_lanes x, ons_lanes y) {
 }
 
 /* Some number where a lane is not a number. */
-static inline float ons_simd_max_of(ons_lanes x) {
+static inline float ons_simd_max_of(ons_simd_float x) {
 #ifdef __AVX512F__
     return _mm512_reduce_max_ps(x);
 #else
-    for (int width = ONS_LANES / 2; width > 0; width /= 2)
+    for (int width = ONS_SIMD_FLOATS / 2; width > 0; width /= 2)
         for (int i = 0; i < width; ++i) x[i] = x[i + width] > x[i] ? x[i + width] : x[i];
     return x[0];
 #endif
 }
 
-static inline float ons_simd_sum_of(ons_lanes x) {
+static inline float ons_simd_sum_of(ons_simd_float x) {
 #if defined(__AVX512F__)
     return _mm512_reduce_add_ps(x);
 #elif defined(__AVX2__)
@@ -149,25 +150,25 @@ static inline float ons_simd_sum_of(ons_lanes x) {
     half = _mm_add_ps(half, _mm_movehl_ps(half, half));
     return _mm_cvtss_f32(_mm_add_ss(half, _mm_shuffle_ps(half, half, 1)));
 #else
-    for (int width = ONS_LANES / 2; width > 0; width /= 2)
+    for (int width = ONS_SIMD_FLOATS / 2; width > 0; width /= 2)
         for (int i = 0; i < width; ++i) x[i] += x[i + width];
     return x[0];
 #endif
 }
 
 /* ons_exp of every lane, for x ≤ 88: the same polynomial. 0 below -87.3; NaN stays NaN. */
-static inline ons_lanes ons_simd_exp(ons_lanes x) {
+static inline ons_simd_float ons_simd_exp(ons_simd_float x) {
 #ifdef __AVX512F__
     __mmask16 keep = _mm512_cmp_ps_mask(x, _mm512_set1_ps(-87.3f), _CMP_NLT_UQ);
-    ons_lanes n = _mm512_roundscale_ps(x * 0x1.715476p0f, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    ons_simd_float n = _mm512_roundscale_ps(x * 0x1.715476p0f, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 #else
-    const ons_lanes rounder = ons_simd_all(0x1.8p23f); /* adding it leaves the nearest integer in the low bits */
-    ons_lane_bits gone = x < -87.3f;
-    ons_lanes shifted = x * 0x1.715476p0f + rounder, n = shifted - rounder;
+    const ons_simd_float rounder = ons_simd_all(0x1.8p23f); /* adding it leaves the nearest integer in the low bits */
+    ons_simd_bits gone = x < -87.3f;
+    ons_simd_float shifted = x * 0x1.715476p0f + rounder, n = shifted - rounder;
 #endif
-    ons_lanes r = x - n * 0x1.62e4p-1f;
+    ons_simd_float r = x - n * 0x1.62e4p-1f;
     r = r - n * 0x1.7f7d1cp-20f;
-    ons_lanes p = 0x1.6ceceap-10f * r + 0x1.12406ap-7f;
+    ons_simd_float p = 0x1.6ceceap-10f * r + 0x1.12406ap-7f;
     p = p * r + 0x1.55552ap-5f;
     p = p * r + 0x1.555488p-3f;
     p = p * r + 0.5f;
@@ -176,39 +177,41 @@ static inline ons_lanes ons_simd_exp(ons_lanes x) {
 #ifdef __AVX512F__
     return _mm512_maskz_scalef_ps(keep, p, n);
 #else
-    ons_lane_bits exponent = ((ons_lane_bits)shifted - (ons_lane_bits)rounder + 127) << 23;
-    return (ons_lanes)(~gone & (ons_lane_bits)(p * (ons_lanes)exponent));
+    ons_simd_bits exponent = ((ons_simd_bits)shifted - (ons_simd_bits)rounder + 127) << 23;
+    return (ons_simd_float)(~gone & (ons_simd_bits)(p * (ons_simd_float)exponent));
 #endif
 }
 
-static inline ons_lanes ons_simd_absolute(ons_lanes x) { return (ons_lanes)((ons_lane_bits)x & 0x7fffffff); }
+static inline ons_simd_float ons_simd_absolute(ons_simd_float x) {
+    return (ons_simd_float)((ons_simd_bits)x & 0x7fffffff);
+}
 
 /* ons_sigmoid and ons_tanh of every lane, but that a sigmoid below 10⁻³⁸ is 0. */
-static inline ons_lanes ons_simd_sigmoid(ons_lanes x) {
-    ons_lanes e = ons_simd_exp(-ons_simd_absolute(x));
+static inline ons_simd_float ons_simd_sigmoid(ons_simd_float x) {
+    ons_simd_float e = ons_simd_exp(-ons_simd_absolute(x));
     return ons_simd_select(x < 0.0f, e, ons_simd_all(1)) / (1.0f + e);
 }
 
-static inline ons_lanes ons_simd_tanh(ons_lanes x) {
-    ons_lanes t = ons_simd_absolute(x), twice = 2.0f * t;
+static inline ons_simd_float ons_simd_tanh(ons_simd_float x) {
+    ons_simd_float t = ons_simd_absolute(x), twice = 2.0f * t;
     twice = ons_simd_select(twice > 88.0f, ons_simd_all(88), twice);
-    ons_lanes large = 1.0f - 2.0f / (ons_simd_exp(twice) + 1.0f);
-    ons_lanes u = x * x;
-    ons_lanes p = u * -0x1.767a14p-8f + 0x1.524c40p-6f;
+    ons_simd_float large = 1.0f - 2.0f / (ons_simd_exp(twice) + 1.0f);
+    ons_simd_float u = x * x;
+    ons_simd_float p = u * -0x1.767a14p-8f + 0x1.524c40p-6f;
     p = p * u - 0x1.b842c4p-5f;
     p = p * u + 0x1.11075ep-3f;
     p = p * u - 0x1.555534p-2f;
-    ons_lanes y = ons_simd_absolute(ons_simd_select(t < 0.625f, x + x * (u * p), large));
-    return (ons_lanes)((ons_lane_bits)y | ((ons_lane_bits)x & INT32_MIN));
+    ons_simd_float y = ons_simd_absolute(ons_simd_select(t < 0.625f, x + x * (u * p), large));
+    return (ons_simd_float)((ons_simd_bits)y | ((ons_simd_bits)x & INT32_MIN));
 }
 
 /* The normal distribution: *density = φ(x), and Φ(x) is returned. Precise in the lower tail, which 1 + erf is not: erfc
  * is e^(-t²) times a polynomial in 1 / (1 + 0.45 t), t = |x| / √2. What is below 10⁻³⁸ is 0. */
-static inline ons_lanes ons_simd_normal(ons_lanes x, ons_lanes *density) {
-    ons_lanes t = ons_simd_absolute(x) * 0x1.6a09e6p-1f;
-    ons_lanes gauss = ons_simd_exp(-0.5f * (x * x));
-    ons_lanes w = 1.0f / (1.0f + 0.45f * t);
-    ons_lanes p = w * -0x1.53260cp-5f + 0x1.869b8ap-3f;
+static inline ons_simd_float ons_simd_normal(ons_simd_float x, ons_simd_float *density) {
+    ons_simd_float t = ons_simd_absolute(x) * 0x1.6a09e6p-1f;
+    ons_simd_float gauss = ons_simd_exp(-0.5f * (x * x));
+    ons_simd_float w = 1.0f / (1.0f + 0.45f * t);
+    ons_simd_float p = w * -0x1.53260cp-5f + 0x1.869b8ap-3f;
     p = p * w - 0x1.33de2ap-2f;
     p = p * w + 0x1.23c704p-3f;
     p = p * w - 0x1.6ef60cp-6f;
@@ -217,31 +220,32 @@ static inline ons_lanes ons_simd_normal(ons_lanes x, ons_lanes *density) {
     p = p * w + 0x1.d3803cp-3f;
     p = p * w + 0x1.03f9f2p-2f;
     p = p * w + 0x1.03fa84p-2f;
-    ons_lanes tail = 0.5f * gauss * (p * w);
+    ons_simd_float tail = 0.5f * gauss * (p * w);
     *density = gauss * 0x1.988454p-2f; /* 1 / √(2π) */
     return ons_simd_select(x < 0.0f, tail, 1.0f - tail);
 }
 
 /* The same lanes as doubles. */
-typedef double ons_half_lanes __attribute__((vector_size(ONS_REGISTER_BYTES)));
-typedef struct ons_wide_lanes {
-    ons_half_lanes half[2];
-} ons_wide_lanes;
+typedef double ons_simd_double __attribute__((vector_size(ONS_REGISTER_BYTES)));
+typedef struct ons_simd_double_pair {
+    ons_simd_double half[2];
+} ons_simd_double_pair;
 
-static inline ons_wide_lanes ons_wide_lanes_of(ons_lanes x) {
+static inline ons_simd_double_pair ons_simd_widen(ons_simd_float x) {
 #if defined(__AVX512F__)
     __m256 above = _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(x), 1));
-    return (ons_wide_lanes){{_mm512_cvtps_pd(_mm512_castps512_ps256(x)), _mm512_cvtps_pd(above)}};
+    return (ons_simd_double_pair){{_mm512_cvtps_pd(_mm512_castps512_ps256(x)), _mm512_cvtps_pd(above)}};
 #elif defined(__AVX2__)
-    return (ons_wide_lanes){{_mm256_cvtps_pd(_mm256_castps256_ps128(x)), _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1))}};
+    return (ons_simd_double_pair){
+        {_mm256_cvtps_pd(_mm256_castps256_ps128(x)), _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1))}};
 #elif defined(__SSE2__)
-    return (ons_wide_lanes){{_mm_cvtps_pd(x), _mm_cvtps_pd(_mm_movehl_ps(x, x))}};
+    return (ons_simd_double_pair){{_mm_cvtps_pd(x), _mm_cvtps_pd(_mm_movehl_ps(x, x))}};
 #else
     typedef float half __attribute__((vector_size(ONS_REGISTER_BYTES / 2)));
     half part[2];
     memcpy(part, &x, sizeof part);
-    return (ons_wide_lanes){
-        {__builtin_convertvector(part[0], ons_half_lanes), __builtin_convertvector(part[1], ons_half_lanes)}};
+    return (ons_simd_double_pair){
+        {__builtin_convertvector(part[0], ons_simd_double), __builtin_convertvector(part[1], ons_simd_double)}};
 #endif
 }
 

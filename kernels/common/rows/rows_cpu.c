@@ -6,24 +6,24 @@
 #include "kernels/common/math/simd.h"
 
 static float row_max(const float *x, int64_t n) {
-    ons_lanes max = ons_simd_all(-INFINITY);
+    ons_simd_float max = ons_simd_all(-INFINITY);
     int64_t i = 0;
-    for (; i + ONS_LANES <= n; i += ONS_LANES) max = ons_simd_max(max, ons_simd_load(x + i));
+    for (; i + ONS_SIMD_FLOATS <= n; i += ONS_SIMD_FLOATS) max = ons_simd_max(max, ons_simd_load(x + i));
     if (i < n) max = ons_simd_max(max, ons_simd_load_some(x + i, n - i, -INFINITY));
     return ons_simd_max_of(max);
 }
 
 /* Σ e^(x - shift), and its terms to y where y is given. */
 static inline float exp_and_sum(const float *x, float shift, float *y, int64_t n) {
-    ons_lanes sum = {0};
+    ons_simd_float sum = {0};
     int64_t i = 0;
-    for (; i + ONS_LANES <= n; i += ONS_LANES) {
-        ons_lanes e = ons_simd_exp(ons_simd_load(x + i) - shift);
+    for (; i + ONS_SIMD_FLOATS <= n; i += ONS_SIMD_FLOATS) {
+        ons_simd_float e = ons_simd_exp(ons_simd_load(x + i) - shift);
         if (y != NULL) ons_simd_store(y + i, e);
         sum += e;
     }
     if (i < n) {
-        ons_lanes e = ons_simd_exp(ons_simd_load_some(x + i, n - i, -INFINITY) - shift);
+        ons_simd_float e = ons_simd_exp(ons_simd_load_some(x + i, n - i, -INFINITY) - shift);
         if (y != NULL) ons_simd_store_some(y + i, e, n - i);
         /* A shift of -inf makes the empty lanes NaN too; the row's own elements are NaN then already. */
         sum += e;
@@ -35,12 +35,12 @@ static inline float exp_and_sum(const float *x, float shift, float *y, int64_t n
 #define ROW_MAP(X, Y, N, EXPRESSION)                                                                                   \
     do {                                                                                                               \
         int64_t i_ = 0;                                                                                                \
-        for (; i_ + ONS_LANES <= (N); i_ += ONS_LANES) {                                                               \
-            ons_lanes a = ons_simd_load((X) + i_);                                                                     \
+        for (; i_ + ONS_SIMD_FLOATS <= (N); i_ += ONS_SIMD_FLOATS) {                                                   \
+            ons_simd_float a = ons_simd_load((X) + i_);                                                                \
             ons_simd_store((Y) + i_, (EXPRESSION));                                                                    \
         }                                                                                                              \
         if (i_ < (N)) {                                                                                                \
-            ons_lanes a = ons_simd_load_some((X) + i_, (N)-i_, 0);                                                     \
+            ons_simd_float a = ons_simd_load_some((X) + i_, (N)-i_, 0);                                                \
             ons_simd_store_some((Y) + i_, (EXPRESSION), (N)-i_);                                                       \
         }                                                                                                              \
     } while (0)
@@ -49,13 +49,13 @@ static inline float exp_and_sum(const float *x, float shift, float *y, int64_t n
 #define ROW_MAP_PAIR(X, Z, Y, N, EXPRESSION)                                                                           \
     do {                                                                                                               \
         int64_t i_ = 0;                                                                                                \
-        for (; i_ + ONS_LANES <= (N); i_ += ONS_LANES) {                                                               \
-            ons_lanes a = ons_simd_load((X) + i_), b = ons_simd_load((Z) + i_);                                        \
+        for (; i_ + ONS_SIMD_FLOATS <= (N); i_ += ONS_SIMD_FLOATS) {                                                   \
+            ons_simd_float a = ons_simd_load((X) + i_), b = ons_simd_load((Z) + i_);                                   \
             ons_simd_store((Y) + i_, (EXPRESSION));                                                                    \
         }                                                                                                              \
         if (i_ < (N)) {                                                                                                \
-            ons_lanes a = ons_simd_load_some((X) + i_, (N)-i_, 0);                                                     \
-            ons_lanes b = ons_simd_load_some((Z) + i_, (N)-i_, 0);                                                     \
+            ons_simd_float a = ons_simd_load_some((X) + i_, (N)-i_, 0);                                                \
+            ons_simd_float b = ons_simd_load_some((Z) + i_, (N)-i_, 0);                                                \
             ons_simd_store_some((Y) + i_, (EXPRESSION), (N)-i_);                                                       \
         }                                                                                                              \
     } while (0)
@@ -78,12 +78,12 @@ void ons_row_max_and_log_sum(const float *x, int64_t n, float *max, float *log_s
 }
 
 float ons_row_gaps(const float *x, float max, const float *weights, int64_t n) {
-    ons_lanes sum = {0}, one = ons_simd_all(1);
+    ons_simd_float sum = {0}, one = ons_simd_all(1);
     int64_t i = 0;
-    for (; i + ONS_LANES <= n; i += ONS_LANES)
+    for (; i + ONS_SIMD_FLOATS <= n; i += ONS_SIMD_FLOATS)
         sum += (weights == NULL ? one : ons_simd_load(weights + i)) * (max - ons_simd_load(x + i));
     if (i < n) {
-        ons_lanes gap = max - ons_simd_load_some(x + i, n - i, max);
+        ons_simd_float gap = max - ons_simd_load_some(x + i, n - i, max);
         sum += (weights == NULL ? one : ons_simd_load_some(weights + i, n - i, 0)) * gap;
     }
     return ons_simd_sum_of(sum);
@@ -98,17 +98,17 @@ void ons_shifted_exp(const float *x, const float *shifts, float scale, float *y,
 }
 
 static float row_dot(const float *x, const float *y, int64_t n) {
-    ons_lanes sum = {0};
+    ons_simd_float sum = {0};
     int64_t i = 0;
-    for (; i + ONS_LANES <= n; i += ONS_LANES) sum += ons_simd_load(x + i) * ons_simd_load(y + i);
+    for (; i + ONS_SIMD_FLOATS <= n; i += ONS_SIMD_FLOATS) sum += ons_simd_load(x + i) * ons_simd_load(y + i);
     if (i < n) sum += ons_simd_load_some(x + i, n - i, 0) * ons_simd_load_some(y + i, n - i, 0);
     return ons_simd_sum_of(sum);
 }
 
 static float row_sum(const float *x, int64_t n) {
-    ons_lanes sum = {0};
+    ons_simd_float sum = {0};
     int64_t i = 0;
-    for (; i + ONS_LANES <= n; i += ONS_LANES) sum += ons_simd_load(x + i);
+    for (; i + ONS_SIMD_FLOATS <= n; i += ONS_SIMD_FLOATS) sum += ons_simd_load(x + i);
     if (i < n) sum += ons_simd_load_some(x + i, n - i, 0);
     return ons_simd_sum_of(sum);
 }
