@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Attention's rate on one thread, forward and backward, against the matrix products of the same shapes, for every variant of the
 # CPU's kernels that this machine has (kernels/kernels.h):
-#     ./bazelw build //tests/kernels:bench //tools:onstage && bench/attention_rate.sh >bench/results/attention_rate_cpu.md
+#     ./bazelw build //tests/rooms/kernels:bench //tools:onstage && bench/attention_rate.sh >bench/results/attention_rate_cpu.md
 # ROUNDS (5) rounds: in each, both and their products one after the other.
 set -euo pipefail
 shopt -s inherit_errexit
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-bench=${BENCH:-bazel-bin/tests/kernels/bench}
+bench=${BENCH:-bazel-bin/tests/rooms/kernels/bench}
 rounds=${ROUNDS:-5}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

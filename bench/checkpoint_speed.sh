@@ -8,7 +8,7 @@ rounds=${1:-9}
 ./bazelw build //bench:step_time 2>/dev/null
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-mlp=tests/golden/mlp
+mlp=tests/agreement/golden/mlp
 # A head of so many classes makes weights and Adam's states worth writing.
 mkfifo "$folder/orders"
 bazel-bin/bench/step_time "$mlp/model.onnx" --input "$mlp/input.npy" --target "$mlp/target.npy" --loss cross_entropy --new-head 400000 --batch 4 \

@@ -13,11 +13,11 @@ export XDG_CACHE_HOME=$work
 
 # name model batch
 models=(
-    "resnet18 tests/golden/resnet18/model.onnx 8"
-    "densenet tests/families/densenet/model.onnx 4"
-    "gpt_tied tests/golden/gpt_tied/model.onnx 4"
-    "gpt2 tests/families/gpt2/model.onnx 4"
-    "bert tests/families/bert/model.onnx 4"
+    "resnet18 tests/agreement/golden/resnet18/model.onnx 8"
+    "densenet tests/agreement/families/densenet/model.onnx 4"
+    "gpt_tied tests/agreement/golden/gpt_tied/model.onnx 4"
+    "gpt2 tests/agreement/families/gpt2/model.onnx 4"
+    "bert tests/agreement/families/bert/model.onnx 4"
     "mnist_cnn examples/mnist/mnist_cnn.onnx 64"
 )
 

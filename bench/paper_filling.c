@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "planner/workload/order.h"
-#include "tests/planner/loads.h"
+#include "tests/rooms/planner/loads.h"
 
 enum { STAGES = 8, VPIPE = 0, AUTO, DAWNPIPER };
 

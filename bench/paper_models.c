@@ -11,7 +11,7 @@
 #include "planner/partition/dawnpiper.h"
 #include "planner/workload/order.h"
 #include "planner/workload/zero.h"
-#include "tests/planner/loads.h"
+#include "tests/rooms/planner/loads.h"
 
 const paper_subject paper_subjects[PAPER_MODELS] = {
     {"BERT", "examples/plan/bert.onnx", {"sequence", NULL}, "tokens", "class-axis", "-1", 16, 1024, 16},

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "planner/workload/order.h"
-#include "tests/planner/loads.h"
+#include "tests/rooms/planner/loads.h"
 
 typedef struct finder {
     const ons_workload *work;

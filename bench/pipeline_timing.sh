@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Steps of pipelines that are deeper than a machine has processors, beside what the simulator says of them: their layers sleep.
-#     ./bazelw build //tests/timing:steps //tests/mpi:all && bench/pipeline_timing.sh >bench/results/pipeline_timing.md
+#     ./bazelw build //tests/rooms/timing:steps //tests/system/mpi:all && bench/pipeline_timing.sh >bench/results/pipeline_timing.md
 # Every schedule, at 4 and 8 stages over threads, and at 4 over processes on hosts that are network namespaces of this machine
 # with DELAY ms between them, where it allows them. Of STEPS steps but for the first the median counts, of ROUNDS rounds the
 # median again. Behind them a model of three branches of unequal length, whose stages form a graph: a step of GraphPipe's plan, over
@@ -9,8 +9,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=bench/training_runs.sh
 . bench/training_runs.sh
-steps=$PWD/bazel-bin/tests/timing/steps
-traffic=$PWD/bazel-bin/tests/mpi/traffic
+steps=$PWD/bazel-bin/tests/rooms/timing/steps
+traffic=$PWD/bazel-bin/tests/system/mpi/traffic
 rounds=${ROUNDS:-3} count=${STEPS:-7} delay=${DELAY:-10}
 forward=${FORWARD:-20} input=${INPUT:-25} weight=${WEIGHT:-22}
 read -ra schedules <<<"${SCHEDULES:-gpipe 1f1b pipedream-async interleaved looped zb-h1 v graphpipe}"
@@ -19,7 +19,7 @@ columns=16 # of two rows of float32: what a message holds
 
 branches=3,2,1 # layers of each, between a first layer and the last: a stage each
 
-on_hosts() { tests/mpi/namespaces.sh --hosts "$1" --delay "$delay" -- "${@:2}" 2>"$work/stderr"; } # HOSTS COMMAND...
+on_hosts() { tests/system/mpi/namespaces.sh --hosts "$1" --delay "$delay" -- "${@:2}" 2>"$work/stderr"; } # HOSTS COMMAND...
 
 devices_of() { case $1 in interleaved | looped | v) echo $(($2 / 2)) ;; *) echo "$2" ;; esac; } # SCHEDULE STAGES
 
@@ -77,7 +77,7 @@ cat <<END
 # Steps of sleeping layers, simulated and measured
 
 Written by \`bench/pipeline_timing.sh\` ($(date +%F)): $(machine); $(load).
-A layer a stage sleeps $forward ms forward, $input ms for the gradient of its input, $weight ms for that of its weight (\`tests/timing\`);
+A layer a stage sleeps $forward ms forward, $input ms for the gradient of its input, $weight ms for that of its weight (\`tests/rooms/timing\`);
 twice as many micro-batches as stages; graphpipe: of branches of ${branches//,/, } layers between two others, on as many stages; medians of $((count - 1)) steps and $rounds rounds. Of pipedream-async the steady state. The bar: $low to $high.
 END
 header

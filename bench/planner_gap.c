@@ -1,5 +1,5 @@
 /* How far partition strategies are from the optimum, on random chains: a Markdown table. Exact is the yardstick; what
- * it finds is itself checked against trying every split in tests/planner/partition_test.c.
+ * it finds is itself checked against trying every split in tests/rooms/planner/partition_test.c.
  *
  *   planner_gap [FIRST SEED] [CHAINS A ROW]
  */
@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "tests/planner/planning_case.h"
+#include "tests/rooms/planner/planning_case.h"
 
 typedef struct gaps {
     uint32_t solvable, worse, refused;

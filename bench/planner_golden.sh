@@ -39,7 +39,7 @@ All by the slowest stage, also where `auto` then takes a split with a faster ste
 | model | stages | cap | exact µs | dawnpiper slower % | auto slower % |
 |---|---|---|---|---|---|
 END
-for folder in tests/golden/*/; do
+for folder in tests/agreement/golden/*/; do
     model=$(basename "$folder")
     [[ -f $folder/model.onnx ]] || continue
     samples=$(sed -n 's/^ "batch": \([0-9]*\).*/\1/p' "$folder/golden.json")

@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "planner/memory/memory.h"
-#include "tests/planner/random_stage.h"
+#include "tests/rooms/planner/random_stage.h"
 
 typedef struct gap {
     const char *name;

@@ -17,7 +17,7 @@
 
 #include "planner/search/planner.h"
 #include "planner/simulate/pipeline_simulation.h"
-#include "tests/planner/transformer_work.h"
+#include "tests/rooms/planner/transformer_work.h"
 
 static const ons_generator *const schedules[] = {&ons_generator_gpipe, &ons_generator_one_f_one_b,
                                                  &ons_generator_pipedream};

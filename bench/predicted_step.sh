@@ -16,7 +16,7 @@ models=(
     "mnist_cnn|examples/mnist/mnist_cnn.onnx|64||--input examples/data/mnist/t10k-images-idx3-ubyte.gz --target examples/data/mnist/t10k-labels-idx1-ubyte.gz"
     "mnist_cnn, 4 micro-batches|examples/mnist/mnist_cnn.onnx|64|--micro-batches 4|--input examples/data/mnist/t10k-images-idx3-ubyte.gz --target examples/data/mnist/t10k-labels-idx1-ubyte.gz"
     "char_gpt|examples/shakespeare/char_gpt.onnx|32||--tokens examples/data/shakespeare/train.bin"
-    "vit|tests/families/vit/model.onnx|4||--input image=tests/families/vit/image.npy --target tests/families/vit/target.npy"
+    "vit|tests/agreement/families/vit/model.onnx|4||--input image=tests/agreement/families/vit/image.npy --target tests/agreement/families/vit/target.npy"
 )
 
 median() { sort -g | awk '{ v[NR] = $1 } END { print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }

@@ -15,10 +15,10 @@ trap 'rm -rf "$work"' EXIT
 # name model batch
 models=(
     "mnist_cnn examples/mnist/mnist_cnn.onnx 64"
-    "resnet18 tests/golden/resnet18/model.onnx 8"
-    "densenet tests/families/densenet/model.onnx 4"
+    "resnet18 tests/agreement/golden/resnet18/model.onnx 8"
+    "densenet tests/agreement/families/densenet/model.onnx 4"
     "char_gpt examples/shakespeare/char_gpt.onnx 8"
-    "bert tests/families/bert/model.onnx 4"
+    "bert tests/agreement/families/bert/model.onnx 4"
 )
 
 # Of each node with FLOPs in the profile $1: its name, operator and FLOP/s, its type's peak, and the share, in tabs.

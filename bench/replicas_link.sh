@@ -1,26 +1,26 @@
 #!/usr/bin/env bash
 # Replicas on two hosts with a narrow link between them: how much of the sum over them lies beside the backward part.
-#     ./bazelw build //tests/timing:steps //tests/mpi:all && bench/replicas_link.sh >bench/results/replicas_link.md
+#     ./bazelw build //tests/rooms/timing:steps //tests/system/mpi:all && bench/replicas_link.sh >bench/results/replicas_link.md
 # Layers sleep; the hosts are network namespaces of this machine, whose link takes RATE bytes a second each way. Of a run's steps the
 # median counts, of ROUNDS rounds the median again.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=bench/training_runs.sh
 . bench/training_runs.sh
-steps=$PWD/bazel-bin/tests/timing/steps
+steps=$PWD/bazel-bin/tests/rooms/timing/steps
 rounds=${ROUNDS:-5} count=${STEPS:-8} rate=${RATE:-85e6} delay=0.1 latency=0.3
 hidden_bar=0.8 low=0.9 high=1.1
 
 # "PLANNED MEASURED" of a step, in seconds.
 alone() { "$steps" 1f1b 1 "${layers[@]}" "$@" | awk '{ print $3, $4 }'; }
 together() {
-    tests/mpi/namespaces.sh --hosts 2 --delay "$delay" --rate "$rate" -- "$steps" 1f1b 1 "${layers[@]}" --latency "$latency" --bandwidth "$rate" \
+    tests/system/mpi/namespaces.sh --hosts 2 --delay "$delay" --rate "$rate" -- "$steps" 1f1b 1 "${layers[@]}" --latency "$latency" --bandwidth "$rate" \
         --eager 32768 --replicas 2 --transport mpi "$@" 2>"$work/stderr" | awk '{ print $3, $4 }'
 }
 in_ms() { awk '{ printf "%.0f", 1e3 * $1 }'; }
 column() { awk -v n="$1" '{ print $n }' "$work/rounds" | median; }
 
-if ! why=$(tests/mpi/namespaces.sh --hosts 2 -- true 2>/dev/null); then
+if ! why=$(tests/system/mpi/namespaces.sh --hosts 2 -- true 2>/dev/null); then
     echo "${why:-not run}"
     exit 1
 fi

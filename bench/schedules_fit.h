@@ -6,7 +6,7 @@
 #define ONSTAGE_BENCH_SCHEDULES_FIT_H
 
 #include "base/status.h"
-#include "tests/planner/vision_work.h"
+#include "tests/rooms/planner/vision_work.h"
 
 typedef struct fit_row {
     const char *model;

@@ -31,7 +31,7 @@ static void print_head(FILE *out) {
     fprintf(
         out,
         ".\nNothing was trained: steps, bubbles and memory are simulated, from workloads of whole operators "
-        "(tests/planner/vision_work.h)\nwhose times follow from FLOPs and bytes at 60 TFLOP/s and 1.5 TB/s, on "
+        "(tests/rooms/planner/vision_work.h)\nwhose times follow from FLOPs and bytes at 60 TFLOP/s and 1.5 TB/s, on "
         "devices with the memory and links of a profile.\n\n"
         "- **Megatron**: as many layers in every stage, embedding with the first and head with the last; 1F1B, or "
         "interleaved\n  with two stages on a device. Nothing is recomputed.\n"

@@ -10,7 +10,7 @@
 #include "planner/search/pfeife.h"
 #include "planner/simulate/pipeline_simulation.h"
 
-enum { BLOCK_NODES = 10, FRONT_NODES = 2 }; /* of tests/planner/vision_work.h */
+enum { BLOCK_NODES = 10, FRONT_NODES = 2 }; /* of tests/rooms/planner/vision_work.h */
 
 typedef struct measuring {
     const schedules_case *c;

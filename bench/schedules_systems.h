@@ -3,7 +3,7 @@
 #define ONSTAGE_BENCH_SCHEDULES_SYSTEMS_H
 
 #include "planner/search/portfolio.h"
-#include "tests/planner/vision_work.h"
+#include "tests/rooms/planner/vision_work.h"
 
 typedef struct schedules_case {
     const char *model;

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # How long a pipeline takes to start, with and without forward parts in halves: layers that sleep, the times of the trace.
-#     ./bazelw build //tests/timing:steps && bench/slicer_start.sh >bench/results/slicer_start.md
+#     ./bazelw build //tests/rooms/timing:steps && bench/slicer_start.sh >bench/results/slicer_start.md
 # The start is the time from the first stage's first forward part to the last stage's; of STEPS steps but for the first the shortest
 # counts, of ROUNDS rounds the median. The bar is half of it with slices, within 5 %.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=bench/training_runs.sh
 . bench/training_runs.sh
-steps=$PWD/bazel-bin/tests/timing/steps
+steps=$PWD/bazel-bin/tests/rooms/timing/steps
 rounds=${ROUNDS:-3} count=${STEPS:-6} slices=${SLICES:-2}
 forward=${FORWARD:-40} input=${INPUT:-45} weight=${WEIGHT:-40}
 low=0.475 high=0.525
@@ -30,7 +30,7 @@ cat <<END
 # The start of a pipeline, with forward parts in halves
 
 Written by \`bench/slicer_start.sh\` ($(date +%F)): $(machine); $(load).
-A layer a stage sleeps $forward ms forward, $input ms for the gradient of its input, $weight ms for that of its weight, half of that for half the samples (\`tests/timing\`);
+A layer a stage sleeps $forward ms forward, $input ms for the gradient of its input, $weight ms for that of its weight, half of that for half the samples (\`tests/rooms/timing\`);
 1F1B, twice as many micro-batches as stages, \`--slices $slices\`. The start is the time from the first stage's first forward part to the last stage's, in the trace: the shortest
 of $((count - 1)) steps, the median of $rounds rounds. The bar: 0.5 within 5 %.
 

@@ -4,7 +4,7 @@
 
 #include "bench/stage_graph_page.h"
 #include "planner/stage_graph/graphpipe.h"
-#include "tests/planner/stage_divisions.h"
+#include "tests/rooms/planner/stage_divisions.h"
 
 enum { SIZES = 3, ALLOWED_GRAPHS = 200, ANY_GRAPHS = 60, ALLOWED_NODES = 12, ANY_NODES = 9 };
 

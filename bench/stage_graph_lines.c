@@ -6,7 +6,7 @@
 #include "planner/stage_graph/graphpipe.h"
 #include "planner/stage_graph/stage_lists.h"
 #include "planner/workload/order.h"
-#include "tests/planner/stage_divisions.h"
+#include "tests/rooms/planner/stage_divisions.h"
 
 static void note(const ons_stage_graph *g, double step, const char *order, best_run *run) {
     *run = (best_run){.step = step, .unordered = step, .samples = g->stages[0].pace.samples, .order = order};

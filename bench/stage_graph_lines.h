@@ -15,7 +15,8 @@ typedef struct best_run {
 } best_run;
 
 /* Tries all orders of nodes and, `samples` 0, all sizes of micro-batches: for each the division into a line of stages
- * whose slowest is fastest, exactly, with replicas (tests/planner/stage_divisions.h). The fastest step is taken. */
+ * whose slowest is fastest, exactly, with replicas (tests/rooms/planner/stage_divisions.h). The fastest step is taken.
+ */
 ons_status *run_best_line(const ons_graph_problem *problem, int64_t samples, best_run *best);
 
 /* Gives seconds that no plan's step is shorter than: all devices compute without a pause, at the best of speeds. */

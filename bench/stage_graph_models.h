@@ -5,7 +5,7 @@
 
 #include "planner/cost/device_profile.h"
 #include "planner/stage_graph/interval_costs.h"
-#include "tests/planner/branch_work.h"
+#include "tests/rooms/planner/branch_work.h"
 
 enum { MODEL_SIZES = 16, MODEL_DEVICE_COUNTS = 4 };
 extern const uint32_t model_devices[MODEL_DEVICE_COUNTS]; /* 4, 8, 16, 32 */

@@ -43,7 +43,7 @@ static void print_rows(const ons_registry *registry, bool internal) {
 
 /* ---------------------------------------------------------------------------------------- official cases' gradients */
 
-/* A row of the committed results of //tests/backend:gradients. */
+/* A row of the committed results of //tests/agreement/backend:gradients. */
 typedef struct checked {
     const char *name;
     unsigned cases, elements, kinks;
@@ -52,10 +52,10 @@ typedef struct checked {
 
 #define GRADIENT_ROW(NAME, CASES, ELEMENTS, KINKS, ERROR) {NAME, CASES, ELEMENTS, KINKS, ERROR},
 static const checked packaged[] = {
-#include "tests/backend/gradients.inc"
+#include "tests/agreement/backend/gradients.inc"
     {NULL, 0, 0, 0, 0}};
 static const checked newest[] = {
-#include "tests/backend/gradients_newest.inc"
+#include "tests/agreement/backend/gradients_newest.inc"
     {NULL, 0, 0, 0, 0}};
 
 static const char GRADIENTS[] =
@@ -93,7 +93,7 @@ static void print_gradients(const ons_registry *registry) {
     for (size_t i = 0; i < registry->count; ++i)
         if (has_gradient(registry->operators[i])) print_gradient(registry->operators[i]);
     puts("\nNo official case has a gradient of these; their own cases are checked in the same way by "
-         "//tests/kernels:operators_test:\n");
+         "//tests/rooms/kernels:operators_test:\n");
     const char *before = "";
     for (size_t i = 0; i < registry->count; ++i) {
         const ons_operator *op = registry->operators[i];

@@ -60,7 +60,7 @@ needed_libc() {
 
 pack() {
     local result=$1 folder bytes program targets=()
-    local programs=(tools/onstage tests/kernels/cuda_test tests/device/device_test tests/golden/golden_test tests/nccl/gpu_nccl_test bench/step_time)
+    local programs=(tools/onstage tests/rooms/kernels/cuda_test tests/rooms/device/device_test tests/agreement/golden/golden_test tests/fake_gpu/nccl/gpu_nccl_test bench/step_time)
     for program in "${programs[@]}"; do targets+=("//${program%/*}:${program##*/}"); done
     ./bazelw build --config=cuda --define=cuda_architecture=sm_90a "${targets[@]}"
     folder=$(mktemp -d)
@@ -280,8 +280,8 @@ link_checkout() {
     local root
     root=$(realpath "${CHECKOUT:-$PWD}")
     cd "$(dirname "${BASH_SOURCE[0]}")"
-    [[ -d tests/golden && ! -L tests ]] || ln -sfn "$root/tests" tests
-    [[ -e tests/golden/mlp/model.onnx ]] || { echo "gpu_check: $root has no tests/golden: call it from the root of a checkout" >&2; exit 2; }
+    [[ -d tests/agreement/golden && ! -L tests ]] || ln -sfn "$root/tests" tests
+    [[ -e tests/agreement/golden/mlp/model.onnx ]] || { echo "gpu_check: $root has no tests/agreement/golden: call it from the root of a checkout" >&2; exit 2; }
 }
 
 # Three at a time: programs that wait for the GPU leave processors to others.

@@ -9,9 +9,9 @@
 #include "base/text.h"
 #include "bench/stage_graph_models.h"
 #include "planner/cost/cost_file.h"
-#include "tests/planner/branch_work.h"
-#include "tests/planner/transformer_work.h"
-#include "tests/planner/vision_work.h"
+#include "tests/rooms/planner/branch_work.h"
+#include "tests/rooms/planner/transformer_work.h"
+#include "tests/rooms/planner/vision_work.h"
 
 /* ----------------------------------------------------------------------------------------------------------- graphs */
 

@@ -20,7 +20,7 @@ import warnings
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 ONSTAGE = ROOT / "bazel-bin" / "tools" / "onstage"
-sys.path.insert(0, str(ROOT / "tests" / "golden"))
+sys.path.insert(0, str(ROOT / "tests" / "agreement" / "golden"))
 
 BLOCKS, BATCH, MICRO_BATCHES, STEPS, RATE = 8, 16, 8, 10, 0.1
 TOLERANCE = 1e-5

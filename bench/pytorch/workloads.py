@@ -11,7 +11,7 @@ import torchvision
 from torch import nn
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT / "tests" / "golden"))
+sys.path.insert(0, str(ROOT / "tests" / "agreement" / "golden"))
 import models  # noqa: E402  (the networks whose training onstage is known to reproduce)
 
 SEED = 1

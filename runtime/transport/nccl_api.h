@@ -1,5 +1,5 @@
 /* The functions of NCCL that the transport uses, as its library has them. No header of NCCL's is needed: these
- * declarations have been the same since NCCL 2.18 (tests/nccl/abi.c compares them with nccl.h). */
+ * declarations have been the same since NCCL 2.18 (tests/fake_gpu/nccl/abi.c compares them with nccl.h). */
 #ifndef ONSTAGE_RUNTIME_TRANSPORT_NCCL_API_H
 #define ONSTAGE_RUNTIME_TRANSPORT_NCCL_API_H
 

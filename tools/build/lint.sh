@@ -57,7 +57,7 @@ check_tidy() {
     if [[ -d $cuda/include ]]; then
         tidy_flags+=" -isystem $cuda/include"
     else
-        without=(':!device/cuda.c' ':!device/cuda_compiler.c' ':!*_cuda.c' ':!tests/cuda_runtime/*'
+        without=(':!device/cuda.c' ':!device/cuda_compiler.c' ':!*_cuda.c' ':!tests/fake_gpu/cuda_runtime/*'
             ':!kernels/common/cudnn/*' ':!kernels/common/gemm/cublaslt.c')
     fi
     export -f digest tidy_file

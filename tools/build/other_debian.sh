@@ -2,7 +2,7 @@
 # Runs a command of this project on another Debian: in a root folder of that release, made once with debootstrap, on a
 # copy of this tree as it lies here (what git ignores is left out).
 #   tools/build/other_debian.sh                                 .ci/run default on Debian 13, or on 12 where this is 13
-#   tools/build/other_debian.sh trixie ./bazelw test //tests/kernels/...
+#   tools/build/other_debian.sh trixie ./bazelw test //tests/rooms/kernels/...
 # The last lines are the command's: "N passed, N failed" after .ci/run. Where there is no root, no debootstrap or no way
 # to the packages it prints "not run: REASON" and succeeds.
 #   ONSTAGE_DEBIAN_ROOTS    the folder of these roots (default: ~/.cache/onstage/debian); 8 GB each after a run

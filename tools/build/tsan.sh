@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# Runs what uses threads under the thread sanitizer: tests/tsan/harness, processes over MPI, pipelines and the command.
+# Runs what uses threads under the thread sanitizer: tests/robust/tsan/harness, processes over MPI, pipelines and the command.
 # Criterion does not start under it, so this is no Bazel test. Ends with a line "N passed, N failed".
 #   tools/build/tsan.sh
 set -uo pipefail
 cd "${BASH_SOURCE[0]%/*}/../.." || exit 1
 
-./bazelw build --config=tsan --symlink_prefix=/ //tests/tsan:harness //tests/mpi:traffic //tests/pipeline:sweep \
+./bazelw build --config=tsan --symlink_prefix=/ //tests/robust/tsan:harness //tests/system/mpi:traffic //tests/rooms/pipeline:sweep \
     //tools:onstage || exit 1
 bin=$(./bazelw info --config=tsan bazel-bin 2>/dev/null) || exit 1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # libgomp is not instrumented: what it runs would be reported wrongly.
 export OMP_NUM_THREADS=1 TSAN_OPTIONS="ignore_noninstrumented_modules=1 second_deadlock_stack=1 exitcode=66"
-golden=tests/golden
+golden=tests/agreement/golden
 passed=0 failed=0
 
 # NAME COMMAND...: succeeds without a report of the sanitizer.
@@ -31,7 +31,7 @@ clean() {
 }
 
 # Silence means something: a race made on purpose is reported, and with the exit code that is looked at.
-"$bin/tests/tsan/harness" --race >"$work/output" 2>&1
+"$bin/tests/robust/tsan/harness" --race >"$work/output" 2>&1
 status=$?
 if ((status == 66)) && grep -q "WARNING: ThreadSanitizer: data race" "$work/output" && grep -q increment "$work/output"; then
     passed=$((passed + 1))
@@ -44,15 +44,15 @@ fi
 
 logs=(--log-json "$work/log.jsonl" --log-grad-norms --trace "$work/trace.json" --tensorboard "$work/events")
 mkdir "$work/harness"
-clean "harness" "$bin/tests/tsan/harness" "$golden/mlp/model.onnx" "$work/harness"
+clean "harness" "$bin/tests/robust/tsan/harness" "$golden/mlp/model.onnx" "$work/harness"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-clean "messages between processes" mpirun -n 2 --oversubscribe --bind-to none "$bin/tests/mpi/traffic" run 5
+clean "messages between processes" mpirun -n 2 --oversubscribe --bind-to none "$bin/tests/system/mpi/traffic" run 5
 # Stages of a pipeline, each with its driver, compute, message and copy threads; the runs are compared bit by bit, too.
 for pipeline in gpipe 1f1b; do
-    clean "three stages that swap and recompute, $pipeline" "$bin/tests/pipeline/sweep" --models mlp,cnn_dynamic --devices 3 \
+    clean "three stages that swap and recompute, $pipeline" "$bin/tests/rooms/pipeline/sweep" --models mlp,cnn_dynamic --devices 3 \
         --chunks 1 --pipelines "$pipeline" --cuts slices,slices/both --transports local
 done
-clean "several stages on a device" "$bin/tests/pipeline/sweep" --models mlp,cnn_dynamic --devices 2 --chunks 2 --cuts planned \
+clean "several stages on a device" "$bin/tests/rooms/pipeline/sweep" --models mlp,cnn_dynamic --devices 2 --chunks 2 --cuts planned \
     --transports local
 for model in lenet=image gpt_decomposed=tokens; do
     folder=$golden/${model%=*}

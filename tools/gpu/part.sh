@@ -84,7 +84,7 @@ GOLDEN=${GOLDEN:-mlp cnn_dynamic gpt_tied}
 PRECISION=fp32
 WORK=work # the folder of what they write
 choose_golden() { # MODEL
-    local folder=tests/golden/$1
+    local folder=tests/agreement/golden/$1
     golden=("$folder/model.onnx" --device "$DEVICE" --input "$folder/input.npy" --target "$folder/target.npy" --loss cross_entropy --optimizer adamw
         --batch 16 --micro-batches 4 --precision "$PRECISION")
 }

@@ -2,7 +2,7 @@
  *
  * A .cu file holds the device's part of one operator and one function for the host, ons_cuda_SYMBOL, an ons_run_function that puts
  * its kernels on launch->stream. What it works from was prepared in C. It calls nothing but the CUDA runtime, so that the same
- * file compiles for the emulated GPU of tests/kernels/emulation.
+ * file compiles for the emulated GPU of tests/rooms/kernels/emulation.
  *
  * Nothing here adds by atomic operations: the same sizes give the same order of additions, whatever else the GPU does.
  */

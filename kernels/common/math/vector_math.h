@@ -1,6 +1,6 @@
 /* exp, log, tanh, erf, sigmoid, sine and cosine in float, without branches, so that the compiler turns the loops that
  * call them into vector code. Errors are at most about 2 units in the last place over the whole range; infinities, NaN,
- * overflow and denormals come out as in libm. tests/kernels measures all of them against libm in double.
+ * overflow and denormals come out as in libm. tests/rooms/kernels measures all of them against libm in double.
  *
  * Polynomials are minimax fits of our own (Remez), their coefficients rounded to float one after the other, the rest
  * refitted each time. Selections are written as `condition ? a : b` over values that are both computed.

@@ -1,4 +1,0 @@
-#!/usr/bin/env bash
-# A hundredth of attack.py, and the faults that onstage once had.
-set -euo pipefail
-exec python3 tests/attack/attack.py --onstage tools/onstage --null-test tests/attack/null_test --fault tests/faults/fault.so --scale 0.01 --jobs 2

@@ -1,6 +1,0 @@
-/* Every operator is looked at. */
-#include "tests/kernels/emulation/selection.h"
-
-#include <stddef.h>
-
-const char *const ons_emulation_only[] = {NULL};

@@ -1,5 +1,0 @@
-#!/usr/bin/env bash
-# Stages with micro-batches of different sizes as processes.
-# What Open MPI keeps until the end is not our leak.
-export ASAN_OPTIONS=$ASAN_OPTIONS:detect_leaks=0
-tests/pipeline/stage_sizes_processes

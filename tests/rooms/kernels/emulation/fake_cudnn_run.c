@@ -1,0 +1,483 @@
+/* What cuDNN's operations mean, in plain loops and double, by the library's documentation. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/small_types.h"
+#include "tests/rooms/kernels/emulation/fake_cudnn.h"
+
+enum { RANK = 5 };
+
+/* Elements at `memory` of that type; between two operations they are doubles. */
+typedef struct tensor {
+    int64_t id, rank, dims[RANK], strides[RANK];
+    bool within;
+    cudnnDataType_t type;
+    void *memory;
+} tensor;
+
+typedef struct run {
+    void *const *addresses;
+    void *within[FAKE_LIST]; /* by id: doubles, or where a view is */
+    cudnnDataType_t viewed[FAKE_LIST];
+    bool is_view[FAKE_LIST], owned[FAKE_LIST];
+} run;
+
+static int64_t extent(const tensor *t) {
+    int64_t last = 0;
+    for (int64_t i = 0; i < t->rank; ++i) last += (t->dims[i] - 1) * t->strides[i];
+    return last + 1;
+}
+
+static tensor find_tensor(run *r, const fake_descriptor *operation, cudnnBackendAttributeName_t name) {
+    const fake_descriptor *d = fake_get(operation, name, CUDNN_TYPE_BACKEND_DESCRIPTOR)->descriptors[0];
+    fake_require(d->type == CUDNN_BACKEND_TENSOR_DESCRIPTOR, "an operand is no tensor");
+    const fake_attribute *dims = fake_get(d, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64);
+    tensor t = {.rank = dims->count};
+    fake_require(t.rank <= RANK, "a tensor's rank");
+    memcpy(t.dims, dims->numbers, sizeof t.dims);
+    memcpy(t.strides, fake_get(d, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64)->numbers, sizeof t.strides);
+    t.id = fake_get(d, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64)->numbers[0];
+    t.type = (cudnnDataType_t)fake_get(d, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE)->code;
+    t.within = fake_find(d, CUDNN_ATTR_TENSOR_IS_VIRTUAL, CUDNN_TYPE_BOOLEAN) != NULL;
+    t.memory = r->addresses[t.id];
+    if (!t.within) return t;
+    if (r->within[t.id] == NULL) {
+        r->within[t.id] = calloc((size_t)extent(&t), sizeof(double));
+        r->owned[t.id] = true;
+    }
+    t.memory = r->within[t.id];
+    if (r->is_view[t.id]) {
+        t.within = false;
+        t.type = r->viewed[t.id];
+    } else {
+        t.type = CUDNN_DATA_DOUBLE;
+    }
+    return t;
+}
+
+static bool has(const fake_descriptor *operation, cudnnBackendAttributeName_t name) {
+    return fake_find(operation, name, CUDNN_TYPE_BACKEND_DESCRIPTOR) != NULL;
+}
+
+/* Where an element is; a dim of size 1 has the same for all. */
+static int64_t offset(const tensor *t, const int64_t *index) {
+    int64_t at = 0;
+    for (int64_t i = 0; i < t->rank; ++i) at += (t->dims[i] == 1 ? 0 : index[i]) * t->strides[i];
+    return at;
+}
+
+static double load(const tensor *t, const int64_t *index) {
+    int64_t at = offset(t, index);
+    switch (t->type) {
+    case CUDNN_DATA_DOUBLE: return ((const double *)t->memory)[at];
+    case CUDNN_DATA_FLOAT: return ((const float *)t->memory)[at];
+    case CUDNN_DATA_HALF: return ons_half_to_float(((const uint16_t *)t->memory)[at]);
+    case CUDNN_DATA_BFLOAT16: return ons_bfloat16_to_float(((const uint16_t *)t->memory)[at]);
+    case CUDNN_DATA_INT32: return ((const int32_t *)t->memory)[at];
+    default: fake_require(false, "a tensor's type"); return 0;
+    }
+}
+
+static void store(const tensor *t, const int64_t *index, double value) {
+    int64_t at = offset(t, index);
+    switch (t->type) {
+    case CUDNN_DATA_DOUBLE: ((double *)t->memory)[at] = value; break;
+    case CUDNN_DATA_FLOAT: ((float *)t->memory)[at] = (float)value; break;
+    case CUDNN_DATA_HALF: ((uint16_t *)t->memory)[at] = ons_float_to_half((float)value); break;
+    case CUDNN_DATA_BFLOAT16: ((uint16_t *)t->memory)[at] = ons_float_to_bfloat16((float)value); break;
+    default: fake_require(false, "a result's type");
+    }
+}
+
+static int64_t elements(const tensor *t) {
+    int64_t count = 1;
+    for (int64_t i = 0; i < t->rank; ++i) count *= t->dims[i];
+    return count;
+}
+
+static void unravel(const tensor *t, int64_t number, int64_t *index) {
+    for (int64_t i = t->rank - 1; i >= 0; --i) {
+        index[i] = number % t->dims[i];
+        number /= t->dims[i];
+    }
+}
+
+static const int64_t *numbers(const fake_descriptor *d, cudnnBackendAttributeName_t name, int64_t count) {
+    const fake_attribute *a = fake_get(d, name, CUDNN_TYPE_INT64);
+    fake_require(a->count == count, "how many sizes");
+    return a->numbers;
+}
+
+/* ----------------------------------------------------------------------------------------------------- convolutions */
+
+typedef struct convolution {
+    tensor x, w, y;
+    int64_t spatial;
+    const int64_t *begin, *stride, *dilation;
+} convolution;
+
+static const struct {
+    cudnnBackendDescriptorType_t type;
+    cudnnBackendAttributeName_t x, w, y, settings, alpha, beta;
+} convolutions[] = {
+    {CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA},
+    {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA},
+    {CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC, CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
+     CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA},
+};
+
+static convolution read_convolution(run *r, const fake_descriptor *operation, int kind) {
+    const fake_descriptor *settings =
+        fake_get(operation, convolutions[kind].settings, CUDNN_TYPE_BACKEND_DESCRIPTOR)->descriptors[0];
+    convolution c = {.x = find_tensor(r, operation, convolutions[kind].x),
+                     .w = find_tensor(r, operation, convolutions[kind].w),
+                     .y = find_tensor(r, operation, convolutions[kind].y),
+                     .spatial = numbers(settings, CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, 1)[0]};
+    c.begin = numbers(settings, CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, c.spatial);
+    c.stride = numbers(settings, CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, c.spatial);
+    c.dilation = numbers(settings, CUDNN_ATTR_CONVOLUTION_DILATIONS, c.spatial);
+    const int64_t *end = numbers(settings, CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, c.spatial);
+    fake_require(fake_get(settings, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, CUDNN_TYPE_DATA_TYPE)->code == CUDNN_DATA_FLOAT &&
+                     fake_get(settings, CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE)->code ==
+                         CUDNN_CROSS_CORRELATION &&
+                     fake_get(operation, convolutions[kind].alpha, CUDNN_TYPE_FLOAT)->real == 1 &&
+                     fake_get(operation, convolutions[kind].beta, CUDNN_TYPE_FLOAT)->real == 0,
+                 "a convolution's settings");
+    fake_require(c.spatial >= 2 && c.x.rank == c.spatial + 2 && c.w.rank == c.x.rank && c.y.rank == c.x.rank &&
+                     c.x.dims[0] == c.y.dims[0] && c.w.dims[0] == c.y.dims[1] && c.x.dims[1] % c.w.dims[1] == 0,
+                 "a convolution's sizes");
+    for (int64_t i = 0; i < c.spatial; ++i) {
+        int64_t room = c.x.dims[2 + i] + c.begin[i] + end[i] - c.dilation[i] * (c.w.dims[2 + i] - 1) - 1;
+        fake_require(c.begin[i] == end[i] && room >= 0 && c.y.dims[2 + i] == room / c.stride[i] + 1,
+                     "a convolution's output");
+    }
+    return c;
+}
+
+/* Each product of an element of x and one of w adds to one of y, or whichever of the three is made. */
+static void convolve(run *r, const fake_descriptor *operation, int kind) {
+    convolution c = read_convolution(r, operation, kind);
+    tensor *made = kind == 0 ? &c.y : kind == 1 ? &c.x : &c.w;
+    tensor sums = *made;
+    int64_t y[RANK], w[RANK], x[RANK], groups = c.x.dims[1] / c.w.dims[1];
+    sums.type = CUDNN_DATA_DOUBLE;
+    sums.memory = calloc((size_t)extent(made), sizeof(double));
+    for (int64_t i = 0; i < elements(&c.y); ++i) {
+        unravel(&c.y, i, y);
+        for (int64_t k = 0; k < elements(&c.w) / c.w.dims[0]; ++k) {
+            unravel(&c.w, y[1] * (elements(&c.w) / c.w.dims[0]) + k, w);
+            bool inside = true;
+            x[0] = y[0];
+            x[1] = y[1] / (c.w.dims[0] / groups) * c.w.dims[1] + w[1];
+            for (int64_t d = 0; d < c.spatial; ++d) {
+                x[2 + d] = y[2 + d] * c.stride[d] + w[2 + d] * c.dilation[d] - c.begin[d];
+                inside = inside && x[2 + d] >= 0 && x[2 + d] < c.x.dims[2 + d];
+            }
+            if (!inside) continue;
+            if (kind == 0) store(&sums, y, load(&sums, y) + load(&c.x, x) * load(&c.w, w));
+            if (kind == 1) store(&sums, x, load(&sums, x) + load(&c.y, y) * load(&c.w, w));
+            if (kind == 2) store(&sums, w, load(&sums, w) + load(&c.y, y) * load(&c.x, x));
+        }
+    }
+    for (int64_t i = 0; i < elements(made); ++i) {
+        unravel(made, i, x);
+        store(made, x, load(&sums, x));
+    }
+    free(sums.memory);
+}
+
+/* ---------------------------------------------------------------------------------------------------------- pooling */
+
+static int64_t whole(const fake_descriptor *settings, cudnnBackendAttributeName_t name, int64_t dim) {
+    const cudnnFraction_t *f = &fake_get(settings, name, CUDNN_TYPE_FRACTION)->fractions[dim];
+    fake_require(f->denominator == 1, "a size");
+    return f->numerator;
+}
+
+/* Where tap `tap` of the window at y lies in x: false, in the padding. */
+static bool find_tap(const fake_descriptor *settings, const tensor *x, const int64_t *y, int64_t tap, int64_t *at) {
+    int64_t spatial = x->rank - 2;
+    bool inside = true;
+    at[0] = y[0];
+    at[1] = y[1];
+    for (int64_t d = spatial - 1; d >= 0; --d) {
+        int64_t window = whole(settings, CUDNN_ATTR_RESAMPLE_WINDOW_DIMS, d);
+        at[2 + d] = y[2 + d] * whole(settings, CUDNN_ATTR_RESAMPLE_STRIDES, d) + tap % window -
+                    whole(settings, CUDNN_ATTR_RESAMPLE_PRE_PADDINGS, d);
+        tap /= window;
+        inside = inside && at[2 + d] >= 0 && at[2 + d] < x->dims[2 + d];
+    }
+    return inside;
+}
+
+static int64_t check_pooling(const fake_descriptor *settings, const tensor *x, const tensor *y) {
+    int64_t spatial = fake_get(settings, CUDNN_ATTR_RESAMPLE_SPATIAL_DIMS, CUDNN_TYPE_INT64)->numbers[0], taps = 1;
+    fake_require(spatial >= 2 && x->rank == spatial + 2 && y->rank == x->rank && x->dims[0] == y->dims[0] &&
+                     x->dims[1] == y->dims[1],
+                 "a pooling's sizes");
+    for (int64_t d = 0; d < spatial; ++d) {
+        int64_t window = whole(settings, CUDNN_ATTR_RESAMPLE_WINDOW_DIMS, d);
+        int64_t room = x->dims[2 + d] + whole(settings, CUDNN_ATTR_RESAMPLE_PRE_PADDINGS, d) +
+                       whole(settings, CUDNN_ATTR_RESAMPLE_POST_PADDINGS, d) - window;
+        fake_require(y->dims[2 + d] == room / whole(settings, CUDNN_ATTR_RESAMPLE_STRIDES, d) + 1,
+                     "a pooling's output");
+        taps *= window;
+    }
+    return taps;
+}
+
+/* What a window's sum is divided by. */
+static double divisor(const fake_descriptor *settings, const tensor *x, const int64_t *y, int64_t taps) {
+    int mode = fake_get(settings, CUDNN_ATTR_RESAMPLE_MODE, CUDNN_TYPE_RESAMPLE_MODE)->code;
+    int64_t at[RANK], inside = 0;
+    for (int64_t tap = 0; tap < taps; ++tap) inside += find_tap(settings, x, y, tap, at);
+    return (double)(mode == CUDNN_RESAMPLE_AVGPOOL_INCLUDE_PADDING ? taps : inside);
+}
+
+static void pool(run *r, const fake_descriptor *operation) {
+    const fake_descriptor *settings =
+        fake_get(operation, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC, CUDNN_TYPE_BACKEND_DESCRIPTOR)->descriptors[0];
+    tensor x = find_tensor(r, operation, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_XDESC);
+    tensor y = find_tensor(r, operation, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC);
+    int64_t taps = check_pooling(settings, &x, &y), to[RANK], at[RANK];
+    bool maximum =
+        fake_get(settings, CUDNN_ATTR_RESAMPLE_MODE, CUDNN_TYPE_RESAMPLE_MODE)->code == CUDNN_RESAMPLE_MAXPOOL;
+    for (int64_t i = 0; i < elements(&y); ++i) {
+        double sum = 0, best = -INFINITY;
+        unravel(&y, i, to);
+        for (int64_t tap = 0; tap < taps; ++tap) {
+            if (!find_tap(settings, &x, to, tap, at)) continue;
+            double value = load(&x, at);
+            sum += value;
+            best = value > best || isnan(value) ? value : best;
+        }
+        store(&y, to, maximum ? best : sum / divisor(settings, &x, to, taps));
+    }
+}
+
+static void pool_gradient(run *r, const fake_descriptor *operation) {
+    const fake_descriptor *settings =
+        fake_get(operation, CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DESC, CUDNN_TYPE_BACKEND_DESCRIPTOR)->descriptors[0];
+    tensor x = find_tensor(r, operation, CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DXDESC);
+    tensor y = find_tensor(r, operation, CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DYDESC);
+    int64_t taps = check_pooling(settings, &x, &y), from[RANK], at[RANK];
+    for (int64_t i = 0; i < elements(&x); ++i) {
+        unravel(&x, i, at);
+        store(&x, at, 0);
+    }
+    for (int64_t i = 0; i < elements(&y); ++i) {
+        unravel(&y, i, from);
+        double share = load(&y, from) / divisor(settings, &x, from, taps);
+        for (int64_t tap = 0; tap < taps; ++tap)
+            if (find_tap(settings, &x, from, tap, at)) store(&x, at, load(&x, at) + share);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------ batch norms */
+
+static void check_norm(const fake_descriptor *operation, cudnnBackendAttributeName_t mode, const tensor *x,
+                       const tensor *of_channel) {
+    fake_require(fake_get(operation, mode, CUDNN_TYPE_NORM_MODE)->code == CUDNN_BATCH_NORM, "a norm's mode");
+    fake_require(x->strides[1] == 1, "the library has batch norms with channels last alone");
+    fake_require(of_channel->type == CUDNN_DATA_FLOAT && elements(of_channel) == x->dims[1] &&
+                     of_channel->dims[1] == x->dims[1] && of_channel->strides[1] == 1,
+                 "what a norm has for each channel");
+}
+
+typedef struct sums {
+    double count, first, second;
+} sums;
+
+/* Over one channel: Σ a and Σ a (b - mean); with b NULL Σ (a - mean) and Σ (a - mean)². */
+static sums sum_channel(const tensor *a, const tensor *b, int64_t channel, double mean) {
+    sums s = {0, 0, 0};
+    int64_t at[RANK];
+    for (int64_t i = 0; i < elements(a); ++i) {
+        unravel(a, i, at);
+        if (at[1] != channel) continue;
+        double value = b == NULL ? load(a, at) - mean : load(a, at), distance = load(b == NULL ? a : b, at) - mean;
+        s.count += 1;
+        s.first += value;
+        s.second += value * distance;
+    }
+    return s;
+}
+
+static void normalize(run *r, const fake_descriptor *operation) {
+    tensor x = find_tensor(r, operation, CUDNN_ATTR_OPERATION_NORM_FWD_XDESC);
+    tensor y = find_tensor(r, operation, CUDNN_ATTR_OPERATION_NORM_FWD_YDESC);
+    tensor mean = find_tensor(r, operation, CUDNN_ATTR_OPERATION_NORM_FWD_MEAN_DESC);
+    tensor inverse = find_tensor(r, operation, CUDNN_ATTR_OPERATION_NORM_FWD_INV_VARIANCE_DESC);
+    tensor scale = find_tensor(r, operation, CUDNN_ATTR_OPERATION_NORM_FWD_SCALE_DESC);
+    tensor bias = find_tensor(r, operation, CUDNN_ATTR_OPERATION_NORM_FWD_BIAS_DESC);
+    tensor epsilon = find_tensor(r, operation, CUDNN_ATTR_OPERATION_NORM_FWD_EPSILON_DESC);
+    int64_t zero[RANK] = {0}, at[RANK];
+    check_norm(operation, CUDNN_ATTR_OPERATION_NORM_FWD_MODE, &x, &mean);
+    fake_require(fake_get(operation, CUDNN_ATTR_OPERATION_NORM_FWD_PHASE, CUDNN_TYPE_NORM_FWD_PHASE)->code ==
+                     CUDNN_NORM_FWD_TRAINING,
+                 "a norm's phase");
+    for (int64_t c = 0; c < x.dims[1]; ++c) {
+        int64_t of[RANK] = {0, c};
+        sums all = sum_channel(&x, NULL, c, 0);
+        double center = all.first / all.count, variance = sum_channel(&x, NULL, c, center).second / all.count;
+        store(&mean, of, center);
+        store(&inverse, of, 1 / sqrt(variance + load(&epsilon, zero)));
+    }
+    for (int64_t i = 0; i < elements(&x); ++i) {
+        unravel(&x, i, at);
+        int64_t of[RANK] = {0, at[1]};
+        store(&y, at, (load(&x, at) - load(&mean, of)) * load(&inverse, of) * load(&scale, of) + load(&bias, of));
+    }
+}
+
+static void normalize_gradient(run *r, const fake_descriptor *operation) {
+    tensor x = find_tensor(r, operation, CUDNN_ATTR_OPERATION_NORM_BWD_XDESC);
+    tensor dy = find_tensor(r, operation, CUDNN_ATTR_OPERATION_NORM_BWD_DYDESC);
+    tensor dx = find_tensor(r, operation, CUDNN_ATTR_OPERATION_NORM_BWD_DXDESC);
+    tensor mean = find_tensor(r, operation, CUDNN_ATTR_OPERATION_NORM_BWD_MEAN_DESC);
+    tensor inverse = find_tensor(r, operation, CUDNN_ATTR_OPERATION_NORM_BWD_INV_VARIANCE_DESC);
+    tensor scale = find_tensor(r, operation, CUDNN_ATTR_OPERATION_NORM_BWD_SCALE_DESC);
+    tensor dscale = find_tensor(r, operation, CUDNN_ATTR_OPERATION_NORM_BWD_DSCALE_DESC);
+    tensor dbias = find_tensor(r, operation, CUDNN_ATTR_OPERATION_NORM_BWD_DBIAS_DESC);
+    int64_t at[RANK];
+    check_norm(operation, CUDNN_ATTR_OPERATION_NORM_BWD_MODE, &x, &mean);
+    int64_t count = elements(&x) / x.dims[1];
+    for (int64_t c = 0; c < x.dims[1]; ++c) {
+        int64_t of[RANK] = {0, c};
+        sums s = sum_channel(&dy, &x, c, load(&mean, of));
+        store(&dbias, of, s.first);
+        store(&dscale, of, s.second * load(&inverse, of));
+    }
+    for (int64_t i = 0; i < elements(&x); ++i) {
+        unravel(&x, i, at);
+        int64_t of[RANK] = {0, at[1]};
+        double factor = load(&inverse, of), standard = (load(&x, at) - load(&mean, of)) * factor;
+        double through = (load(&dbias, of) + standard * load(&dscale, of)) / (double)count;
+        store(&dx, at, load(&scale, of) * factor * (load(&dy, at) - through));
+    }
+}
+
+/* ---------------------------------------------------------------------------------- pointwise, products, reductions */
+
+static double apply(int mode, double x, double b, double t) {
+    switch (mode) {
+    case CUDNN_POINTWISE_ADD: return x + b;
+    case CUDNN_POINTWISE_SUB: return x - b;
+    case CUDNN_POINTWISE_MUL: return x * b;
+    case CUDNN_POINTWISE_DIV: return x / b;
+    case CUDNN_POINTWISE_EXP: return exp(x);
+    case CUDNN_POINTWISE_LOG: return log(x);
+    case CUDNN_POINTWISE_IDENTITY: return x;
+    case CUDNN_POINTWISE_CMP_GE: return x >= b;
+    case CUDNN_POINTWISE_BINARY_SELECT: return t != 0 ? x : b;
+    default: fake_require(false, "a pointwise function"); return 0;
+    }
+}
+
+static void pointwise(run *r, const fake_descriptor *operation) {
+    const fake_descriptor *settings =
+        fake_get(operation, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, CUDNN_TYPE_BACKEND_DESCRIPTOR)
+            ->descriptors[0];
+    int mode = fake_get(settings, CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE)->code;
+    (void)fake_get(settings, CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE);
+    tensor x = find_tensor(r, operation, CUDNN_ATTR_OPERATION_POINTWISE_XDESC), b = x, t = x;
+    tensor y = find_tensor(r, operation, CUDNN_ATTR_OPERATION_POINTWISE_YDESC);
+    bool has_b = has(operation, CUDNN_ATTR_OPERATION_POINTWISE_BDESC);
+    bool has_t = has(operation, CUDNN_ATTR_OPERATION_POINTWISE_TDESC);
+    if (has_b) b = find_tensor(r, operation, CUDNN_ATTR_OPERATION_POINTWISE_BDESC);
+    if (has_t) t = find_tensor(r, operation, CUDNN_ATTR_OPERATION_POINTWISE_TDESC);
+    int64_t at[RANK];
+    for (int64_t i = 0; i < elements(&y); ++i) {
+        unravel(&y, i, at);
+        if (mode == CUDNN_POINTWISE_GEN_INDEX)
+            store(&y, at, (double)at[numbers(settings, CUDNN_ATTR_POINTWISE_AXIS, 1)[0]]);
+        else
+            store(&y, at, apply(mode, load(&x, at), has_b ? load(&b, at) : 0, has_t ? load(&t, at) : 0));
+    }
+}
+
+static void multiply(run *r, const fake_descriptor *operation) {
+    (void)fake_get(operation, CUDNN_ATTR_OPERATION_MATMUL_DESC, CUDNN_TYPE_BACKEND_DESCRIPTOR);
+    tensor a = find_tensor(r, operation, CUDNN_ATTR_OPERATION_MATMUL_ADESC);
+    tensor b = find_tensor(r, operation, CUDNN_ATTR_OPERATION_MATMUL_BDESC);
+    tensor c = find_tensor(r, operation, CUDNN_ATTR_OPERATION_MATMUL_CDESC);
+    int64_t row = c.rank - 2, column = c.rank - 1, at[RANK], from[RANK], with[RANK];
+    fake_require(a.rank == c.rank && b.rank == c.rank && a.dims[column] == b.dims[row] && a.dims[row] == c.dims[row] &&
+                     b.dims[column] == c.dims[column],
+                 "a product's sizes");
+    for (int64_t i = 0; i < elements(&c); ++i) {
+        double sum = 0;
+        unravel(&c, i, at);
+        memcpy(from, at, sizeof at);
+        memcpy(with, at, sizeof at);
+        for (int64_t k = 0; k < a.dims[column]; ++k) {
+            from[column] = with[row] = k;
+            sum += load(&a, from) * load(&b, with);
+        }
+        store(&c, at, sum);
+    }
+}
+
+static void reduce(run *r, const fake_descriptor *operation) {
+    const fake_descriptor *settings =
+        fake_get(operation, CUDNN_ATTR_OPERATION_REDUCTION_DESC, CUDNN_TYPE_BACKEND_DESCRIPTOR)->descriptors[0];
+    int mode = fake_get(settings, CUDNN_ATTR_REDUCTION_OPERATOR, CUDNN_TYPE_REDUCTION_OPERATOR_TYPE)->code;
+    bool maximum = mode == CUDNN_REDUCE_TENSOR_MAX;
+    tensor x = find_tensor(r, operation, CUDNN_ATTR_OPERATION_REDUCTION_XDESC);
+    tensor y = find_tensor(r, operation, CUDNN_ATTR_OPERATION_REDUCTION_YDESC);
+    int64_t at[RANK];
+    fake_require(x.rank == y.rank && (maximum || mode == CUDNN_REDUCE_TENSOR_ADD), "a reduction");
+    for (int64_t i = 0; i < elements(&y); ++i) {
+        unravel(&y, i, at);
+        store(&y, at, maximum ? -INFINITY : 0);
+    }
+    for (int64_t i = 0; i < elements(&x); ++i) {
+        unravel(&x, i, at);
+        store(&y, at, maximum ? fmax(load(&y, at), load(&x, at)) : load(&y, at) + load(&x, at));
+    }
+}
+
+/* The same elements, seen with other dims and strides. */
+static void reshape(run *r, const fake_descriptor *operation) {
+    tensor x = find_tensor(r, operation, CUDNN_ATTR_OPERATION_RESHAPE_XDESC);
+    const fake_descriptor *y =
+        fake_get(operation, CUDNN_ATTR_OPERATION_RESHAPE_YDESC, CUDNN_TYPE_BACKEND_DESCRIPTOR)->descriptors[0];
+    int64_t id = fake_get(y, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64)->numbers[0];
+    r->within[id] = x.memory;
+    r->viewed[id] = x.type;
+    r->is_view[id] = true;
+}
+
+void fake_run(const fake_descriptor *operations, void *const addresses[FAKE_LIST]) {
+    const fake_attribute *list = fake_get(operations, CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR);
+    run r = {.addresses = addresses};
+    for (int64_t i = 0; i < list->count; ++i) {
+        const fake_descriptor *operation = list->descriptors[i];
+        bool done = true;
+        for (int kind = 0; kind < 3; ++kind)
+            if (operation->type == convolutions[kind].type) convolve(&r, operation, kind);
+        switch (operation->type) {
+        case CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR: pointwise(&r, operation); break;
+        case CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR: multiply(&r, operation); break;
+        case CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR: reduce(&r, operation); break;
+        case CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR: reshape(&r, operation); break;
+        case CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR: pool(&r, operation); break;
+        case CUDNN_BACKEND_OPERATION_RESAMPLE_BWD_DESCRIPTOR: pool_gradient(&r, operation); break;
+        case CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR: normalize(&r, operation); break;
+        case CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR: normalize_gradient(&r, operation); break;
+        default: done = operation->type <= CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR; break;
+        }
+        fake_require(done, "an operation that the fake does not know");
+    }
+    for (int i = 0; i < FAKE_LIST; ++i)
+        if (r.owned[i] && !r.is_view[i]) free(r.within[i]);
+}
