@@ -14,7 +14,8 @@ struct accumulate_tensor {
 
 /* The first micro-batch copies: whatever lies in the sum is not read into it. */
 template <class T>
-__global__ void accumulate_tensors(const __grid_constant__ ons::tensor_table<accumulate_tensor> table, const ons_step *step) {
+__global__ void accumulate_tensors(const __grid_constant__ ons::tensor_table<accumulate_tensor> table,
+                                   const ons_step *step) {
     bool first = step->micro_batch == step->first_micro_batch;
     for (int64_t block = blockIdx.x; block < table.ends[table.count - 1]; block += gridDim.x) {
         int64_t chunk = block;
@@ -62,4 +63,5 @@ extern "C" void ons_cuda_multi_tensor_accumulate(const ons_launch *launches, uin
 
 extern "C" void ons_cuda_run_accumulate(const ons_launch *launch) { ons_cuda_multi_tensor_accumulate(launch, 1); }
 
-ONS_KERNELS(cuda, accumulate, ONS_MULTI_TENSOR_KERNEL(ons_cuda_flat_prepare, ons_cuda_run_accumulate, ons_cuda_multi_tensor_accumulate))
+ONS_KERNELS(cuda, accumulate,
+            ONS_MULTI_TENSOR_KERNEL(ons_cuda_flat_prepare, ons_cuda_run_accumulate, ons_cuda_multi_tensor_accumulate))

@@ -10,7 +10,8 @@ extern "C" {
 
 namespace ons {
 
-/* Value and index as one number: the largest is that of the element that wins. A NaN wins; of equal elements the first or last. */
+/* Value and index as one number: the largest is that of the element that wins. A NaN wins; of equal elements the first
+ * or last. */
 __device__ inline uint64_t argminmax_key(float x, int64_t index, bool largest, bool last) {
     uint32_t order = ordered_bits(x);
     if (!largest && x == x) order = ~order;
@@ -18,7 +19,8 @@ __device__ inline uint64_t argminmax_key(float x, int64_t index, bool largest, b
 }
 
 template <class Group, class T>
-__device__ inline int64_t argminmax_of_row(const ons_axis_view &view, int64_t start, const T *x, bool largest, bool last) {
+__device__ inline int64_t argminmax_of_row(const ons_axis_view &view, int64_t start, const T *x, bool largest,
+                                           bool last) {
     uint64_t best = 0;
     for (int64_t k = Group::lane(); k < view.length; k += Group::SIZE) {
         uint64_t key = argminmax_key(widen(x[start + k * view.inner]), k, largest, last);

@@ -4,8 +4,8 @@ namespace {
 
 template <class T>
 __global__ void __launch_bounds__(ons::ATTENTION_THREADS, 4)
-    attend(ons_attention a, const T *query, const T *key, const T *value, const float *mask, const uint8_t *kept, T *result,
-           float *saved) {
+    attend(ons_attention a, const T *query, const T *key, const T *value, const float *mask, const uint8_t *kept,
+           T *result, float *saved) {
     __shared__ float queries[ons::ATTENTION_WARPS][ONS_CUDA_ATTENTION_SIZE];
     int lane = (int)threadIdx.x % ons::WARP;
     float *q = queries[threadIdx.x / ons::WARP];
@@ -35,8 +35,11 @@ __global__ void __launch_bounds__(ons::ATTENTION_THREADS, 4)
             max = most;
         }
         bool blind = max == -INFINITY, guarded = blind && a.guard;
-        ons::put_row(a, sums, guarded ? 0.0f : blind ? NAN : 1 / sum, result, ons::start_of(a.result, at, i),
-                     a.result.size);
+        ons::put_row(a, sums,
+                     guarded ? 0.0f
+                     : blind ? NAN
+                             : 1 / sum,
+                     result, ons::start_of(a.result, at, i), a.result.size);
         if (lane == 0 && saved != nullptr) saved[item] = guarded ? INFINITY : blind ? NAN : max + logf(sum);
     }
 }
@@ -58,8 +61,8 @@ template <class T> void run_attention(const ons_launch *l, const ons_attention *
     int64_t items = a->batch * a->heads * a->queries;
     ons::launch(l, attend<T>, ons::blocks_for(items, ons::ATTENTION_WARPS), ons::ATTENTION_THREADS, *a,
                 (const T *)l->inputs[0], (const T *)l->inputs[1], (const T *)l->inputs[2],
-                a->has_mask ? (const float *)l->inputs[3] : nullptr, a->has_kept ? (const uint8_t *)l->inputs[4] : nullptr,
-                (T *)l->outputs[0], (float *)l->outputs[1]);
+                a->has_mask ? (const float *)l->inputs[3] : nullptr,
+                a->has_kept ? (const uint8_t *)l->inputs[4] : nullptr, (T *)l->outputs[0], (float *)l->outputs[1]);
 }
 
 } // namespace

@@ -75,7 +75,8 @@ __global__ void __launch_bounds__(ons::ATTENTION_THREADS, 4) query_gradient(ons_
                 ds = pair.p * (pair.dp - dot);
                 put_mask(o, item * a.keys + j, ds);
             }
-            ons::add_rows(a, ds, o.key, ons::start_of(a.key, at, first), a.key.position, a.key.size, seen - first, sums);
+            ons::add_rows(a, ds, o.key, ons::start_of(a.key, at, first), a.key.position, a.key.size, seen - first,
+                          sums);
         }
         for (int64_t j = seen + lane; j < a.keys; j += ons::WARP) put_mask(o, item * a.keys + j, 0);
         if (o.dq != nullptr) ons::put_row(a, sums, a.scale, o.dq, ons::start_of(a.query, at, i), a.query.size);

@@ -1,8 +1,9 @@
 /* Attention and its gradient on CUDA, without the matrix of scores ever being in memory.
  *
- * A warp has one query (or, for the gradients of keys and values, one key). It goes through the keys 32 at a time: each lane makes one
- * score, softmax goes on from what was seen before (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018), and
- * then each lane adds up its own elements of the result. Every sum has one owner and one order.
+ * A warp has one query (or, for the gradients of keys and values, one key). It goes through the keys 32 at a time: each
+ * lane makes one score, softmax goes on from what was seen before (Milakov and Gimelshein, "Online normalizer
+ * calculation for softmax", 2018), and then each lane adds up its own elements of the result. Every sum has one owner
+ * and one order.
  *
  * It is right, and fit for what has no better kernel: products of single elements do not use the matrix units.
  */
@@ -47,8 +48,8 @@ __device__ inline float dot(const ons_attention &a, const float *vector, const T
 }
 
 /* Masks are float32, whatever the operands are. */
-__device__ inline float masked(const ons_attention &a, float score, const float *mask, const attention_place &at, int64_t i,
-                               int64_t j) {
+__device__ inline float masked(const ons_attention &a, float score, const float *mask, const attention_place &at,
+                               int64_t i, int64_t j) {
     score *= a.scale;
     return a.has_mask ? score + mask[start_of(a.mask, at, i) + j * a.mask.size] : score;
 }

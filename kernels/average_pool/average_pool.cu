@@ -26,7 +26,8 @@ template <class T, int COUNT, class Index> struct average_of_window {
 };
 
 template <class T> void run_average_pool(const ons_launch *l, const ons_cuda_pooling *s) {
-    ons::run_pooling<T, average_of_window>(l, s, s->outputs, ons::has_packs(l->inputs[0]) && ons::has_packs(l->outputs[0]));
+    ons::run_pooling<T, average_of_window>(l, s, s->outputs,
+                                           ons::has_packs(l->inputs[0]) && ons::has_packs(l->outputs[0]));
 }
 
 } // namespace

@@ -24,7 +24,8 @@ template <class T, int COUNT, class Index> struct shares_of_averages {
 };
 
 template <class T> void run_average_pool_gradient(const ons_launch *l, const ons_cuda_pooling *s) {
-    ons::run_pooling<T, shares_of_averages>(l, s, s->inputs, ons::has_packs(l->inputs[0]) && ons::has_packs(l->outputs[0]));
+    ons::run_pooling<T, shares_of_averages>(l, s, s->inputs,
+                                            ons::has_packs(l->inputs[0]) && ons::has_packs(l->outputs[0]));
 }
 
 } // namespace

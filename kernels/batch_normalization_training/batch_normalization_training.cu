@@ -2,8 +2,8 @@
 
 namespace {
 
-/* The running statistics from what cuDNN made: see finish_training of cuda_batch.cuh. A variance that its inverse deviation hides
- * comes from sums over the channel. */
+/* The running statistics from what cuDNN made: see finish_training of cuda_batch.cuh. A variance that its inverse
+ * deviation hides comes from sums over the channel. */
 struct renew_statistics {
     ons_cuda_batch s;
     const double *partial; /* of those channels */
@@ -11,13 +11,15 @@ struct renew_statistics {
     float *mean, *variance; /* nullptr: nobody reads it */
     __device__ double variance_of(int64_t c) const {
         double inverse = saved_inverse[c];
-        return ons::hides_variance(s, saved_inverse[c]) ? ons::channel_variance(s, partial, c) : 1 / (inverse * inverse) - s.epsilon;
+        return ons::hides_variance(s, saved_inverse[c]) ? ons::channel_variance(s, partial, c)
+                                                        : 1 / (inverse * inverse) - s.epsilon;
     }
     __device__ void operator()(int64_t c) const {
         double keep = s.momentum;
         if (mean != nullptr) mean[c] = (float)(keep * mean_before[c] + (1 - keep) * saved_mean[c]);
         double correction = ons::correction_of(s, ons::values_of(s));
-        if (variance != nullptr) variance[c] = (float)(keep * variance_before[c] + (1 - keep) * variance_of(c) * correction);
+        if (variance != nullptr)
+            variance[c] = (float)(keep * variance_before[c] + (1 - keep) * variance_of(c) * correction);
     }
 };
 
@@ -27,8 +29,9 @@ template <class T> void renew(const ons_launch *l, const ons_cuda_batch *s) {
     ons::channel_maps maps = ons::channel_maps_of(l, s);
     if (out[2] != nullptr)
         ons::sum_by_channel<T, float>(l, s, maps, ons::input_of<T>(l, 0), nullptr, nullptr, {}, out[4]);
-    ons::each(l, s->channels, renew_statistics{*s, maps.partial, out[3], out[4], (const float *)l->inputs[3],
-                                               (const float *)l->inputs[4], out[1], out[2]});
+    ons::each(l, s->channels,
+              renew_statistics{*s, maps.partial, out[3], out[4], (const float *)l->inputs[3],
+                               (const float *)l->inputs[4], out[1], out[2]});
 }
 
 void run_planned(const ons_launch *l, const ons_cuda_batch *s) {

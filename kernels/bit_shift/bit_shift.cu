@@ -4,7 +4,9 @@
 namespace {
 
 struct bit_shift_bits : ons::with_parameters {
-    __device__ uint64_t operator()(uint64_t a, uint64_t b) const { return b > 63 ? 0 : parameters[0] != 0 ? a << b : a >> b; }
+    __device__ uint64_t operator()(uint64_t a, uint64_t b) const {
+        return b > 63 ? 0 : parameters[0] != 0 ? a << b : a >> b;
+    }
 };
 
 template <class Unit> void run_bit_shift(const ons_launch *l) {

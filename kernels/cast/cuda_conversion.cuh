@@ -38,7 +38,9 @@ template <class Out> struct cast_formula : with_parameters {
 
 #ifdef ONS_CUDA_OWN_KERNELS
 
-template <class Out, class In> void cast_between(const ons_launch *l) { run_1<Out, In>(l, formula<cast_formula<Out>>(l)); }
+template <class Out, class In> void cast_between(const ons_launch *l) {
+    run_1<Out, In>(l, formula<cast_formula<Out>>(l));
+}
 
 template <class Out> void cast_to(const ons_launch *l) {
     switch (((const ons_cuda_elementwise *)l->state)->dtype) {

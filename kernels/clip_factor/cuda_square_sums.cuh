@@ -1,4 +1,5 @@
-/* The square sums of all gradients, added in the order of the operands, as many at a time as a kernel's arguments hold. */
+/* The square sums of all gradients, added in the order of the operands, as many at a time as a kernel's arguments hold.
+ */
 #ifndef ONSTAGE_KERNELS_CLIP_FACTOR_CUDA_SQUARE_SUMS_CUH
 #define ONSTAGE_KERNELS_CLIP_FACTOR_CUDA_SQUARE_SUMS_CUH
 
@@ -24,7 +25,8 @@ inline square_sums square_sums_from(const ons_launch *l, uint32_t first, uint32_
     return sums;
 }
 
-/* By a block of SQUARE_SUM_THREADS: they read, and the first one adds, to the sum so far. True: this thread has the sum of all. */
+/* By a block of SQUARE_SUM_THREADS: they read, and the first one adds, to the sum so far. True: this thread has the sum
+ * of all. */
 constexpr int SQUARE_SUM_THREADS = 256;
 __device__ inline bool add_square_sums(const square_sums &sums, double *total, double *result) {
     __shared__ double read[SQUARE_SUMS];

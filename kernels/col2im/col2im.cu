@@ -42,4 +42,6 @@ template <class T> void run_col2im(const ons_launch *l, const ons_unfold *u) {
 
 } // namespace
 
-extern "C" void ons_cuda_run_col2im(const ons_launch *launch) { ONS_CUDA_TYPED_DISPATCH(ons_unfold, run_col2im, launch); }
+extern "C" void ons_cuda_run_col2im(const ons_launch *launch) {
+    ONS_CUDA_TYPED_DISPATCH(ons_unfold, run_col2im, launch);
+}

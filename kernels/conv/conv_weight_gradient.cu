@@ -24,7 +24,8 @@ template <class T> __global__ void bias_sums_last(int64_t rows, int channels, co
     for (int first = (int)blockIdx.x * BIAS_CHANNELS; first < channels; first += (int)gridDim.x * BIAS_CHANNELS) {
         double sum = 0;
         if (first + column < channels)
-            for (int64_t row = lane; row < rows; row += BIAS_LANES) sum += ons::widen(dy[row * channels + first + column]);
+            for (int64_t row = lane; row < rows; row += BIAS_LANES)
+                sum += ons::widen(dy[row * channels + first + column]);
         lanes[lane][column] = sum;
         __syncthreads();
         if (lane == 0 && first + column < channels) {

@@ -1,8 +1,8 @@
 /* Convolutions on CUDA: the products of cuda_convolution.h, with the columns read from where they lie.
  *
- * A block makes a tile of 64 × 64 results, each of its 256 threads 4 × 4 of them; 16 steps of the depth at a time lie in shared
- * memory. Products of few rows (depthwise convolutions) have a thread for each result, or a warp where the depth is long. Parts of
- * the depth are added in their order.
+ * A block makes a tile of 64 × 64 results, each of its 256 threads 4 × 4 of them; 16 steps of the depth at a time lie
+ * in shared memory. Products of few rows (depthwise convolutions) have a thread for each result, or a warp where the
+ * depth is long. Parts of the depth are added in their order.
  */
 #ifndef ONSTAGE_KERNELS_CONVOLUTION_CUDA_CONVOLUTION_CUH
 #define ONSTAGE_KERNELS_CONVOLUTION_CUDA_CONVOLUTION_CUH
@@ -117,7 +117,8 @@ template <class T> struct weight_product {
     __device__ column column_of(int group, int n) const {
         int channel = n / s.taps;
         place tap = place_of(s.kernel, n - channel * s.taps);
-        return {{tap.z * s.dilation[0] - s.begin[0], tap.y * s.dilation[1] - s.begin[1], tap.x * s.dilation[2] - s.begin[2]},
+        return {{tap.z * s.dilation[0] - s.begin[0], tap.y * s.dilation[1] - s.begin[1],
+                 tap.x * s.dilation[2] - s.begin[2]},
                 ((int64_t)group * s.channels + channel) * s.x.channel};
     }
     __device__ float column_factor(const column &c, int k) const {
@@ -134,10 +135,12 @@ template <class T> struct weight_product {
     }
 };
 
-template <class Product> __global__ void __launch_bounds__(CONV_THREADS) convolve_tiles(Product p, int64_t items, float *partial) {
+template <class Product>
+__global__ void __launch_bounds__(CONV_THREADS) convolve_tiles(Product p, int64_t items, float *partial) {
     __shared__ float left[CONV_DEPTH][CONV_TILE + 1], right[CONV_DEPTH][CONV_TILE + 1];
     const ons_cuda_convolution &s = p.s;
-    int thread = (int)threadIdx.x, across = (s.columns + CONV_TILE - 1) / CONV_TILE, down = (s.rows + CONV_TILE - 1) / CONV_TILE;
+    int thread = (int)threadIdx.x, across = (s.columns + CONV_TILE - 1) / CONV_TILE,
+        down = (s.rows + CONV_TILE - 1) / CONV_TILE;
     for (int64_t item = blockIdx.x; item < items; item += gridDim.x) {
         int64_t rest = item / across;
         int first_column = (int)(item - rest * across) * CONV_TILE, first_row = (int)(rest % down) * CONV_TILE;
@@ -151,7 +154,8 @@ template <class Product> __global__ void __launch_bounds__(CONV_THREADS) convolv
 #pragma unroll
             for (int i = 0; i < CONV_TILE * CONV_DEPTH / CONV_THREADS; ++i) {
                 int step = thread / CONV_TILE + i * (CONV_THREADS / CONV_TILE);
-                right[step][thread % CONV_TILE] = n < s.columns && k + step < end ? p.column_factor(column, k + step) : 0;
+                right[step][thread % CONV_TILE] =
+                    n < s.columns && k + step < end ? p.column_factor(column, k + step) : 0;
                 int row = thread / CONV_DEPTH + i * (CONV_THREADS / CONV_DEPTH), own = thread % CONV_DEPTH;
                 bool inside = first_row + row < s.rows && k + own < end;
                 left[own][row] = inside ? p.row_factor(group, first_row + row, k + own) : 0;
@@ -206,13 +210,15 @@ template <class Group, class Product> __global__ void convolve_singles(Product p
         int n = (int)(i - row * s.columns), group = (int)(row / s.rows), r = (int)(row % s.rows);
         typename Product::column column = p.column_of(group, n);
         float sum = 0;
-        for (int k = Group::lane(); k < s.depth; k += Group::SIZE) sum += p.row_factor(group, r, k) * p.column_factor(column, k);
+        for (int k = Group::lane(); k < s.depth; k += Group::SIZE)
+            sum += p.row_factor(group, r, k) * p.column_factor(column, k);
         sum = Group::reduce(sum, 0.0f, add());
         if (Group::lane() == 0) p.put(group, r, n, sum);
     }
 }
 
-/* COUNT neighbours, of one plane or, with channels last, of one position: of a channel `run` elements lie side by side. */
+/* COUNT neighbours, of one plane or, with channels last, of one position: of a channel `run` elements lie side by side.
+ */
 template <int COUNT, class T> struct add_bias {
     int64_t channels, run;
     const T *bias;
@@ -221,14 +227,16 @@ template <int COUNT, class T> struct add_bias {
         int64_t first = i * COUNT / run % channels;
         pack<T, COUNT> values = reinterpret_cast<const pack<T, COUNT> *>(y)[i];
 #pragma unroll
-        for (int k = 0; k < COUNT; ++k) values.at[k] = narrow<T>(widen(values.at[k]) + widen(bias[first + (run == 1 ? k : 0)]));
+        for (int k = 0; k < COUNT; ++k)
+            values.at[k] = narrow<T>(widen(values.at[k]) + widen(bias[first + (run == 1 ? k : 0)]));
         reinterpret_cast<pack<T, COUNT> *>(y)[i] = values;
     }
 };
 
 /* y += bias, for cuDNN, which leaves it to us. */
 template <class T>
-void run_bias(const ons_launch *l, int64_t elements, int64_t channels, const ons_cuda_distances &of, const void *bias, void *y) {
+void run_bias(const ons_launch *l, int64_t elements, int64_t channels, const ons_cuda_distances &of, const void *bias,
+              void *y) {
     const T *from = (const T *)bias;
     if ((of.channel == 1 ? channels : of.channel) % 4 == 0 && is_aligned(y, 4 * sizeof(T)))
         each(l, elements / 4, add_bias<4, T>{channels, of.channel, from, (T *)y});
@@ -250,7 +258,8 @@ template <class Product> void run_convolution(const ons_launch *l, const Product
             launch(l, convolve_singles<block_group, Product>, block_group::blocks(results), ROW_THREADS, p);
         return;
     }
-    int64_t items = (int64_t)((s.columns + CONV_TILE - 1) / CONV_TILE) * ((s.rows + CONV_TILE - 1) / CONV_TILE) * s.parts * s.groups;
+    int64_t items = (int64_t)((s.columns + CONV_TILE - 1) / CONV_TILE) * ((s.rows + CONV_TILE - 1) / CONV_TILE) *
+                    s.parts * s.groups;
     launch(l, convolve_tiles<Product>, items, CONV_THREADS, p, items, partial);
     if (s.parts > 1) each(l, results, join_convolution<Product>{p, partial});
 }

@@ -19,7 +19,8 @@ __global__ void cross_entropy_slopes(ons_class_loss loss, ons::class_shares shar
 template <class T> void run_cross_entropy_gradient(const ons_launch *launch, const ons_class_loss &loss) {
     ONS_CUDA_LAUNCH_ROWS(launch, loss.view, loss.view.outer * loss.view.inner, cross_entropy_slopes, T, loss,
                          ons::class_shares_of(launch, loss), (const T *)launch->inputs[0], launch->inputs[1],
-                         (const float *)launch->inputs[2], (const float *)launch->inputs[3], launch->device_step, (T *)launch->outputs[0]);
+                         (const float *)launch->inputs[2], (const float *)launch->inputs[3], launch->device_step,
+                         (T *)launch->outputs[0]);
 }
 
 } // namespace
@@ -29,4 +30,5 @@ extern "C" void ons_cuda_run_cross_entropy_gradient(const ons_launch *launch) {
     ONS_CUDA_FLOAT_DISPATCH(state->dtype, run_cross_entropy_gradient, launch, state->loss);
 }
 
-ONS_KERNELS(cuda, cross_entropy_gradient, ONS_KERNEL(ons_cuda_cross_entropy_prepare, ons_cuda_run_cross_entropy_gradient))
+ONS_KERNELS(cuda, cross_entropy_gradient,
+            ONS_KERNEL(ons_cuda_cross_entropy_prepare, ons_cuda_run_cross_entropy_gradient))

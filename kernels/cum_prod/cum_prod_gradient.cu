@@ -2,8 +2,8 @@
 
 namespace {
 
-/* One line: from its end the tails T, whose factor P, the product of all before, is made anew from the beginning first and kept in
- * dx (see the operator's C file). */
+/* One line: from its end the tails T, whose factor P, the product of all before, is made anew from the beginning first
+ * and kept in dx (see the operator's C file). */
 template <class T> struct product_line {
     ons_cumulative s;
     const T *x, *dy;

@@ -1,5 +1,5 @@
-/* CumSum and CumProd on CUDA: lines that lie apart by a thread each, in order; contiguous ones by a warp each, 32 elements at a time,
- * joined in a tree. In double, as a long running sum would lose its digits. */
+/* CumSum and CumProd on CUDA: lines that lie apart by a thread each, in order; contiguous ones by a warp each, 32
+ * elements at a time, joined in a tree. In double, as a long running sum would lose its digits. */
 #ifndef ONSTAGE_KERNELS_CUMULATIVE_CUDA_CUMULATIVE_CUH
 #define ONSTAGE_KERNELS_CUMULATIVE_CUDA_CUMULATIVE_CUH
 

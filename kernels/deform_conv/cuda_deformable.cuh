@@ -1,4 +1,5 @@
-/* DeformConv on CUDA: what every tap reads is gathered to columns, of one sample at a time, and multiplied from there. */
+/* DeformConv on CUDA: what every tap reads is gathered to columns, of one sample at a time, and multiplied from there.
+ */
 #ifndef ONSTAGE_KERNELS_DEFORM_CONV_CUDA_DEFORMABLE_CUH
 #define ONSTAGE_KERNELS_DEFORM_CONV_CUDA_DEFORMABLE_CUH
 
@@ -39,7 +40,8 @@ struct deformable_sample {
     }
 };
 
-inline deformable_sample sample_of(const ons_deformable &d, int64_t n, const float *x, const float *offsets, const float *mask) {
+inline deformable_sample sample_of(const ons_deformable &d, int64_t n, const float *x, const float *offsets,
+                                   const float *mask) {
     int64_t lines = d.offset_groups * d.taps * d.positions;
     return {d, x + n * d.channels * d.pixels, offsets + 2 * n * lines, mask == nullptr ? nullptr : mask + n * lines};
 }

@@ -82,7 +82,8 @@ extern "C" void ons_cuda_run_deform_conv_gradient(const ons_launch *launch) {
     float *const *out = (float *const *)launch->outputs;
     float *dx = out[0], *dw = out[1], *doffset = out[2], *dmask = d.has_mask ? out[3] : nullptr;
     float *columns = (float *)launch->scratch, *gradients = columns + s->columns;
-    int64_t lines = d.offset_groups * d.taps * d.positions, weights = d.outputs * (d.channels / d.groups) * d.taps, bytes = sizeof(float);
+    int64_t lines = d.offset_groups * d.taps * d.positions, weights = d.outputs * (d.channels / d.groups) * d.taps,
+            bytes = sizeof(float);
     if (dw != nullptr) ons::zero_bytes(launch, dw, weights * bytes);
     if (d.pixels == 0 && doffset != nullptr) ons::zero_bytes(launch, doffset, 2 * d.batch * lines * bytes);
     if (d.pixels == 0 && dmask != nullptr) ons::zero_bytes(launch, dmask, d.batch * lines * bytes);
@@ -91,10 +92,12 @@ extern "C" void ons_cuda_run_deform_conv_gradient(const ons_launch *launch) {
         const float *dy = in[0] + n * d.outputs * d.positions;
         if (dw != nullptr && s->columns > 0) {
             ons::each(launch, s->columns, ons::gather_columns{sample, columns});
-            ons::launch(launch, add_weights, ons::warp_group::blocks(weights), ons::ROW_THREADS, d, dy, (const float *)columns, dw);
+            ons::launch(launch, add_weights, ons::warp_group::blocks(weights), ons::ROW_THREADS, d, dy,
+                        (const float *)columns, dw);
         }
         ons::each(launch, s->columns, column_gradient{d, dy, in[2], gradients});
-        if (dx != nullptr) ons::each(launch, d.channels, spread_channel{sample, gradients, dx + n * d.channels * d.pixels});
+        if (dx != nullptr)
+            ons::each(launch, d.channels, spread_channel{sample, gradients, dx + n * d.channels * d.pixels});
         if (doffset != nullptr || dmask != nullptr)
             ons::each(launch, lines,
                       place_gradients{sample, gradients, doffset == nullptr ? nullptr : doffset + 2 * n * lines,

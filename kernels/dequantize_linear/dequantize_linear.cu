@@ -18,8 +18,9 @@ template <class Integer> struct dequantized {
 
 template <class Integer> void run_dequantize(const ons_launch *l, const ons_dequantize_linear *s) {
     const Integer *zeros = s->has_zero ? (const Integer *)l->inputs[2] : nullptr;
-    ons::each(l, s->scales.elements, dequantized<Integer>{s->scales, (const Integer *)l->inputs[0], zeros,
-                                                          (const float *)l->inputs[1], (float *)l->outputs[0]});
+    ons::each(l, s->scales.elements,
+              dequantized<Integer>{s->scales, (const Integer *)l->inputs[0], zeros, (const float *)l->inputs[1],
+                                   (float *)l->outputs[0]});
 }
 
 } // namespace

@@ -24,6 +24,6 @@ struct eliminated {
 extern "C" void ons_cuda_run_det(const ons_launch *launch) {
     const ons_cuda_determinant *s = (const ons_cuda_determinant *)launch->state;
     ons::each(launch, s->count,
-              eliminated{s->size, (const float *)launch->inputs[0], (double *)launch->scratch, (float *)launch->outputs[0],
-                         (float *)launch->outputs[1]});
+              eliminated{s->size, (const float *)launch->inputs[0], (double *)launch->scratch,
+                         (float *)launch->outputs[0], (float *)launch->outputs[1]});
 }

@@ -25,6 +25,6 @@ struct cofactors {
 extern "C" void ons_cuda_run_det_gradient(const ons_launch *launch) {
     const ons_cuda_determinant *s = (const ons_cuda_determinant *)launch->state;
     ons::each(launch, s->count,
-              cofactors{s->size, (const float *)launch->inputs[0], (const float *)launch->inputs[1], (double *)launch->scratch,
-                        (float *)launch->outputs[0], (float *)launch->outputs[1]});
+              cofactors{s->size, (const float *)launch->inputs[0], (const float *)launch->inputs[1],
+                        (double *)launch->scratch, (float *)launch->outputs[0], (float *)launch->outputs[1]});
 }

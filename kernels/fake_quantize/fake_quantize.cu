@@ -22,8 +22,13 @@ template <class T> void run_fake_quantize(const ons_launch *l, const ons_fake_qu
     const void *const *in = l->inputs;
     ons_dtype zero = s->fake.zero_dtype;
     ons::each(l, s->fake.scales.elements,
-              fake_quantized<T>{s->fake, (const T *)in[0], (const T *)in[1], (const T *)in[2],
-                                {s->has_from ? in[3] : nullptr, zero}, {s->has_to ? in[4] : nullptr, zero}, (T *)l->outputs[0]});
+              fake_quantized<T>{s->fake,
+                                (const T *)in[0],
+                                (const T *)in[1],
+                                (const T *)in[2],
+                                {s->has_from ? in[3] : nullptr, zero},
+                                {s->has_to ? in[4] : nullptr, zero},
+                                (T *)l->outputs[0]});
 }
 
 } // namespace

@@ -22,7 +22,9 @@ template <class T> struct fake_slopes {
         float inside = raw >= fake.low && raw <= fake.high ? slope * t / s : 0;
         return {inside, -inside * (value / s), slope * (q - to_zeros[k])};
     }
-    __device__ void operator()(int64_t i) const { dx[i] = ons::narrow<T>(parts_of(i, ons_scale_of(&fake.scales, i)).x); }
+    __device__ void operator()(int64_t i) const {
+        dx[i] = ons::narrow<T>(parts_of(i, ons_scale_of(&fake.scales, i)).x);
+    }
 
     /* Element number j of scale k, -1 behind the last of a block that is cut short. */
     __device__ int64_t element(int64_t k, int64_t j) const {
@@ -73,8 +75,14 @@ template <class T> void run_gradient(const ons_launch *l, const ons_fake_quantiz
     T *const *out = (T *const *)l->outputs;
     ons_dtype zero = s->fake.zero_dtype;
     double *partial = (double *)l->scratch;
-    fake_slopes<T> f = {s->fake, (const T *)in[0], (const T *)in[1], (const T *)in[2], (const T *)in[3],
-                        {s->has_from ? in[4] : nullptr, zero}, {s->has_to ? in[5] : nullptr, zero}, out[0]};
+    fake_slopes<T> f = {s->fake,
+                        (const T *)in[0],
+                        (const T *)in[1],
+                        (const T *)in[2],
+                        (const T *)in[3],
+                        {s->has_from ? in[4] : nullptr, zero},
+                        {s->has_to ? in[5] : nullptr, zero},
+                        out[0]};
     if (out[0] != nullptr) ons::each(l, s->fake.scales.elements, f);
     if (out[1] == nullptr && out[2] == nullptr) return;
     ons::launch(l, sum_scales<T>, s->fake.scales.count * s->parts, ons::ROW_THREADS, *s, f, partial);

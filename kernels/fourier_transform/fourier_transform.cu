@@ -26,7 +26,8 @@ struct frequency {
         return ((line / s.inner * count + t) * s.inner + line % s.inner) * parts;
     }
     __device__ void operator()(int64_t i) const {
-        int64_t line = i / s.outputs, k = i - line * s.outputs, at = 0, last = s.inputs < s.length ? s.inputs : s.length;
+        int64_t line = i / s.outputs, k = i - line * s.outputs, at = 0,
+                last = s.inputs < s.length ? s.inputs : s.length;
         double re = 0, im = 0;
         for (int64_t t = 0; k < s.length && t < last; ++t) {
             const float *from = x + place(line, s.inputs, s.in_parts, t);

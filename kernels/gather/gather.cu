@@ -4,7 +4,8 @@ namespace {
 
 /* Rows in units of UNIT; what lies outside gives zeros. */
 template <class Unit>
-__global__ void gather_rows(ons_gather s, int64_t width, bool narrow, const Unit *data, const void *indices, Unit *out) {
+__global__ void gather_rows(ons_gather s, int64_t width, bool narrow, const Unit *data, const void *indices,
+                            Unit *out) {
     int64_t units = s.outer * s.count * width;
     for (int64_t i = ons::global_thread(); i < units; i += ons::global_threads()) {
         int64_t place = i / width, column = i - place * width;
@@ -28,8 +29,9 @@ bool fits(const ons_launch *l, const ons_gather *s, int64_t bytes) {
 extern "C" void ons_cuda_run_gather(const ons_launch *launch) {
     const ons_gather *s = (const ons_gather *)launch->state;
     if (s->count == 0) return;
-    ons::launch(launch, ons::check_indices, ons::blocks_to_check(s->count), ons::INDEXING_THREADS, s->index_dtype == ONS_INT32, launch->inputs[1],
-                s->count, s->length, ONS_INDEX_PROBLEM, ons::fault_of(launch));
+    ons::launch(launch, ons::check_indices, ons::blocks_to_check(s->count), ons::INDEXING_THREADS,
+                s->index_dtype == ONS_INT32, launch->inputs[1], s->count, s->length, ONS_INDEX_PROBLEM,
+                ons::fault_of(launch));
     if (fits(launch, s, 16))
         run_gather<ons::pack<uint32_t, 4>>(launch, s);
     else if (fits(launch, s, 4))

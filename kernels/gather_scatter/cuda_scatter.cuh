@@ -1,7 +1,7 @@
-/* Lookups and scatters on CUDA (lines.h, nd_indexing.h): where each update goes, and how those that meet are joined in the order of
- * the updates without atomic operations. The first of the updates that meet does it for all: every update looks whether an earlier
- * one goes to the same place, and only where none does goes on through the later ones. That is quadratic in the updates that could
- * meet, but they are few or cheap to read, and all threads share the work. */
+/* Lookups and scatters on CUDA (lines.h, nd_indexing.h): where each update goes, and how those that meet are joined in
+ * the order of the updates without atomic operations. The first of the updates that meet does it for all: every update
+ * looks whether an earlier one goes to the same place, and only where none does goes on through the later ones. That is
+ * quadratic in the updates that could meet, but they are few or cheap to read, and all threads share the work. */
 #ifndef ONSTAGE_KERNELS_GATHER_SCATTER_CUDA_SCATTER_CUH
 #define ONSTAGE_KERNELS_GATHER_SCATTER_CUDA_SCATTER_CUH
 
@@ -46,8 +46,8 @@ struct line_targets {
 
 inline void check_lines(const ons_launch *l, const line_targets &t) {
     if (t.updates() > 0)
-        launch(l, check_indices, blocks_to_check(t.updates()), INDEXING_THREADS, t.map.index_dtype == ONS_INT32, t.indices, t.updates(), t.map.length,
-               ONS_INDEX_PROBLEM, fault_of(l));
+        launch(l, check_indices, blocks_to_check(t.updates()), INDEXING_THREADS, t.map.index_dtype == ONS_INT32,
+               t.indices, t.updates(), t.map.length, ONS_INDEX_PROBLEM, fault_of(l));
 }
 
 /* Slices that index tuples name. */

@@ -1,13 +1,14 @@
-/* Gradients of lookups of whole rows on CUDA. Places are sorted by the row that they looked up, stably, by a radix sort; then each
- * row's cotangents are added in the order of its places, by segments of ONS_PLACE_SEGMENT places, and the segments' sums in their
- * order. So the bits depend on the indices alone, and neither one row that holds most places nor many places in all make the work
- * quadratic or leave it to one block. A row of no more than one segment is added up as on the CPU.
+/* Gradients of lookups of whole rows on CUDA. Places are sorted by the row that they looked up, stably, by a radix
+ * sort; then each row's cotangents are added in the order of its places, by segments of ONS_PLACE_SEGMENT places, and
+ * the segments' sums in their order. So the bits depend on the indices alone, and neither one row that holds most
+ * places nor many places in all make the work quadratic or leave it to one block. A row of no more than one segment is
+ * added up as on the CPU.
  *
  *     indices   7 2 7 7 2          rows of the places 0 to 4
  *     sorted    1 4 | 0 2 3        places by row: those of row 2, those of row 7
  *
- * `Rows` says what place looked up: count places, length rows; row(place) is -1 for what lies outside, which the forward node
- * reports and which is sorted behind all rows here. */
+ * `Rows` says what place looked up: count places, length rows; row(place) is -1 for what lies outside, which the
+ * forward node reports and which is sorted behind all rows here. */
 #ifndef ONSTAGE_KERNELS_GATHER_SCATTER_CUDA_SORTED_PLACES_CUH
 #define ONSTAGE_KERNELS_GATHER_SCATTER_CUDA_SORTED_PLACES_CUH
 
@@ -38,7 +39,8 @@ struct digit_pass {
 };
 
 /* By a warp: one tile. `table` is the warp's own, of SORT_DIGITS entries. */
-template <class Rows> __device__ void count_tile(const Rows &rows, const digit_pass &pass, int64_t tile, int32_t *table) {
+template <class Rows>
+__device__ void count_tile(const Rows &rows, const digit_pass &pass, int64_t tile, int32_t *table) {
     int lane = threadIdx.x % WARP;
     for (int d = lane; d < SORT_DIGITS; d += WARP) table[d] = 0;
     __syncwarp();
@@ -51,7 +53,8 @@ template <class Rows> __device__ void count_tile(const Rows &rows, const digit_p
     for (int d = lane; d < SORT_DIGITS; d += WARP) pass.counters[tile * SORT_DIGITS + d] = table[d];
 }
 
-template <class Rows> __device__ void move_tile(const Rows &rows, const digit_pass &pass, int64_t tile, int32_t *table) {
+template <class Rows>
+__device__ void move_tile(const Rows &rows, const digit_pass &pass, int64_t tile, int32_t *table) {
     int lane = threadIdx.x % WARP;
     for (int d = lane; d < SORT_DIGITS; d += WARP) table[d] = pass.counters[tile * SORT_DIGITS + d];
     __syncwarp();
@@ -93,7 +96,9 @@ template <class Rows> __global__ void count_digits(Rows rows, digit_pass pass) {
         count_tile(rows, pass, tile, tables[threadIdx.x / WARP]);
 }
 
-[[maybe_unused]] static __global__ void place_all_digits(int64_t tiles, int32_t *counters) { place_digits(tiles, counters); }
+[[maybe_unused]] static __global__ void place_all_digits(int64_t tiles, int32_t *counters) {
+    place_digits(tiles, counters);
+}
 
 template <class Rows> __global__ void move_places(Rows rows, digit_pass pass) {
     __shared__ int32_t tables[SORT_WARPS][SORT_DIGITS];
@@ -101,7 +106,8 @@ template <class Rows> __global__ void move_places(Rows rows, digit_pass pass) {
         move_tile(rows, pass, tile, tables[threadIdx.x / WARP]);
 }
 
-/* All passes by one block, a tile for each of its warps. The result is in pass.to, or in `other` after an even number of them. */
+/* All passes by one block, a tile for each of its warps. The result is in pass.to, or in `other` after an even number
+ * of them. */
 template <class Rows> __global__ void sort_few(Rows rows, digit_pass pass, int32_t *other, int passes) {
     __shared__ int32_t tables[SORT_WARPS][SORT_DIGITS];
     int64_t tile = threadIdx.x / WARP;
@@ -140,7 +146,8 @@ template <class Rows> const int32_t *sort_places(const ons_launch *l, const Rows
     return pass.from;
 }
 
-/* What is added up: `outer` tables of rows of `inner` elements, each with `count` places of its own in the cotangent. */
+/* What is added up: `outer` tables of rows of `inner` elements, each with `count` places of its own in the cotangent.
+ */
 template <class Rows> struct place_sums {
     Rows rows;
     int64_t outer, inner;
@@ -162,11 +169,12 @@ template <class Rows> struct place_sums {
         }
         return low;
     }
-    /* Where the sum of the segment from sorted place i on is kept. Of those that begin among the same ONS_PLACE_SEGMENT places, at
-     * most one is its row's first of several, and at most one a later one: a row's segments lie that far from each other, and
-     * other rows that have several begin behind them. */
+    /* Where the sum of the segment from sorted place i on is kept. Of those that begin among the same ONS_PLACE_SEGMENT
+     * places, at most one is its row's first of several, and at most one a later one: a row's segments lie that far
+     * from each other, and other rows that have several begin behind them. */
     __device__ float *slot(int64_t table_number, int64_t i, bool first) const {
-        return of_segments + (table_number * ons_segment_slots(rows.count) + i / ONS_PLACE_SEGMENT * 2 + (first ? 1 : 0)) * inner;
+        return of_segments +
+               (table_number * ons_segment_slots(rows.count) + i / ONS_PLACE_SEGMENT * 2 + (first ? 1 : 0)) * inner;
     }
 };
 
@@ -192,7 +200,8 @@ template <class Rows> __global__ void add_segments(place_sums<Rows> s) {
     }
 }
 
-/* A block for every ONS_PLACE_SEGMENT sorted places: where one of them is the first of a row of several segments it adds these up. */
+/* A block for every ONS_PLACE_SEGMENT sorted places: where one of them is the first of a row of several segments it
+ * adds these up. */
 template <class Rows> __global__ void join_segments(place_sums<Rows> s) {
     __shared__ int64_t found;
     int64_t windows = ons_segment_slots(s.rows.count) / 2;
@@ -217,13 +226,15 @@ template <class Rows> __global__ void join_segments(place_sums<Rows> s) {
     }
 }
 
-/* Zeros, and the cotangents added to the rows that they come from. Scratch as ons_sorted_places_scratch has planned it. */
+/* Zeros, and the cotangents added to the rows that they come from. Scratch as ons_sorted_places_scratch has planned it.
+ */
 template <class Rows> void add_rows_back(const ons_launch *l, const Rows &rows, int64_t outer, int64_t inner) {
     float *table = (float *)l->outputs[0], *of_segments = (float *)l->scratch;
     zero_bytes(l, table, outer * rows.length * inner * (int64_t)sizeof(float));
     if (outer * rows.length * inner == 0 || rows.count == 0) return;
     int32_t *places = (int32_t *)(of_segments + outer * ons_segment_slots(rows.count) * inner);
-    place_sums<Rows> sums = {rows, outer, inner, sort_places(l, rows, places), (const float *)l->inputs[0], table, of_segments};
+    place_sums<Rows> sums = {rows,  outer,      inner, sort_places(l, rows, places), (const float *)l->inputs[0],
+                             table, of_segments};
     int threads = inner < INDEXING_THREADS ? (int)blocks_for(inner, WARP) * WARP : INDEXING_THREADS;
     launch(l, add_segments<Rows>, outer * rows.count, threads, sums);
     if (rows.count > ONS_PLACE_SEGMENT)

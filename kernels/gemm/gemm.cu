@@ -10,8 +10,8 @@ __global__ void spread_c(int64_t rows, int64_t columns, int64_t row, int64_t col
 }
 
 template <class T> void run_spread(const ons_launch *l, const ons_cuda_gemm_node *s) {
-    ons::launch(l, spread_c<T>, ons::blocks_for(s->rows * s->columns, 256), 256, s->rows, s->columns, s->row, s->column, s->beta,
-                (const T *)l->inputs[2], (T *)l->outputs[0]);
+    ons::launch(l, spread_c<T>, ons::blocks_for(s->rows * s->columns, 256), 256, s->rows, s->columns, s->row, s->column,
+                s->beta, (const T *)l->inputs[2], (T *)l->outputs[0]);
 }
 
 } // namespace

@@ -24,4 +24,6 @@ template <class T> void run_global_average_pool(const ons_launch *l, const ons_c
 
 } // namespace
 
-extern "C" void ons_cuda_run_global_average_pool(const ons_launch *launch) { ONS_CUDA_TYPED_DISPATCH(ons_channels, run_global_average_pool, launch); }
+extern "C" void ons_cuda_run_global_average_pool(const ons_launch *launch) {
+    ONS_CUDA_TYPED_DISPATCH(ons_channels, run_global_average_pool, launch);
+}

@@ -22,4 +22,6 @@ template <class T> void run_global_average_pool_gradient(const ons_launch *l, co
 
 } // namespace
 
-extern "C" void ons_cuda_run_global_average_pool_gradient(const ons_launch *launch) { ONS_CUDA_TYPED_DISPATCH(ons_channels, run_global_average_pool_gradient, launch); }
+extern "C" void ons_cuda_run_global_average_pool_gradient(const ons_launch *launch) {
+    ONS_CUDA_TYPED_DISPATCH(ons_channels, run_global_average_pool_gradient, launch);
+}

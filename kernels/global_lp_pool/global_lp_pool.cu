@@ -11,7 +11,8 @@ template <class Group, class T> __global__ void plane_norms(ons_axis_view view, 
     for (int64_t row = Group::first(); row < view.outer; row += Group::stride()) {
         int64_t first = row * view.length;
         float sum = 0;
-        for (int64_t k = Group::lane(); k < view.length; k += Group::SIZE) sum += ons_lp_term(ons::widen(x[first + k]), p);
+        for (int64_t k = Group::lane(); k < view.length; k += Group::SIZE)
+            sum += ons_lp_term(ons::widen(x[first + k]), p);
         sum = Group::reduce(sum, 0.0f, ons::add());
         if (Group::lane() == 0) y[row] = ons::narrow<T>(ons_lp_root(sum, p));
     }
@@ -19,10 +20,11 @@ template <class Group, class T> __global__ void plane_norms(ons_axis_view view, 
 
 template <class T> void run_global_lp_pool(const ons_launch *l, const ons_global_lp_pool *s) {
     ons_axis_view view = {s->size.batch * s->size.channels, s->size.positions, 1};
-    ONS_CUDA_LAUNCH_ROWS(l, view, view.outer, plane_norms, T, view, s->p,
-                         (const T *)l->inputs[0], (T *)l->outputs[0]);
+    ONS_CUDA_LAUNCH_ROWS(l, view, view.outer, plane_norms, T, view, s->p, (const T *)l->inputs[0], (T *)l->outputs[0]);
 }
 
 } // namespace
 
-extern "C" void ons_cuda_run_global_lp_pool(const ons_launch *launch) { ONS_CUDA_TYPED_DISPATCH(ons_global_lp_pool, run_global_lp_pool, launch); }
+extern "C" void ons_cuda_run_global_lp_pool(const ons_launch *launch) {
+    ONS_CUDA_TYPED_DISPATCH(ons_global_lp_pool, run_global_lp_pool, launch);
+}

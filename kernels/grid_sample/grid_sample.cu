@@ -51,6 +51,7 @@ extern "C" void ons_cuda_run_grid_sample(const ons_launch *launch) {
         ONS_CUDA_UNIT_DISPATCH(s->size, run_nearest, launch, g);
         return;
     }
-    ons::each(launch, g.batch * g.outputs,
-              sampled{g, (const float *)launch->inputs[0], (const float *)launch->inputs[1], (float *)launch->outputs[0]});
+    ons::each(
+        launch, g.batch * g.outputs,
+        sampled{g, (const float *)launch->inputs[0], (const float *)launch->inputs[1], (float *)launch->outputs[0]});
 }

@@ -25,8 +25,8 @@ __global__ void group_slopes(ons_group_norm norm, const T *dy, const T *x, const
 
 /* A block for each number of the scale: what it met in all samples, Σ dy n and Σ dy. */
 template <class T>
-__global__ void group_scale_sums(ons_group_norm norm, const T *dy, const T *x, const float *means, const float *inverses,
-                                 T *dscale, T *dbias) {
+__global__ void group_scale_sums(ons_group_norm norm, const T *dy, const T *x, const float *means,
+                                 const float *inverses, T *dscale, T *dbias) {
     int64_t share = norm.scale_per_group ? norm.width : 1, length = share * norm.size.positions;
     for (int64_t number = blockIdx.x; number < norm.size.channels / share; number += gridDim.x) {
         double product = 0, sum = 0;
@@ -55,8 +55,8 @@ template <class T> void run_group_gradient(const ons_launch *l, const ons_cuda_g
                     ons::ROW_THREADS, s->norm, dy, x, means, inverses, out[1], out[2]);
     ons_axis_view view = {s->norm.size.batch * s->norm.groups, s->norm.width * s->norm.size.positions, 1};
     if (out[0] != nullptr && view.length > 0)
-        ONS_CUDA_LAUNCH_ROWS(l, view, view.outer, group_slopes, T, s->norm, dy, x, (const T *)l->inputs[2], means, inverses,
-                             out[0]);
+        ONS_CUDA_LAUNCH_ROWS(l, view, view.outer, group_slopes, T, s->norm, dy, x, (const T *)l->inputs[2], means,
+                             inverses, out[0]);
 }
 
 } // namespace

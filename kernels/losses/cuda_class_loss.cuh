@@ -54,8 +54,9 @@ __device__ inline float sum_of_gaps(const T *x, float max, const float *weights,
     return Group::reduce(sum, 0.0f, add());
 }
 
-/* What cross entropy hands back to one row: (factor × e^(x - log Σ e^x) - [class is the target] own - spread × w) × scale, see
- * class_loss.h; 0 where the target does not count. dx may be x; both begin at the arena's alignment, so that packs lie alike in them. */
+/* What cross entropy hands back to one row: (factor × e^(x - log Σ e^x) - [class is the target] own - spread × w) ×
+ * scale, see class_loss.h; 0 where the target does not count. dx may be x; both begin at the arena's alignment, so that
+ * packs lie alike in them. */
 template <class T> struct class_slopes {
     const T *x;
     T *dx;
@@ -78,7 +79,8 @@ template <class T> struct class_slopes {
         if constexpr (Group::SIZE > 1)
             each_pack<Group>(x, view.length, *this);
         else
-            for (int64_t k = 0; k < view.length; ++k) dx[k * view.inner] = narrow<T>(slope(widen(x[k * view.inner]), k));
+            for (int64_t k = 0; k < view.length; ++k)
+                dx[k * view.inner] = narrow<T>(slope(widen(x[k * view.inner]), k));
     }
 };
 
@@ -93,11 +95,13 @@ template <class T> struct class_slopes {
 }
 
 inline void launch_check_classes(const ons_launch *l, const ons_class_loss &loss, const void *targets) {
-    launch(l, check_classes, blocks_to_check(loss.view.outer * loss.view.inner), INDEXING_THREADS, loss, targets, fault_of(l));
+    launch(l, check_classes, blocks_to_check(loss.view.outer * loss.view.inner), INDEXING_THREADS, loss, targets,
+           fault_of(l));
 }
 
 /* One block: Σ terms ÷ counted targets of the step. */
-[[maybe_unused]] static __global__ void mean_of_terms(const double *terms, int64_t count, const ons_step *step, float *result) {
+[[maybe_unused]] static __global__ void mean_of_terms(const double *terms, int64_t count, const ons_step *step,
+                                                      float *result) {
     double sum = ordered_sum(terms, count);
     if (threadIdx.x == 0) *result = (float)(sum / step->counted_targets);
 }

@@ -45,8 +45,8 @@ inline target_losses target_losses_of(const ons_launch *l) {
 }
 
 /* One block. */
-[[maybe_unused]] static __global__ void reduce_losses(const double *terms, const double *counted, int64_t count, bool mean,
-                                                      float *result) {
+[[maybe_unused]] static __global__ void reduce_losses(const double *terms, const double *counted, int64_t count,
+                                                      bool mean, float *result) {
     double sum = ordered_sum(terms, count), weight = mean ? ordered_sum(counted, count) : 1;
     if (threadIdx.x == 0) *result = (float)(sum / weight);
 }
@@ -119,8 +119,12 @@ struct loss_slopes {
 
 inline void model_loss_gradient(const ons_launch *l, const float *log_sums, uint32_t cotangent) {
     const ons_class_loss &classes = ((const ons_model_loss *)l->state)->classes;
-    loss_slopes f = {classes, l->inputs[ONS_MODEL_LOSS_LABELS], loss_scale_of(l, cotangent),
-                     (const float *)l->inputs[0], log_sums, (float *)l->outputs[0]};
+    loss_slopes f = {classes,
+                     l->inputs[ONS_MODEL_LOSS_LABELS],
+                     loss_scale_of(l, cotangent),
+                     (const float *)l->inputs[0],
+                     log_sums,
+                     (float *)l->outputs[0]};
     each(l, classes.view.outer * classes.view.length * classes.view.inner, f);
 }
 

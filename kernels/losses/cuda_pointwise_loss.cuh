@@ -27,8 +27,8 @@ static __global__ void pointwise_mean(int parts, const double *sums, const ons_s
 }
 
 template <class F>
-__global__ void pointwise_slopes(int64_t elements, float parameter, const float *x, const float *t, const float *cotangent,
-                                 const ons_step *step, float *dx) {
+__global__ void pointwise_slopes(int64_t elements, float parameter, const float *x, const float *t,
+                                 const float *cotangent, const ons_step *step, float *dx) {
     float scale = (float)(*cotangent / step->counted_targets);
     for (int64_t i = global_thread(); i < elements; i += global_threads())
         dx[i] = F::loss(x[i], t[i], parameter) * scale;
@@ -39,8 +39,8 @@ template <class F> void pointwise_loss(const ons_launch *l) {
     int64_t parts = s->elements / (8 * ROW_THREADS);
     parts = parts < 1 ? 1 : parts > ONS_CUDA_LOSS_PARTS ? (int64_t)ONS_CUDA_LOSS_PARTS : parts;
     double *sums = (double *)l->scratch;
-    launch(l, pointwise_terms<F>, parts, ROW_THREADS, s->elements, (int)parts, s->parameter, (const float *)l->inputs[0],
-           (const float *)l->inputs[1], sums);
+    launch(l, pointwise_terms<F>, parts, ROW_THREADS, s->elements, (int)parts, s->parameter,
+           (const float *)l->inputs[0], (const float *)l->inputs[1], sums);
     launch(l, pointwise_mean, 1, ROW_THREADS, (int)parts, (const double *)sums, l->device_step, (float *)l->outputs[0]);
 }
 

@@ -21,8 +21,8 @@ template <class Group, class T> __global__ void norm_rows(ons_axis_view view, in
 }
 
 template <class T> void run_lp_normalization(const ons_launch *l, const ons_lp_normalization *s) {
-    ONS_CUDA_LAUNCH_ROWS(l, s->view, s->view.outer * s->view.inner, norm_rows, T, s->view, s->p, (const T *)l->inputs[0],
-                         (T *)l->outputs[0]);
+    ONS_CUDA_LAUNCH_ROWS(l, s->view, s->view.outer * s->view.inner, norm_rows, T, s->view, s->p,
+                         (const T *)l->inputs[0], (T *)l->outputs[0]);
 }
 
 } // namespace

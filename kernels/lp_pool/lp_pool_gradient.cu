@@ -8,8 +8,8 @@ template <class T, int COUNT, class Index> struct shares_of_norms {
     T *dx;
     int p;
     static shares_of_norms of(const ons_launch *l, const ons_cuda_pooling *s) {
-        return {ons::windows_of<Index>(s, COUNT), (const T *)l->inputs[0], (const T *)l->inputs[1], (const T *)l->inputs[2],
-                (T *)l->outputs[0], s->p};
+        return {ons::windows_of<Index>(s, COUNT), (const T *)l->inputs[0], (const T *)l->inputs[1],
+                (const T *)l->inputs[2],          (T *)l->outputs[0],      s->p};
     }
     __device__ void operator()(int64_t item) const {
         ons::pooled<Index> of = ons::pooled_of<COUNT>(w, (Index)item, w.input, w.outputs);

@@ -10,7 +10,8 @@ extern "C" {
 namespace ons {
 
 /* bias + weight Σ x² over the window of element `at`, which is of channel `channel`. */
-template <class T> __device__ inline float local_sum(const ons_local_response &l, const T *x, int64_t at, int64_t channel) {
+template <class T>
+__device__ inline float local_sum(const ons_local_response &l, const T *x, int64_t at, int64_t channel) {
     float sum = 0;
     for (int64_t c = -l.before; c <= l.after; ++c) {
         if (channel + c < 0 || channel + c >= l.size.channels) continue;

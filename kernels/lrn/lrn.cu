@@ -19,4 +19,6 @@ template <class T> void run_lrn(const ons_launch *l, const ons_local_response *s
 
 } // namespace
 
-extern "C" void ons_cuda_run_lrn(const ons_launch *launch) { ONS_CUDA_TYPED_DISPATCH(ons_local_response, run_lrn, launch); }
+extern "C" void ons_cuda_run_lrn(const ons_launch *launch) {
+    ONS_CUDA_TYPED_DISPATCH(ons_local_response, run_lrn, launch);
+}

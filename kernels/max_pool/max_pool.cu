@@ -20,7 +20,8 @@ template <class T, int COUNT, class Index> struct maximum_of_window {
                 s->column_major};
     }
 
-    /* In ONNX's indices, of a tap; of the first position where nothing was found. They are asked for in ONNX's order alone. */
+    /* In ONNX's indices, of a tap; of the first position where nothing was found. They are asked for in ONNX's order
+     * alone. */
     __device__ int64_t index_of(const ons::pooled<Index> &to, Index tap) const {
         Index row = tap / w.kernel[2], kernel_at[] = {row / w.kernel[1], row % w.kernel[1], tap - row * w.kernel[2]};
         Index at[ONS_WINDOW_DIMS] = {};
@@ -60,7 +61,8 @@ template <class T, int COUNT, class Index> struct maximum_of_window {
 };
 
 template <class T> void run_max_pool(const ons_launch *l, const ons_cuda_pooling *s) {
-    bool packs = ons::has_packs(l->inputs[0]) && ons::has_packs(l->outputs[0]) && ons::has_place_packs(s, l->outputs[2]);
+    bool packs =
+        ons::has_packs(l->inputs[0]) && ons::has_packs(l->outputs[0]) && ons::has_place_packs(s, l->outputs[2]);
     ons::run_pooling<T, maximum_of_window>(l, s, s->outputs, packs && l->outputs[1] == nullptr);
 }
 

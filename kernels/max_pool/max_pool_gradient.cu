@@ -20,7 +20,8 @@ template <class T, int COUNT, class Index> struct shares_of_maxima {
     T *dx;
     bool wide_position;
     static shares_of_maxima of(const ons_launch *l, const ons_cuda_pooling *s) {
-        return {ons::windows_of<Index>(s, COUNT), (const T *)l->inputs[0], l->inputs[1], (T *)l->outputs[0], s->wide_position};
+        return {ons::windows_of<Index>(s, COUNT), (const T *)l->inputs[0], l->inputs[1], (T *)l->outputs[0],
+                s->wide_position};
     }
     __device__ void operator()(int64_t item) const {
         ons::pooled<Index> of = ons::pooled_of<COUNT>(w, (Index)item, w.input, w.outputs);

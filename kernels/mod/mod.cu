@@ -2,8 +2,8 @@
 
 namespace {
 
-/* With the sign of the divisor, that of zero too; like_dividend: of the dividend. In double, as the quotient of floats can be far
- * larger than a float counts. */
+/* With the sign of the divisor, that of zero too; like_dividend: of the dividend. In double, as the quotient of floats
+ * can be far larger than a float counts. */
 __device__ inline float rest_of(float a, float b, bool like_dividend) {
     double rest = fmod((double)a, (double)b);
     if (like_dividend || rest != rest) return (float)rest;

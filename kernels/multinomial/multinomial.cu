@@ -28,6 +28,6 @@ __global__ void draw_classes(ons_multinomial s, const ons_step *step, const floa
 
 extern "C" void ons_cuda_run_multinomial(const ons_launch *launch) {
     const ons_multinomial *s = (const ons_multinomial *)launch->state;
-    ons::launch(launch, draw_classes, ons::few_blocks(s->batch * s->samples), ons::EACH_THREADS, *s, launch->device_step,
-                (const float *)launch->inputs[0], launch->outputs[0]);
+    ons::launch(launch, draw_classes, ons::few_blocks(s->batch * s->samples), ons::EACH_THREADS, *s,
+                launch->device_step, (const float *)launch->inputs[0], launch->outputs[0]);
 }

@@ -27,10 +27,12 @@ extern "C" void ons_cuda_run_negative_log_likelihood(const ons_launch *launch) {
     int64_t rows = loss->view.outer * loss->view.inner;
     double *terms = (double *)launch->scratch;
     ons::launch_check_classes(launch, *loss, launch->inputs[1]);
-    ons::each(launch, rows, target_term{*loss, (const float *)launch->inputs[0], launch->inputs[1],
-                                        ons::class_weights(launch, *loss), terms});
+    ons::each(launch, rows,
+              target_term{*loss, (const float *)launch->inputs[0], launch->inputs[1], ons::class_weights(launch, *loss),
+                          terms});
     ons::launch(launch, ons::mean_of_terms, 1, ons::ROW_THREADS, (const double *)terms, rows, launch->device_step,
                 (float *)launch->outputs[0]);
 }
 
-ONS_KERNELS(cuda, negative_log_likelihood, ONS_KERNEL(ons_cuda_class_loss_prepare, ons_cuda_run_negative_log_likelihood))
+ONS_KERNELS(cuda, negative_log_likelihood,
+            ONS_KERNEL(ons_cuda_class_loss_prepare, ons_cuda_run_negative_log_likelihood))

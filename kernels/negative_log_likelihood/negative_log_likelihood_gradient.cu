@@ -23,9 +23,14 @@ struct target_slope {
 
 extern "C" void ons_cuda_run_negative_log_likelihood_gradient(const ons_launch *launch) {
     const ons_class_loss *loss = (const ons_class_loss *)launch->state;
-    target_slope f = {*loss, launch->inputs[1], ons::class_weights(launch, *loss), (const float *)launch->inputs[2],
-                      launch->device_step, (float *)launch->outputs[0]};
+    target_slope f = {*loss,
+                      launch->inputs[1],
+                      ons::class_weights(launch, *loss),
+                      (const float *)launch->inputs[2],
+                      launch->device_step,
+                      (float *)launch->outputs[0]};
     ons::each(launch, loss->view.outer * loss->view.length * loss->view.inner, f);
 }
 
-ONS_KERNELS(cuda, negative_log_likelihood_gradient, ONS_KERNEL(ons_class_loss_prepare, ons_cuda_run_negative_log_likelihood_gradient))
+ONS_KERNELS(cuda, negative_log_likelihood_gradient,
+            ONS_KERNEL(ons_class_loss_prepare, ons_cuda_run_negative_log_likelihood_gradient))

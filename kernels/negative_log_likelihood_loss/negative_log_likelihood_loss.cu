@@ -21,4 +21,5 @@ extern "C" void ons_cuda_run_negative_log_likelihood_loss(const ons_launch *laun
     ons::finish_losses(launch, f.losses);
 }
 
-ONS_KERNELS(cuda, negative_log_likelihood_loss, ONS_KERNEL(ons_cuda_model_loss_prepare, ons_cuda_run_negative_log_likelihood_loss))
+ONS_KERNELS(cuda, negative_log_likelihood_loss,
+            ONS_KERNEL(ons_cuda_model_loss_prepare, ons_cuda_run_negative_log_likelihood_loss))

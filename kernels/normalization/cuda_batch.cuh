@@ -1,5 +1,5 @@
-/* Batch normalisation on CUDA: two sums for each channel, by parts that are added in their order, then an affine map. Sums are in double
- * around a value of the channel's own. */
+/* Batch normalisation on CUDA: two sums for each channel, by parts that are added in their order, then an affine map.
+ * Sums are in double around a value of the channel's own. */
 #ifndef ONSTAGE_KERNELS_NORMALIZATION_CUDA_BATCH_CUH
 #define ONSTAGE_KERNELS_NORMALIZATION_CUDA_BATCH_CUH
 
@@ -32,9 +32,7 @@ __device__ inline int64_t channel_element(const ons_cuda_batch &s, int64_t chann
 __device__ inline float channel_map(float distance, float scale, float rest) { return distance * scale + rest; }
 
 /* Relu behind the normalisation, whose gradient lets dy through where the result was above 0. By channel. */
-template <class P> struct channel_gate {
-    const P *scale, *rest; /* of the map forwards; nullptr: there is no Relu */
-};
+template <class P> struct channel_gate { const P *scale, *rest; /* of the map forwards; nullptr: there is no Relu */ };
 
 /* The same of one channel; T: the result's type, to which it was rounded. */
 template <class T> struct open_gate {
@@ -50,14 +48,16 @@ template <class T, class P> __device__ inline open_gate<T> gate_of(const channel
     return {false, widen(gate.scale[channel]), widen(gate.rest[channel])};
 }
 
-/* A block for each channel and part. Σ (x - shift) and Σ (x - shift)², shift being the channel's first element; with dy: Σ dy and
- * Σ dy (x - mean). */
+/* A block for each channel and part. Σ (x - shift) and Σ (x - shift)², shift being the channel's first element; with
+ * dy: Σ dy and Σ dy (x - mean). */
 template <class T, class P>
-__global__ void sum_channels(ons_cuda_batch s, const T *x, const T *dy, const P *means, channel_gate<P> gate, double *partial) {
+__global__ void sum_channels(ons_cuda_batch s, const T *x, const T *dy, const P *means, channel_gate<P> gate,
+                             double *partial) {
     uint32_t count = (uint32_t)(s.batch * s.positions);
     for (int64_t item = blockIdx.x; item < s.channels * s.parts; item += gridDim.x) {
         int64_t channel = item % s.channels, part = item / s.channels;
-        uint32_t begin = (uint32_t)((uint64_t)count * part / s.parts), end = (uint32_t)((uint64_t)count * (part + 1) / s.parts);
+        uint32_t begin = (uint32_t)((uint64_t)count * part / s.parts),
+                 end = (uint32_t)((uint64_t)count * (part + 1) / s.parts);
         float shift = dy != nullptr ? widen(means[channel]) : count > 0 ? widen(x[channel * s.positions]) : 0;
         open_gate<T> open = gate_of<T>(gate, channel);
         double first = 0, second = 0;
@@ -76,28 +76,33 @@ __global__ void sum_channels(ons_cuda_batch s, const T *x, const T *dy, const P 
     }
 }
 
-/* Whether half of 1 / inverse² or more is epsilon: what is left without it says little of a variance that is small beside it. */
-__device__ inline bool hides_variance(const ons_cuda_batch &s, float inverse) { return 2 * s.epsilon * inverse * inverse > 1; }
+/* Whether half of 1 / inverse² or more is epsilon: what is left without it says little of a variance that is small
+ * beside it. */
+__device__ inline bool hides_variance(const ons_cuda_batch &s, float inverse) {
+    return 2 * s.epsilon * inverse * inverse > 1;
+}
 
 constexpr int LAST_RUN = 16; /* summed in float before it goes into a double */
 
-/* The same with channels last: threads side by side have PACK channels each, s.tile of them, and rows of threads take every
- * ROW_THREADS / s.tile-th position. `shift` is the first position's, or the mean. With inverse deviations a block is left out
- * where none of its channels has one that hides the variance. */
+/* The same with channels last: threads side by side have PACK channels each, s.tile of them, and rows of threads take
+ * every ROW_THREADS / s.tile-th position. `shift` is the first position's, or the mean. With inverse deviations a block
+ * is left out where none of its channels has one that hides the variance. */
 template <int PACK, class T, class P>
-__global__ void sum_channels_last(ons_cuda_batch s, const T *x, const T *dy, const P *means, channel_gate<P> gate, const float *inverses,
-                                  double *partial) {
+__global__ void sum_channels_last(ons_cuda_batch s, const T *x, const T *dy, const P *means, channel_gate<P> gate,
+                                  const float *inverses, double *partial) {
     __shared__ double lanes[2][ROW_THREADS][PACK];
     uint32_t count = (uint32_t)(s.batch * s.positions);
     int64_t width = s.channels / PACK, across = (width + s.tile - 1) / s.tile;
     uint32_t rows = (uint32_t)(ROW_THREADS / s.tile), row = threadIdx.x / (uint32_t)s.tile;
     for (int64_t item = blockIdx.x; item < across * s.parts; item += gridDim.x) {
         int64_t column = item % across * s.tile + threadIdx.x % s.tile, part = item / across;
-        uint32_t begin = (uint32_t)((uint64_t)count * part / s.parts), end = (uint32_t)((uint64_t)count * (part + 1) / s.parts);
+        uint32_t begin = (uint32_t)((uint64_t)count * part / s.parts),
+                 end = (uint32_t)((uint64_t)count * (part + 1) / s.parts);
         double first[PACK] = {}, second[PACK] = {};
         if (inverses != nullptr) {
             bool hidden = false;
-            for (int k = 0; column < width && k < PACK; ++k) hidden = hidden || hides_variance(s, inverses[column * PACK + k]);
+            for (int k = 0; column < width && k < PACK; ++k)
+                hidden = hidden || hides_variance(s, inverses[column * PACK + k]);
             if (!__syncthreads_or(hidden)) continue;
         }
         if (column < width && count > 0) {
@@ -162,7 +167,9 @@ __device__ inline double channel_sum(const ons_cuda_batch &s, const double *part
 __device__ inline double values_of(const ons_cuda_batch &s) { return (double)s.batch * (double)s.positions; }
 
 /* As ons_batch_training_correct has it. */
-__device__ inline double correction_of(const ons_cuda_batch &s, double n) { return s.unbiased && n > 1 ? n / (n - 1) : 1; }
+__device__ inline double correction_of(const ons_cuda_batch &s, double n) {
+    return s.unbiased && n > 1 ? n / (n - 1) : 1;
+}
 
 /* From sums around any value of the channel's. */
 __device__ inline double channel_variance(const ons_cuda_batch &s, const double *partial, int64_t channel) {
@@ -170,11 +177,14 @@ __device__ inline double channel_variance(const ons_cuda_batch &s, const double 
     return fmax(channel_sum(s, partial, 1, channel) / n - offset * offset, 0.0);
 }
 
-/* What the replicas that are met (none: `count` 0) have told, one behind the other, each as ons_batch_share_size says. */
+/* What the replicas that are met (none: `count` 0) have told, one behind the other, each as ons_batch_share_size says.
+ */
 struct channel_shares {
     const double *all;
     uint32_t count;
-    __device__ double values(const ons_cuda_batch &s, uint32_t replica) const { return all[replica * (1 + 2 * s.channels)]; }
+    __device__ double values(const ons_cuda_batch &s, uint32_t replica) const {
+        return all[replica * (1 + 2 * s.channels)];
+    }
     __device__ double at(const ons_cuda_batch &s, uint32_t replica, int which, int64_t channel) const {
         return all[replica * (1 + 2 * s.channels) + 1 + which * s.channels + channel];
     }
@@ -212,7 +222,8 @@ template <class P> struct channel_results {
     P *saved_mean, *saved_inverse, *saved_slope;
 };
 
-template <class T> __device__ moments moments_here(const ons_cuda_batch &s, const double *partial, const T *x, int64_t c) {
+template <class T>
+__device__ moments moments_here(const ons_cuda_batch &s, const double *partial, const T *x, int64_t c) {
     double offset = channel_sum(s, partial, 0, c) / values_of(s);
     return {(double)widen(x[s.last ? c : c * s.positions]) + offset, channel_variance(s, partial, c)};
 }
@@ -261,7 +272,8 @@ template <class T, class P> struct finish_training {
         if (results.mean != nullptr)
             results.mean[c] = narrow<P>((float)(keep * widen(mean_before[c]) + (1 - keep) * mean));
         if (results.variance != nullptr)
-            results.variance[c] = narrow<P>((float)(keep * widen(variance_before[c]) + (1 - keep) * variance * correction_of(s, n)));
+            results.variance[c] =
+                narrow<P>((float)(keep * widen(variance_before[c]) + (1 - keep) * variance * correction_of(s, n)));
     }
 };
 
@@ -277,7 +289,8 @@ template <class P> struct finish_inference {
 };
 
 /* One value for COUNT neighbours of a channel, or those of COUNT channels side by side. */
-template <int COUNT, bool LAST> __device__ inline pack<float, COUNT> channel_values(const float *values, int64_t first) {
+template <int COUNT, bool LAST>
+__device__ inline pack<float, COUNT> channel_values(const float *values, int64_t first) {
     pack<float, COUNT> result;
     if (LAST) return *reinterpret_cast<const pack<float, COUNT> *>(values + first);
     float value = values[first];
@@ -290,7 +303,7 @@ template <int COUNT, bool LAST> __device__ inline pack<float, COUNT> channel_val
 template <class T> struct map_operands {
     const T *residual; /* is added */
     bool relu;
-    const T *dy;       /* backwards */
+    const T *dy; /* backwards */
     const float *gate_scale, *gate_rest;
 };
 
@@ -303,7 +316,8 @@ template <int COUNT, bool LAST, class T> struct map_channels {
     T *to;
     __device__ void operator()(int64_t i) const {
         int64_t first = (LAST ? i * COUNT : i * COUNT / s.positions) % s.channels;
-        pack<float, COUNT> shift = channel_values<COUNT, LAST>(maps.shift, first), factor = {}, gate_scale = {}, gate_rest = {};
+        pack<float, COUNT> shift = channel_values<COUNT, LAST>(maps.shift, first), factor = {}, gate_scale = {},
+                           gate_rest = {};
         pack<float, COUNT> scale = channel_values<COUNT, LAST>(maps.scale, first);
         pack<float, COUNT> rest = channel_values<COUNT, LAST>(maps.rest, first);
         if (o.dy != nullptr) factor = channel_values<COUNT, LAST>(maps.factor, first);
@@ -318,9 +332,9 @@ template <int COUNT, bool LAST, class T> struct map_channels {
         for (int k = 0; k < COUNT; ++k) {
             float distance = widen(values.at[k]) - shift.at[k];
             open_gate<T> open = {o.gate_scale == nullptr, gate_scale.at[k], gate_rest.at[k]};
-            values.at[k] = o.dy == nullptr
-                               ? forwards(distance, scale.at[k], rest.at[k], others.at[k])
-                               : narrow<T>(open(distance, widen(others.at[k])) * scale.at[k] + distance * factor.at[k] + rest.at[k]);
+            values.at[k] = o.dy == nullptr ? forwards(distance, scale.at[k], rest.at[k], others.at[k])
+                                           : narrow<T>(open(distance, widen(others.at[k])) * scale.at[k] +
+                                                       distance * factor.at[k] + rest.at[k]);
         }
         reinterpret_cast<pack<T, COUNT> *>(to)[i] = values;
     }
@@ -332,13 +346,14 @@ template <int COUNT, bool LAST, class T> struct map_channels {
 };
 
 template <bool LAST, class T>
-void apply_channel_maps_to(const ons_launch *l, const ons_cuda_batch *s, const channel_maps &maps, const T *x, const map_operands<T> &o,
-                           T *to) {
+void apply_channel_maps_to(const ons_launch *l, const ons_cuda_batch *s, const channel_maps &maps, const T *x,
+                           const map_operands<T> &o, T *to) {
     int64_t elements = s->batch * s->channels * s->positions;
     size_t wide = 4 * sizeof(T);
     bool fours = (LAST ? s->channels : s->positions) % 4 == 0;
-    bool aligned = is_aligned(x, wide) && is_aligned(to, wide) && is_aligned(o.dy, wide) && is_aligned(o.residual, wide) &&
-                   is_aligned(o.gate_scale, 4 * sizeof(float)) && is_aligned(o.gate_rest, 4 * sizeof(float));
+    bool aligned = is_aligned(x, wide) && is_aligned(to, wide) && is_aligned(o.dy, wide) &&
+                   is_aligned(o.residual, wide) && is_aligned(o.gate_scale, 4 * sizeof(float)) &&
+                   is_aligned(o.gate_rest, 4 * sizeof(float));
     if (fours && aligned)
         each(l, elements / 4, map_channels<4, LAST, T>{*s, maps, x, o, to});
     else
@@ -346,7 +361,8 @@ void apply_channel_maps_to(const ons_launch *l, const ons_cuda_batch *s, const c
 }
 
 template <class T>
-void apply_channel_maps(const ons_launch *l, const ons_cuda_batch *s, const channel_maps &maps, const T *x, const map_operands<T> &o, T *to) {
+void apply_channel_maps(const ons_launch *l, const ons_cuda_batch *s, const channel_maps &maps, const T *x,
+                        const map_operands<T> &o, T *to) {
     if (to == nullptr) return;
     if (s->last)
         apply_channel_maps_to<true>(l, s, maps, x, o, to);
@@ -355,8 +371,8 @@ void apply_channel_maps(const ons_launch *l, const ons_cuda_batch *s, const chan
 }
 
 template <class T, class P>
-void sum_by_channel(const ons_launch *l, const ons_cuda_batch *s, const channel_maps &maps, const T *x, const T *dy, const P *means,
-                    const channel_gate<P> &gate = {}, const float *inverses = nullptr) {
+void sum_by_channel(const ons_launch *l, const ons_cuda_batch *s, const channel_maps &maps, const T *x, const T *dy,
+                    const P *means, const channel_gate<P> &gate = {}, const float *inverses = nullptr) {
     if (!s->last) {
         launch(l, sum_channels<T, P>, s->channels * s->parts, ROW_THREADS, *s, x, dy, means, gate, maps.partial);
         return;
@@ -366,7 +382,8 @@ void sum_by_channel(const ons_launch *l, const ons_cuda_batch *s, const channel_
     if (wide)
         launch(l, sum_channels_last<4, T, P>, blocks, ROW_THREADS, *s, x, dy, means, gate, inverses, maps.partial);
     else
-        launch(l, sum_channels_last<1, T, P>, s->pack == 4 ? 4 * blocks : blocks, ROW_THREADS, *s, x, dy, means, gate, inverses, maps.partial);
+        launch(l, sum_channels_last<1, T, P>, s->pack == 4 ? 4 * blocks : blocks, ROW_THREADS, *s, x, dy, means, gate,
+               inverses, maps.partial);
 }
 
 /* Input `index` as elements of type E. */
@@ -379,8 +396,9 @@ void run_batch_training(const ons_launch *l, const ons_cuda_batch *s, const chan
     channel_maps maps = channel_maps_of(l, s);
     sum_by_channel<T, P>(l, s, maps, x, nullptr, nullptr);
     channel_shares met = meet(l, s, tell_moments<T>{*s, maps.partial, x, nullptr});
-    each(l, s->channels, finish_training<T, P>{*s, maps, met, x, input_of<P>(l, 1), input_of<P>(l, 2), input_of<P>(l, 3),
-                                               input_of<P>(l, 4), results});
+    each(l, s->channels,
+         finish_training<T, P>{*s, maps, met, x, input_of<P>(l, 1), input_of<P>(l, 2), input_of<P>(l, 3),
+                               input_of<P>(l, 4), results});
     const T *residual = s->added ? input_of<T>(l, 5) : nullptr;
     apply_channel_maps<T>(l, s, maps, x, {residual, s->relu, nullptr, nullptr, nullptr}, (T *)l->outputs[0]);
 }

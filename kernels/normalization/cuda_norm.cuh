@@ -9,8 +9,8 @@ extern "C" {
 
 namespace ons {
 
-/* ------------------------------------------------------------------------------------------- rows that fit into registers
- * Every thread of a group keeps up to KEPT numbers, packs of 16 bytes of T that lie a group apart. */
+/* ------------------------------------------------------------------------------------------- rows that fit into
+ * registers Every thread of a group keeps up to KEPT numbers, packs of 16 bytes of T that lie a group apart. */
 
 constexpr int KEPT = 32;
 template <class T> constexpr int PACK = PACK_BYTES / (int)sizeof(T);
@@ -55,10 +55,11 @@ __device__ inline void read_row(const T *row, int64_t columns, float (&to)[PACKS
 
 /* ---------------------------------------------------------------------------------------------------------- forward */
 
-/* y may be x. Not `centered`: the mean is taken for 0. The variance is that of the differences from the mean, in a pass of its own. */
+/* y may be x. Not `centered`: the mean is taken for 0. The variance is that of the differences from the mean, in a pass
+ * of its own. */
 template <class Group, class T, class S>
-__global__ void normalize(ons_layer_norm norm, float epsilon, bool centered, const T *x, const S *scale, const S *bias, T *y,
-                          float *means, float *inverses) {
+__global__ void normalize(ons_layer_norm norm, float epsilon, bool centered, const T *x, const S *scale, const S *bias,
+                          T *y, float *means, float *inverses) {
     int64_t n = norm.columns;
     for (int64_t row = Group::first(); row < norm.rows; row += Group::stride()) {
         const T *from = x + row * n;
@@ -80,8 +81,8 @@ __global__ void normalize(ons_layer_norm norm, float epsilon, bool centered, con
 }
 
 template <class Group, class T, class S>
-__global__ void normalize_kept(ons_layer_norm norm, float epsilon, bool centered, const T *x, const S *scale, const S *bias, T *y,
-                               float *means, float *inverses) {
+__global__ void normalize_kept(ons_layer_norm norm, float epsilon, bool centered, const T *x, const S *scale,
+                               const S *bias, T *y, float *means, float *inverses) {
     constexpr int COUNT = PACK<T>, PACKS = KEPT / COUNT;
     int64_t n = norm.columns;
     for (int64_t row = Group::first(); row < norm.rows; row += Group::stride()) {
@@ -112,7 +113,8 @@ __global__ void normalize_kept(ons_layer_norm norm, float epsilon, bool centered
     }
 }
 
-template <class T, class S> void run_norm_of(const ons_launch *l, bool centered, const void *bias, float *means, float *inverses) {
+template <class T, class S>
+void run_norm_of(const ons_launch *l, bool centered, const void *bias, float *means, float *inverses) {
     const ons_cuda_norm *s = (const ons_cuda_norm *)l->state;
     ONS_CUDA_LAUNCH_NORM(l, s->norm, normalize, T, S, s->norm, s->epsilon, centered, (const T *)l->inputs[0],
                          (const S *)l->inputs[1], (const S *)bias, (T *)l->outputs[0], means, inverses);
@@ -136,7 +138,8 @@ inline void run_rms_norm(const ons_launch *l) {
 
 /* --------------------------------------------------------------------------------------------------------- backward */
 
-/* dx = r (a - mean(a) - n mean(a n)), n = (x - mean) r, a = dy scale; dx may be dy or x. Without means nothing comes through one. */
+/* dx = r (a - mean(a) - n mean(a n)), n = (x - mean) r, a = dy scale; dx may be dy or x. Without means nothing comes
+ * through one. */
 template <class Group, class T, class S>
 __global__ void norm_input_gradient(ons_layer_norm norm, const T *dy, const T *x, const S *scale, const float *means,
                                     const float *inverses, T *dx) {
@@ -159,8 +162,8 @@ __global__ void norm_input_gradient(ons_layer_norm norm, const T *dy, const T *x
 }
 
 template <class Group, class T, class S>
-__global__ void norm_input_gradient_kept(ons_layer_norm norm, const T *dy, const T *x, const S *scale, const float *means,
-                                         const float *inverses, T *dx) {
+__global__ void norm_input_gradient_kept(ons_layer_norm norm, const T *dy, const T *x, const S *scale,
+                                         const float *means, const float *inverses, T *dx) {
     constexpr int COUNT = PACK<T>, PACKS = KEPT / COUNT;
     int64_t n = norm.columns;
     for (int64_t row = Group::first(); row < norm.rows; row += Group::stride()) {
@@ -197,7 +200,8 @@ __global__ void norm_input_gradient_kept(ons_layer_norm norm, const T *dy, const
 
 constexpr int NORM_COLUMNS = 32, NORM_LANES = 8;
 
-/* By all threads of a block: the sums of a column's lanes, in order. True for the first lane's threads, which get them. */
+/* By all threads of a block: the sums of a column's lanes, in order. True for the first lane's threads, which get them.
+ */
 __device__ inline bool add_norm_simd(float *scale_sum, float *bias_sum) {
     __shared__ float of_scale[NORM_LANES][NORM_COLUMNS], of_bias[NORM_LANES][NORM_COLUMNS];
     int lane = (int)threadIdx.x / NORM_COLUMNS, column = (int)threadIdx.x % NORM_COLUMNS;
@@ -215,7 +219,7 @@ __device__ inline bool add_norm_simd(float *scale_sum, float *bias_sum) {
 /* Sums over the rows of one part for 32 columns: eight lanes take every eighth row, and are added in order. */
 template <class T>
 __global__ void norm_part_sums(ons_layer_norm norm, int parts, const T *dy, const T *x, const float *means,
-                          const float *inverses, float *partial) {
+                               const float *inverses, float *partial) {
     int64_t across = (norm.columns + NORM_COLUMNS - 1) / NORM_COLUMNS;
     for (int64_t item = blockIdx.x; item < across * parts; item += gridDim.x) {
         int64_t part = item / across, column = item % across * NORM_COLUMNS + threadIdx.x % NORM_COLUMNS;
@@ -224,7 +228,8 @@ __global__ void norm_part_sums(ons_layer_norm norm, int parts, const T *dy, cons
         float scale_sum = 0, bias_sum = 0;
         for (int64_t row = begin + lane; column < norm.columns && row < end; row += NORM_LANES) {
             float d = widen(dy[row * norm.columns + column]);
-            scale_sum += d * ((widen(x[row * norm.columns + column]) - (means == nullptr ? 0 : means[row])) * inverses[row]);
+            scale_sum +=
+                d * ((widen(x[row * norm.columns + column]) - (means == nullptr ? 0 : means[row])) * inverses[row]);
             bias_sum += d;
         }
         if (add_norm_simd(&scale_sum, &bias_sum) && column < norm.columns) {
@@ -259,14 +264,14 @@ void run_norm_gradient_of(const ons_launch *l, const float *means, const float *
     int64_t n = s->norm.columns;
     /* The sums first: dx may take the place of what they read. */
     if (l->outputs[1] != nullptr || dbias != nullptr) {
-        launch(l, norm_part_sums<T>, (n + NORM_COLUMNS - 1) / NORM_COLUMNS * s->parts, NORM_COLUMNS * NORM_LANES, s->norm, s->parts,
-               dy, x, means, inverses, (float *)l->scratch);
-        launch(l, join_norm_parts<S>, blocks_for(n, NORM_COLUMNS), NORM_COLUMNS * NORM_LANES, n, s->parts, (const float *)l->scratch,
-               (S *)l->outputs[1], (S *)dbias);
+        launch(l, norm_part_sums<T>, (n + NORM_COLUMNS - 1) / NORM_COLUMNS * s->parts, NORM_COLUMNS * NORM_LANES,
+               s->norm, s->parts, dy, x, means, inverses, (float *)l->scratch);
+        launch(l, join_norm_parts<S>, blocks_for(n, NORM_COLUMNS), NORM_COLUMNS * NORM_LANES, n, s->parts,
+               (const float *)l->scratch, (S *)l->outputs[1], (S *)dbias);
     }
     if (l->outputs[0] != nullptr)
-        ONS_CUDA_LAUNCH_NORM(l, s->norm, norm_input_gradient, T, S, s->norm, dy, x, (const S *)l->inputs[2], means, inverses,
-                             (T *)l->outputs[0]);
+        ONS_CUDA_LAUNCH_NORM(l, s->norm, norm_input_gradient, T, S, s->norm, dy, x, (const S *)l->inputs[2], means,
+                             inverses, (T *)l->outputs[0]);
 }
 
 template <class T> void run_norm_gradient(const ons_launch *l, const float *means, const float *inverses, void *dbias) {

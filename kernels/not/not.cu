@@ -8,7 +8,7 @@ struct not_formula : ons::with_parameters {
 
 } // namespace
 
-ONS_CUDA_MIXED(not)
+ONS_CUDA_MIXED(not )
 
 #ifdef ONS_CUDA_OWN_KERNELS
 extern "C" void ons_cuda_run_not(const ons_launch *launch) {

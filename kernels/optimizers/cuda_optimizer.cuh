@@ -1,5 +1,6 @@
-/* Optimisers on CUDA: every element of a parameter with its gradient and states, in one pass, and many parameters by one launch.
- * After a fault of the step nothing is changed: the host learns of it later, and must find the parameters as they were. */
+/* Optimisers on CUDA: every element of a parameter with its gradient and states, in one pass, and many parameters by
+ * one launch. After a fault of the step nothing is changed: the host learns of it later, and must find the parameters
+ * as they were. */
 #ifndef ONSTAGE_KERNELS_OPTIMIZERS_CUDA_OPTIMIZER_CUH
 #define ONSTAGE_KERNELS_OPTIMIZERS_CUDA_OPTIMIZER_CUH
 
@@ -26,7 +27,8 @@ struct update_common {
     const ons_fault *fault;
 };
 
-/* Rule: what one element does, made from the optimiser's numbers and the step, once in each block; STATES: how many it has. */
+/* Rule: what one element does, made from the optimiser's numbers and the step, once in each block; STATES: how many it
+ * has. */
 template <class Rule, int STATES>
 __global__ void update_tensors(const __grid_constant__ tensor_table<update_tensor> table,
                                const __grid_constant__ update_common with) {
@@ -144,7 +146,9 @@ template <bool DECOUPLED> struct adam_rule {
 
 /* The functions of an operator's .cu file: one node, and several. UPDATE is called with launches and their number. */
 #define ONS_CUDA_UPDATE(SYMBOL, UPDATE)                                                                                \
-    extern "C" void ons_cuda_run_##SYMBOL(const ons_launch *launch) { UPDATE(launch, 1); }                                 \
-    extern "C" void ons_cuda_multi_tensor_##SYMBOL(const ons_launch *launches, uint32_t count) { UPDATE(launches, count); }
+    extern "C" void ons_cuda_run_##SYMBOL(const ons_launch *launch) { UPDATE(launch, 1); }                             \
+    extern "C" void ons_cuda_multi_tensor_##SYMBOL(const ons_launch *launches, uint32_t count) {                       \
+        UPDATE(launches, count);                                                                                       \
+    }
 
 #endif

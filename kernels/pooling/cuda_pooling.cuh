@@ -1,5 +1,6 @@
-/* Windows on CUDA: a thread for each result of a pooling goes through its window, one for each element of a gradient through the windows
- * that hold it. With channels last a thread does so for COUNT neighbouring channels, 16 bytes of them. */
+/* Windows on CUDA: a thread for each result of a pooling goes through its window, one for each element of a gradient
+ * through the windows that hold it. With channels last a thread does so for COUNT neighbouring channels, 16 bytes of
+ * them. */
 #ifndef ONSTAGE_KERNELS_POOLING_CUDA_POOLING_CUH
 #define ONSTAGE_KERNELS_POOLING_CUDA_POOLING_CUH
 
@@ -12,8 +13,8 @@ extern "C" {
 
 namespace ons {
 
-/* What a window's kernel counts with. Index: int32_t where all numbers are below 2³⁰, since divisions of 64 bits are calls of
- * functions; signed, because windows begin in the padding. */
+/* What a window's kernel counts with. Index: int32_t where all numbers are below 2³⁰, since divisions of 64 bits are
+ * calls of functions; signed, because windows begin in the padding. */
 template <class Index> struct windows {
     Index packs; /* COUNT channels each, side by side at a position */
     Index width; /* channels there */
@@ -44,15 +45,14 @@ template <class Index> inline windows<Index> windows_of(const ons_cuda_pooling *
 __device__ inline int32_t quotient(int32_t a, int32_t b) { return (int32_t)((uint32_t)a / (uint32_t)b); }
 __device__ inline int64_t quotient(int64_t a, int64_t b) { return (int64_t)((uint64_t)a / (uint64_t)b); }
 
-/* A thread's channels on one side: where they begin, at which position, and where the other side's plane begins at the same
- * channels, whose positions lie w.width apart. */
-template <class Index> struct pooled {
-    Index element, at[ONS_WINDOW_DIMS], first, plane;
-};
+/* A thread's channels on one side: where they begin, at which position, and where the other side's plane begins at the
+ * same channels, whose positions lie w.width apart. */
+template <class Index> struct pooled { Index element, at[ONS_WINDOW_DIMS], first, plane; };
 
 /* Item `item` of the side whose planes have `sizes`; those of the other one have `there` positions. */
 template <int COUNT, class Index>
-__device__ inline pooled<Index> pooled_of(const windows<Index> &w, Index item, const Index (&sizes)[ONS_WINDOW_DIMS], Index there) {
+__device__ inline pooled<Index> pooled_of(const windows<Index> &w, Index item, const Index (&sizes)[ONS_WINDOW_DIMS],
+                                          Index there) {
     Index position = quotient(item, w.packs), channel = (item - position * w.packs) * COUNT;
     Index row = quotient(position, sizes[2]), layer = quotient(row, sizes[1]), plane = quotient(layer, sizes[0]);
     return {item * COUNT,
@@ -81,8 +81,8 @@ __device__ inline void for_taps(const windows<Index> &w, const Index (&output)[O
     }
 }
 
-/* Calls f(tap, output) for the outputs of one dim whose windows hold `at`, by rising taps: one division finds the last of these
- * outputs, which has the first tap, and the others lie before it. */
+/* Calls f(tap, output) for the outputs of one dim whose windows hold `at`, by rising taps: one division finds the last
+ * of these outputs, which has the first tap, and the others lie before it. */
 template <class Index, class F> __device__ inline void for_windows_of(const windows<Index> &w, int dim, Index at, F f) {
     Index padded = at + w.begin[dim], output = quotient(padded, w.stride[dim]);
     output = output < w.output[dim] ? output : w.output[dim] - 1;
@@ -114,7 +114,8 @@ template <class Index> __device__ inline Index output_at(const windows<Index> &w
 
 /* What an average divides by: see ons_pooling_divisor_at. */
 template <class Index>
-__device__ inline Index average_divisor(const windows<Index> &w, bool include_pad, const Index (&output)[ONS_WINDOW_DIMS]) {
+__device__ inline Index average_divisor(const windows<Index> &w, bool include_pad,
+                                        const Index (&output)[ONS_WINDOW_DIMS]) {
     Index count = 1;
 #pragma unroll
     for (int d = 0; d < ONS_WINDOW_DIMS; ++d) {
@@ -143,7 +144,8 @@ inline bool counts_in_32_bits(const ons_cuda_pooling *s) {
     return fits;
 }
 
-/* Calls MAKE<T, COUNT, Index>::of(launch, state), a function object, for every COUNT channels of the side with `positions` to a plane. */
+/* Calls MAKE<T, COUNT, Index>::of(launch, state), a function object, for every COUNT channels of the side with
+ * `positions` to a plane. */
 template <class T, template <class, int, class> class MAKE, int COUNT>
 void run_pooling_packs(const ons_launch *l, const ons_cuda_pooling *s, int64_t positions) {
     int64_t items = s->planes * (s->width / COUNT) * positions;
@@ -153,7 +155,8 @@ void run_pooling_packs(const ons_launch *l, const ons_cuda_pooling *s, int64_t p
         each(l, items, MAKE<T, 1, int64_t>::of(l, s));
 }
 
-/* Of 16 bytes, where channels divide into them and `aligned` says that they can be read and written at once; else one by one. */
+/* Of 16 bytes, where channels divide into them and `aligned` says that they can be read and written at once; else one
+ * by one. */
 template <class T, template <class, int, class> class MAKE>
 void run_pooling(const ons_launch *l, const ons_cuda_pooling *s, int64_t positions, bool aligned) {
     constexpr int COUNT = PACK_BYTES / (int)sizeof(T);

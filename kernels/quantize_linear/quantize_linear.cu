@@ -19,8 +19,9 @@ template <class Byte> struct quantized {
 
 template <class Byte> void run_quantize(const ons_launch *l, const ons_quantize_linear *s) {
     const Byte *zeros = s->has_zero ? (const Byte *)l->inputs[2] : nullptr;
-    ons::each(l, s->scales.elements,
-              quantized<Byte>{*s, (const float *)l->inputs[0], (const float *)l->inputs[1], zeros, (Byte *)l->outputs[0]});
+    ons::each(
+        l, s->scales.elements,
+        quantized<Byte>{*s, (const float *)l->inputs[0], (const float *)l->inputs[1], zeros, (Byte *)l->outputs[0]});
 }
 
 } // namespace

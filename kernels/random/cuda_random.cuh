@@ -17,7 +17,8 @@ __device__ inline float unit_at(const ons_random_key &key, int64_t element) {
     return ons_random_unit(draw_of(key, element / ONS_RANDOM_DRAW).words[element % ONS_RANDOM_DRAW]);
 }
 
-/* F: operator()(words, begin, count) for the elements of a draw. The key is made from the step in the device's memory. */
+/* F: operator()(words, begin, count) for the elements of a draw. The key is made from the step in the device's memory.
+ */
 template <class F>
 __global__ void call_draws(int64_t elements, uint64_t node_key, ons_attribute seed, const ons_step *step, F f) {
     ons_random_key key = ons_random_key_of(step, node_key, &seed);

@@ -1,4 +1,5 @@
-/* LSTM, GRU and RNN on CUDA: see cuda_recurrent.h and recurrent.h. A thread makes one unit of one sample at one step. */
+/* LSTM, GRU and RNN on CUDA: see cuda_recurrent.h and recurrent.h. A thread makes one unit of one sample at one step.
+ */
 #ifndef ONSTAGE_KERNELS_RECURRENT_CUDA_RECURRENT_CUH
 #define ONSTAGE_KERNELS_RECURRENT_CUDA_RECURRENT_CUH
 
@@ -71,7 +72,8 @@ template <class T> inline const T *recurrent_input(const ons_launch *l, uint32_t
 }
 inline float *recurrent_scratch(const ons_launch *l, int64_t at) { return (float *)((char *)l->scratch + at); }
 
-inline void multiply(const ons_launch *l, ons_recurrent_gemm which, const float *a, const float *b, float *c, const float *bias = nullptr) {
+inline void multiply(const ons_launch *l, ons_recurrent_gemm which, const float *a, const float *b, float *c,
+                     const float *bias = nullptr) {
     const ons_cuda_recurrent *s = (const ons_cuda_recurrent *)l->state;
     ons_cuda_gemm_memory memory = {a, b, c, (void *)bias, nullptr, (char *)l->scratch + s->workspace_at};
     if (s->plans[which] != nullptr) ons_cuda_plan_run(s->plans[which], l->stream, &memory);
@@ -186,7 +188,9 @@ struct gate_step {
     }
     __device__ void operator()(int64_t i) const {
         int64_t n = i / r.hidden, j = i - n * r.hidden;
-        unit u = {n, j, ons_recurrent_gates_row(&r, d, t, n) + j,
+        unit u = {n,
+                  j,
+                  ons_recurrent_gates_row(&r, d, t, n) + j,
                   ons_recurrent_state_row(&r, d, ons_recurrent_slot_before(&r, d, t), n) + j,
                   ons_recurrent_state_row(&r, d, ons_recurrent_slot_after(&r, d, t), n) + j,
                   ons_recurrent_candidate_row(&r, d, t, n) + j};
@@ -225,7 +229,8 @@ struct fill_gates {
     __device__ void operator()(int64_t i) const { gates[i] = bias == nullptr ? 0 : bias[i % rows]; }
 };
 
-[[maybe_unused]] static __global__ void check_sequence_lengths(int64_t batch, int64_t steps, const int32_t *lengths, fault_place fault) {
+[[maybe_unused]] static __global__ void check_sequence_lengths(int64_t batch, int64_t steps, const int32_t *lengths,
+                                                               fault_place fault) {
     int64_t worst = batch;
     for (int64_t i = threadIdx.x; i < batch && worst == batch; i += INDEXING_THREADS)
         if (lengths[i] < 0 || lengths[i] > steps) worst = i;
@@ -244,9 +249,9 @@ inline void project_inputs(const ons_launch *l, const recurrent_record &record) 
     }
     if (b != nullptr) each(l, r.directions * r.rows, add_biases{r, b, sums});
     for (int64_t d = 0; d < r.directions; ++d) {
-        float *gates = record.gates + ons_recurrent_gates_row(&r, d, 0, 0), *bias = b == nullptr ? nullptr : sums + d * r.rows;
-        if (s->plans[ONS_RP_INPUT] == nullptr)
-            each(l, r.steps * r.batch * r.rows, fill_gates{bias, r.rows, gates});
+        float *gates = record.gates + ons_recurrent_gates_row(&r, d, 0, 0),
+              *bias = b == nullptr ? nullptr : sums + d * r.rows;
+        if (s->plans[ONS_RP_INPUT] == nullptr) each(l, r.steps * r.batch * r.rows, fill_gates{bias, r.rows, gates});
         multiply(l, ONS_RP_INPUT, x, (const float *)l->inputs[ONS_RECURRENT_W] + d * r.rows * r.inputs, gates, bias);
     }
 }
@@ -262,7 +267,8 @@ inline void run_step(const ons_launch *l, gate_step step, int64_t d, int64_t t) 
     const ons_recurrent &r = s->r;
     const float *weights = (const float *)l->inputs[ONS_RECURRENT_R] + d * r.rows * r.hidden;
     const float *h = step.record.hidden + ons_recurrent_state_row(&r, d, ons_recurrent_slot_before(&r, d, t), 0);
-    float *gates = step.record.gates + ons_recurrent_gates_row(&r, d, t, 0), *product = recurrent_scratch(l, s->product_at);
+    float *gates = step.record.gates + ons_recurrent_gates_row(&r, d, t, 0),
+          *product = recurrent_scratch(l, s->product_at);
     step.d = (int)d;
     step.t = t;
     step.product = product;
@@ -279,13 +285,15 @@ inline void run_recurrent(const ons_launch *l) {
     const ons_cuda_recurrent *s = (const ons_cuda_recurrent *)l->state;
     const ons_recurrent &r = s->r;
     bool lstm = r.cell == ONS_CELL_LSTM;
-    float *memory = s->keeps_record ? (float *)l->outputs[ons_recurrent_record(r.cell)] : recurrent_scratch(l, s->record_at);
+    float *memory =
+        s->keeps_record ? (float *)l->outputs[ons_recurrent_record(r.cell)] : recurrent_scratch(l, s->record_at);
     recurrent_record record = record_of(r, memory);
     const int32_t *lengths = recurrent_input<int32_t>(l, ONS_RECURRENT_LENGTHS);
     const float *biases = r.reset_after ? recurrent_input<float>(l, ONS_RECURRENT_B) : nullptr;
     const float *peepholes = lstm ? recurrent_input<float>(l, ONS_RECURRENT_P) : nullptr;
     int64_t ends = r.directions * r.batch * r.hidden;
-    if (lengths != nullptr) launch(l, check_sequence_lengths, 1, INDEXING_THREADS, r.batch, r.steps, lengths, fault_of(l));
+    if (lengths != nullptr)
+        launch(l, check_sequence_lengths, 1, INDEXING_THREADS, r.batch, r.steps, lengths, fault_of(l));
     project_inputs(l, record);
     copy_ends begin = ends_of(r, record.hidden, true);
     begin.operand = recurrent_input<float>(l, ONS_RECURRENT_H0);

@@ -2,8 +2,8 @@
 
 namespace {
 
-/* A thread has one unit of one sample. `before`: what reaches the gates' sums; GRU's products with R take the first two gates and the
- * last from places of their own, since what reaches R_h is not what reaches W_h. */
+/* A thread has one unit of one sample. `before`: what reaches the gates' sums; GRU's products with R take the first two
+ * gates and the last from places of their own, since what reaches R_h is not what reaches W_h. */
 struct gate_back {
     ons_recurrent r;
     ons::recurrent_record record; /* is only read */
@@ -25,7 +25,8 @@ struct gate_back {
         const ons_activation *a = r.activations[d];
         const float *gates = record.gates + u.gates;
         int64_t H = r.hidden;
-        float after = record.cell[u.after], c_before = record.cell[u.before], value = ons::activation_value(a[2], after);
+        float after = record.cell[u.after], c_before = record.cell[u.before],
+              value = ons::activation_value(a[2], after);
         float input = gates[0], output = gates[H], forget = gates[2 * H], fresh = gates[3 * H];
         float d_output = slope_h * value * slope(u, ONS_LSTM_O, a[0]);
         float of_cell = dc[u.end] + slope_h * output * ons::activation_slope(a[2], after, value);
@@ -70,10 +71,12 @@ struct gate_back {
     }
     __device__ void operator()(int64_t i) const {
         int64_t n = i / r.hidden, j = i - n * r.hidden;
-        unit u = {j, ons_recurrent_gates_row(&r, d, t, n) + j,
+        unit u = {j,
+                  ons_recurrent_gates_row(&r, d, t, n) + j,
                   ons_recurrent_state_row(&r, d, ons_recurrent_slot_before(&r, d, t), n) + j,
                   ons_recurrent_state_row(&r, d, ons_recurrent_slot_after(&r, d, t), n) + j,
-                  ons_recurrent_candidate_row(&r, d, t, n) + j, (d * r.batch + n) * r.hidden + j};
+                  ons_recurrent_candidate_row(&r, d, t, n) + j,
+                  (d * r.batch + n) * r.hidden + j};
         if (t >= ons::sequence_length(r, lengths, n)) {
             skip(u);
             return;
@@ -97,8 +100,8 @@ struct gate_back {
 constexpr int SUM_COLUMNS = 32, SUM_LANES = 8;
 
 /* Σ over rows of a (times b, where it is given): a block for 32 columns, whose lanes are joined in order. */
-__global__ void sum_rows(const float *a, int64_t stride, const float *b, int64_t stride_b, int64_t rows, int64_t columns, float *to,
-                         float *also_to) {
+__global__ void sum_rows(const float *a, int64_t stride, const float *b, int64_t stride_b, int64_t rows,
+                         int64_t columns, float *to, float *also_to) {
     __shared__ double lanes[SUM_LANES][SUM_COLUMNS];
     int column = (int)threadIdx.x % SUM_COLUMNS, lane = (int)threadIdx.x / SUM_COLUMNS;
     for (int64_t block = blockIdx.x; block < (columns + SUM_COLUMNS - 1) / SUM_COLUMNS; block += gridDim.x) {
@@ -117,10 +120,10 @@ __global__ void sum_rows(const float *a, int64_t stride, const float *b, int64_t
     }
 }
 
-void add_rows(const ons_launch *l, const float *a, int64_t stride, const float *b, int64_t stride_b, int64_t rows, int64_t columns,
-              float *to, float *also_to) {
-    ons::launch(l, sum_rows, (columns + SUM_COLUMNS - 1) / SUM_COLUMNS, SUM_COLUMNS * SUM_LANES, a, stride, b, stride_b, rows,
-                columns, to, also_to);
+void add_rows(const ons_launch *l, const float *a, int64_t stride, const float *b, int64_t stride_b, int64_t rows,
+              int64_t columns, float *to, float *also_to) {
+    ons::launch(l, sum_rows, (columns + SUM_COLUMNS - 1) / SUM_COLUMNS, SUM_COLUMNS * SUM_LANES, a, stride, b, stride_b,
+                rows, columns, to, also_to);
 }
 
 void run_steps(const ons_launch *l, gate_back step) {
@@ -129,7 +132,8 @@ void run_steps(const ons_launch *l, gate_back step) {
     bool gru = r.cell == ONS_CELL_GRU, halves = gru && !r.reset_after;
     float *dq = ons::recurrent_scratch(l, s->dq_at);
     for (int64_t d = 0; d < r.directions; ++d) {
-        const float *weights = (const float *)l->inputs[ONS_RG_R] + d * r.rows * r.hidden, *last_weights = weights + 2 * r.hidden * r.hidden;
+        const float *weights = (const float *)l->inputs[ONS_RG_R] + d * r.rows * r.hidden,
+                    *last_weights = weights + 2 * r.hidden * r.hidden;
         const float *peepholes = step.peepholes;
         int64_t ends = d * r.batch * r.hidden;
         step.d = (int)d;
@@ -144,7 +148,8 @@ void run_steps(const ons_launch *l, gate_back step) {
                 ons::multiply(l, ONS_RP_BACK_H, step.last + at, last_weights, dq + ends);
                 ons::each(l, r.batch * r.hidden, reset);
             }
-            const float *gradients = gru ? step.first + 2 * at : step.before + ons_recurrent_gates_row(&r, d, step.t, 0);
+            const float *gradients =
+                gru ? step.first + 2 * at : step.before + ons_recurrent_gates_row(&r, d, step.t, 0);
             ons::multiply(l, ONS_RP_BACK, gradients, weights, step.dh + ends);
             if (gru && !halves) ons::multiply(l, ONS_RP_BACK_H, step.last + at, last_weights, step.dh + ends);
         }
@@ -158,7 +163,8 @@ void run_products(const ons_launch *l, const gate_back &step) {
     const ons_recurrent &r = s->r;
     bool gru = r.cell == ONS_CELL_GRU;
     const float *x = (const float *)l->inputs[ONS_RG_X], *w = (const float *)l->inputs[ONS_RG_W];
-    float *made = (float *)l->outputs[ONS_RG_DX], *dw = (float *)l->outputs[ONS_RG_DW], *dr = (float *)l->outputs[ONS_RG_DR];
+    float *made = (float *)l->outputs[ONS_RG_DX], *dw = (float *)l->outputs[ONS_RG_DW],
+          *dr = (float *)l->outputs[ONS_RG_DR];
     float *dx = made != nullptr && r.batch_first ? ons::recurrent_scratch(l, s->dx_at) : made;
     int64_t inputs = r.steps * r.batch * r.inputs;
     if (r.batch_first && dw != nullptr) {
@@ -166,8 +172,10 @@ void run_products(const ons_launch *l, const gate_back &step) {
         x = ons::recurrent_scratch(l, s->x_at);
     }
     if (dx != nullptr && s->plans[ONS_RP_DX] == nullptr) ons::zero_bytes(l, dx, inputs * (int64_t)sizeof(float));
-    if (dw != nullptr && s->plans[ONS_RP_DW] == nullptr) ons::zero_bytes(l, dw, r.directions * r.rows * r.inputs * (int64_t)sizeof(float));
-    if (dr != nullptr && s->plans[ONS_RP_DR] == nullptr) ons::zero_bytes(l, dr, r.directions * r.rows * r.hidden * (int64_t)sizeof(float));
+    if (dw != nullptr && s->plans[ONS_RP_DW] == nullptr)
+        ons::zero_bytes(l, dw, r.directions * r.rows * r.inputs * (int64_t)sizeof(float));
+    if (dr != nullptr && s->plans[ONS_RP_DR] == nullptr)
+        ons::zero_bytes(l, dr, r.directions * r.rows * r.hidden * (int64_t)sizeof(float));
     for (int64_t d = 0; d < r.directions; ++d) {
         const float *before = step.before + ons_recurrent_gates_row(&r, d, 0, 0);
         int64_t at = ons_recurrent_candidate_row(&r, d, 0, 0);
@@ -199,8 +207,9 @@ void run_sums(const ons_launch *l, const gate_back &step) {
                      to + r.rows + 2 * r.hidden, nullptr);
         for (int i = 0; dp != nullptr && i < 3; ++i) {
             int64_t slot = r.reverse[d] != (gates[i] == ONS_LSTM_O) ? 1 : 0;
-            add_rows(l, before + gates[i] * r.hidden, r.rows, step.record.cell + ons_recurrent_state_row(&r, d, slot, 0), r.hidden,
-                     all, r.hidden, dp + (d * 3 + i) * r.hidden, nullptr);
+            add_rows(l, before + gates[i] * r.hidden, r.rows,
+                     step.record.cell + ons_recurrent_state_row(&r, d, slot, 0), r.hidden, all, r.hidden,
+                     dp + (d * 3 + i) * r.hidden, nullptr);
         }
     }
 }
@@ -208,8 +217,7 @@ void run_sums(const ons_launch *l, const gate_back &step) {
 /* Cotangents of the last states, or gradients of the first ones, are [D][N][H] here. */
 void copy_end(const ons_launch *l, const float *operand, float *out, float *place) {
     const ons_recurrent &r = ((const ons_cuda_recurrent *)l->state)->r;
-    ons::each(l, r.directions * r.batch * r.hidden,
-              ons::copy_ends{r, operand, out, place, r.batch * r.hidden, {0, 0}});
+    ons::each(l, r.directions * r.batch * r.hidden, ons::copy_ends{r, operand, out, place, r.batch * r.hidden, {0, 0}});
 }
 
 } // namespace
@@ -218,9 +226,19 @@ extern "C" void ons_cuda_run_recurrent_gradient(const ons_launch *launch) {
     const ons_cuda_recurrent *s = (const ons_cuda_recurrent *)launch->state;
     ons::recurrent_record record = ons::record_of(s->r, (float *)launch->inputs[ONS_RG_RECORD]);
     float *dh = ons::recurrent_scratch(launch, s->dh_at), *dc = ons::recurrent_scratch(launch, s->dc_at);
-    gate_back step = {s->r, record, ons::recurrent_scratch(launch, s->before_at), ons::recurrent_scratch(launch, s->first_at),
-                      ons::recurrent_scratch(launch, s->last_at), dh, dc, nullptr, ons::recurrent_input<float>(launch, ONS_RG_P),
-                      ons::recurrent_input<float>(launch, ONS_RG_DY), ons::recurrent_input<int32_t>(launch, ONS_RG_LENGTHS), 0, 0};
+    gate_back step = {s->r,
+                      record,
+                      ons::recurrent_scratch(launch, s->before_at),
+                      ons::recurrent_scratch(launch, s->first_at),
+                      ons::recurrent_scratch(launch, s->last_at),
+                      dh,
+                      dc,
+                      nullptr,
+                      ons::recurrent_input<float>(launch, ONS_RG_P),
+                      ons::recurrent_input<float>(launch, ONS_RG_DY),
+                      ons::recurrent_input<int32_t>(launch, ONS_RG_LENGTHS),
+                      0,
+                      0};
     copy_end(launch, ons::recurrent_input<float>(launch, ONS_RG_DY_H), nullptr, dh);
     copy_end(launch, ons::recurrent_input<float>(launch, ONS_RG_DY_C), nullptr, dc);
     run_steps(launch, step);

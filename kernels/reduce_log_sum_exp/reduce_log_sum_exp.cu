@@ -21,8 +21,7 @@ template <class Group, class T> __global__ void log_sums(ons_cuda_reduction r, c
 template <class T> void run_reduce_log_sum_exp(const ons_launch *l) {
     const ons_cuda_reduction *r = (const ons_cuda_reduction *)l->state;
     ons_axis_view view = {r->results, r->count, r->columns ? 2 : 1}; /* columns: a thread each */
-    ONS_CUDA_LAUNCH_ROWS(l, view, r->results, log_sums, T, *r, (const T *)l->inputs[0],
-                         (T *)l->outputs[0]);
+    ONS_CUDA_LAUNCH_ROWS(l, view, r->results, log_sums, T, *r, (const T *)l->inputs[0], (T *)l->outputs[0]);
 }
 
 } // namespace

@@ -33,8 +33,8 @@ __global__ void product_slopes(ons_cuda_reduction r, const T *x, const T *cotang
 template <class T> void run_reduce_prod_gradient(const ons_launch *l) {
     const ons_cuda_reduction *r = (const ons_cuda_reduction *)l->state;
     ons_axis_view view = {r->results, r->count, r->columns ? 2 : 1}; /* columns: a thread each */
-    ONS_CUDA_LAUNCH_ROWS(l, view, r->results, product_slopes, T, *r, (const T *)l->inputs[0],
-                         (const T *)l->inputs[2], (T *)l->outputs[0]);
+    ONS_CUDA_LAUNCH_ROWS(l, view, r->results, product_slopes, T, *r, (const T *)l->inputs[0], (const T *)l->inputs[2],
+                         (T *)l->outputs[0]);
 }
 
 } // namespace

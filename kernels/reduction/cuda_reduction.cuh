@@ -31,8 +31,8 @@ __device__ inline int64_t offset_of(const ons_cuda_loops &loops, int64_t number)
 __device__ inline int64_t part_start(int64_t count, int parts, int64_t part) { return count * part / parts; }
 
 /* F: a reducer, with identity(), step(a, x), operator()(a, b) that joins, finish(a, count). */
-template <class F, class T> __device__ inline void put(const ons_cuda_reduction &r, int64_t result, int64_t part, float a,
-                                                       float *partial, T *out) {
+template <class F, class T>
+__device__ inline void put(const ons_cuda_reduction &r, int64_t result, int64_t part, float a, float *partial, T *out) {
     if (r.parts > 1)
         partial[part * r.results + result] = a;
     else
@@ -110,8 +110,8 @@ template <class F> void reduce_floats(const ons_launch *l) {
 
 } // namespace ons
 
-/* Makes SYMBOL_reducer from expressions: STEP of the result so far `a` and an element `x`, JOIN of two results `a` and `b`,
- * FINISH of `a` and `count`. */
+/* Makes SYMBOL_reducer from expressions: STEP of the result so far `a` and an element `x`, JOIN of two results `a` and
+ * `b`, FINISH of `a` and `count`. */
 #define ONS_CUDA_REDUCER(SYMBOL, IDENTITY, STEP, JOIN, FINISH)                                                         \
     namespace {                                                                                                        \
     struct SYMBOL##_reducer {                                                                                          \

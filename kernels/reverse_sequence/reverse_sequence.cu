@@ -12,7 +12,8 @@ __global__ void check_lengths(int64_t samples, int64_t steps, const int64_t *len
     for (int64_t i = threadIdx.x; i < samples && worst == samples; i += ons::INDEXING_THREADS)
         if (lengths[i] < 0 || lengths[i] > steps) worst = i;
     worst = ons::block_reduce<ons::INDEXING_THREADS>(worst, samples, ons::smaller());
-    if (threadIdx.x == 0 && worst < samples) ons::note_fault(fault, ONS_REVERSE_SEQUENCE_PROBLEM, worst, lengths[worst]);
+    if (threadIdx.x == 0 && worst < samples)
+        ons::note_fault(fault, ONS_REVERSE_SEQUENCE_PROBLEM, worst, lengths[worst]);
 }
 
 template <class Unit> struct reversal {

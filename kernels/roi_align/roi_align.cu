@@ -22,7 +22,8 @@ struct pooled_bin {
     const int64_t *images;
     float *y;
     __device__ void operator()(int64_t i) const {
-        int64_t bins = r.out_height * r.out_width, bin = i % bins, number = i / bins / r.channels, image = images[number];
+        int64_t bins = r.out_height * r.out_width, bin = i % bins, number = i / bins / r.channels,
+                image = images[number];
         double own[4];
         for (int k = 0; k < 4; ++k) own[k] = corners[4 * number + k];
         ons_region region = ons_region_make(&r, own);
@@ -34,8 +35,8 @@ struct pooled_bin {
         float sum = 0, most = 0;
         int64_t count = region.rows * region.columns;
         for (int64_t at = 0; at < count; ++at) {
-            ons_sample sample = ons_region_sample(&r, &region, bin / r.out_width, bin % r.out_width, at / region.columns,
-                                                  at % region.columns);
+            ons_sample sample = ons_region_sample(&r, &region, bin / r.out_width, bin % r.out_width,
+                                                  at / region.columns, at % region.columns);
             for (int k = 0; k < 4; ++k) {
                 float part = (float)sample.weight[k] * plane[sample.element[k]];
                 sum += part;
@@ -53,5 +54,6 @@ extern "C" void ons_cuda_run_roi_align(const ons_launch *launch) {
     const int64_t *images = (const int64_t *)launch->inputs[2];
     ons::launch(launch, check_images, 1, ons::INDEXING_THREADS, r->count, r->batch, images, ons::fault_of(launch));
     ons::each(launch, r->count * r->channels * r->out_height * r->out_width,
-              pooled_bin{*r, (const float *)launch->inputs[0], (const float *)launch->inputs[1], images, (float *)launch->outputs[0]});
+              pooled_bin{*r, (const float *)launch->inputs[0], (const float *)launch->inputs[1], images,
+                         (float *)launch->outputs[0]});
 }

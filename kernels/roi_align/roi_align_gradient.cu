@@ -34,7 +34,8 @@ struct spread_plane {
         if (found >= 0) to[found] += weight * slope;
     }
     __device__ void operator()(int64_t plane) const {
-        int64_t size = r.height * r.width, bins = r.out_height * r.out_width, image = plane / r.channels, channel = plane % r.channels;
+        int64_t size = r.height * r.width, bins = r.out_height * r.out_width, image = plane / r.channels,
+                channel = plane % r.channels;
         float *to = dx + plane * size;
         for (int64_t i = 0; i < size; ++i) to[i] = 0;
         for (int64_t number = 0; number < r.count; ++number) {
@@ -43,7 +44,8 @@ struct spread_plane {
             for (int k = 0; k < 4; ++k) own[k] = corners[4 * number + k];
             ons_region region = ons_region_make(&r, own);
             for (int64_t bin = 0; bin < bins; ++bin)
-                spread(region, bin, dy[(number * r.channels + channel) * bins + bin], r.maximum ? x + plane * size : nullptr, to);
+                spread(region, bin, dy[(number * r.channels + channel) * bins + bin],
+                       r.maximum ? x + plane * size : nullptr, to);
         }
     }
 };

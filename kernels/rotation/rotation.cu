@@ -11,7 +11,8 @@ template <class T> struct turn {
     const T *x, *cosines, *sines;
     T *y;
     __device__ void operator()(int64_t i) const {
-        int64_t half = r.size / 2, items = r.length - half, row = i / items, item = i - row * items, base = row * r.length;
+        int64_t half = r.size / 2, items = r.length - half, row = i / items, item = i - row * items,
+                base = row * r.length;
         if (item >= half) {
             y[base + item + half] = x[base + item + half];
             return;
@@ -42,4 +43,6 @@ template <class T> void run_rotation(const ons_launch *l, const ons_rotation *r)
 
 } // namespace
 
-extern "C" void ons_cuda_run_rotation(const ons_launch *launch) { ONS_CUDA_TYPED_DISPATCH(ons_rotation, run_rotation, launch); }
+extern "C" void ons_cuda_run_rotation(const ons_launch *launch) {
+    ONS_CUDA_TYPED_DISPATCH(ons_rotation, run_rotation, launch);
+}

@@ -1,4 +1,5 @@
-/* The gradients of Softmax and LogSoftmax on CUDA, which differ in what is summed up and what the sum is multiplied with. */
+/* The gradients of Softmax and LogSoftmax on CUDA, which differ in what is summed up and what the sum is multiplied
+ * with. */
 #ifndef ONSTAGE_KERNELS_SOFTMAX_CUDA_SOFTMAX_GRADIENT_CUH
 #define ONSTAGE_KERNELS_SOFTMAX_CUDA_SOFTMAX_GRADIENT_CUH
 

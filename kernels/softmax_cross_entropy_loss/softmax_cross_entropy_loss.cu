@@ -30,4 +30,5 @@ extern "C" void ons_cuda_run_softmax_cross_entropy_loss(const ons_launch *launch
     ons::finish_losses(launch, losses);
 }
 
-ONS_KERNELS(cuda, softmax_cross_entropy_loss, ONS_KERNEL(ons_cuda_model_loss_prepare, ons_cuda_run_softmax_cross_entropy_loss))
+ONS_KERNELS(cuda, softmax_cross_entropy_loss,
+            ONS_KERNEL(ons_cuda_model_loss_prepare, ons_cuda_run_softmax_cross_entropy_loss))

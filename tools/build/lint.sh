@@ -16,9 +16,9 @@ sources() {
         while IFS= read -r -d '' file; do [[ ! -f $file ]] || printf '%s\0' "$file"; done
 }
 
-check_format() { sources '*.c' '*.h' | xargs -0 -r clang-format --dry-run -Werror; }
+check_format() { sources '*.c' '*.h' '*.cu' '*.cuh' | xargs -0 -r clang-format --dry-run -Werror; }
 
-fix_format() { sources '*.c' '*.h' | xargs -0 -r clang-format -i; }
+fix_format() { sources '*.c' '*.h' '*.cu' '*.cuh' | xargs -0 -r clang-format -i; }
 
 # The digest of all that a finding in file $1 can depend on.
 # shellcheck disable=SC2046,SC2086  # lists of flags and names

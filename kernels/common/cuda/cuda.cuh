@@ -1,8 +1,8 @@
 /* What every CUDA kernel here shares: how it is launched, element types, sums over a block in fixed order.
  *
- * A .cu file holds the device's part of one operator and one function for the host, ons_cuda_SYMBOL, an ons_run_function that puts
- * its kernels on launch->stream. What it works from was prepared in C. It calls nothing but the CUDA runtime, so that the same
- * file compiles for the emulated GPU of tests/rooms/kernels/emulation.
+ * A .cu file holds the device's part of one operator and one function for the host, ons_cuda_SYMBOL, an
+ * ons_run_function that puts its kernels on launch->stream. What it works from was prepared in C. It calls nothing but
+ * the CUDA runtime, so that the same file compiles for the emulated GPU of tests/rooms/kernels/emulation.
  *
  * Nothing here adds by atomic operations: the same sizes give the same order of additions, whatever else the GPU does.
  */
@@ -21,9 +21,7 @@ namespace ons {
 constexpr int WARP = 32;
 constexpr int64_t MOST_BLOCKS = 1 << 20;
 
-template <class T> struct same {
-    typedef T type;
-};
+template <class T> struct same { typedef T type; };
 
 /* Puts a kernel on the launch's stream. What fails is told by the device's `failure`. */
 template <class... Formal>
@@ -105,7 +103,8 @@ struct fault_place {
 inline fault_place fault_of(const ons_launch *l) { return {l->fault, l->node_key}; }
 
 /* By one thread: notes a fault unless there is one. classes > 0: how many the value should be one of. */
-__device__ inline void note_fault(const fault_place &place, const char *problem, int64_t index, int64_t value, int64_t classes = 0) {
+__device__ inline void note_fault(const fault_place &place, const char *problem, int64_t index, int64_t value,
+                                  int64_t classes = 0) {
     ons_fault *fault = place.fault;
     if (fault == nullptr || fault->problem != nullptr) return;
     fault->index = index;

@@ -1,5 +1,5 @@
-/* The simplest kernels on CUDA: a function object called once for every number from 0 on, by neighbouring threads for neighbouring
- * numbers. What several calls write must not overlap; what adds up must do so within one call. */
+/* The simplest kernels on CUDA: a function object called once for every number from 0 on, by neighbouring threads for
+ * neighbouring numbers. What several calls write must not overlap; what adds up must do so within one call. */
 #ifndef ONSTAGE_KERNELS_COMMON_CUDA_CUDA_EACH_CUH
 #define ONSTAGE_KERNELS_COMMON_CUDA_CUDA_EACH_CUH
 

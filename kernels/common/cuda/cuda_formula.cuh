@@ -19,13 +19,13 @@ typedef int int32_t;
 typedef unsigned int uint32_t;
 typedef long int64_t;
 typedef unsigned long uint64_t;
-#define INT32_MIN  (-2147483647 - 1)
-#define INT32_MAX  2147483647
-#define INT64_MAX  9223372036854775807l
-#define INT64_MIN  (-INT64_MAX - 1)
-#define UINT8_MAX  255
-#define INFINITY   __int_as_float(0x7f800000)
-#define NAN        __int_as_float(0x7fffffff)
+#define INT32_MIN (-2147483647 - 1)
+#define INT32_MAX 2147483647
+#define INT64_MAX 9223372036854775807l
+#define INT64_MIN (-INT64_MAX - 1)
+#define UINT8_MAX 255
+#define INFINITY  __int_as_float(0x7f800000)
+#define NAN       __int_as_float(0x7fffffff)
 
 /* As in cuda_fp16.h and cuda_bf16.h: rounded to the nearest, to even. */
 struct __half {
@@ -69,21 +69,11 @@ __device__ inline int64_t global_threads() { return (int64_t)gridDim.x * blockDi
 /* ---------------------------------------------------------------------------------------------------------- elements
  * Half types are computed with in float, small integers and bool in int64. */
 
-template <class T> struct working {
-    typedef T type;
-};
-template <> struct working<__half> {
-    typedef float type;
-};
-template <> struct working<__nv_bfloat16> {
-    typedef float type;
-};
-template <> struct working<int32_t> {
-    typedef int64_t type;
-};
-template <> struct working<uint8_t> {
-    typedef int64_t type;
-};
+template <class T> struct working { typedef T type; };
+template <> struct working<__half> { typedef float type; };
+template <> struct working<__nv_bfloat16> { typedef float type; };
+template <> struct working<int32_t> { typedef int64_t type; };
+template <> struct working<uint8_t> { typedef int64_t type; };
 template <class T> using work_t = typename working<T>::type;
 
 template <class T> __device__ inline work_t<T> widen(T x) { return (work_t<T>)x; }
@@ -102,9 +92,7 @@ template <class W> struct narrowing<__nv_bfloat16, W> {
 template <class T, class W> __device__ inline T narrow(W x) { return narrowing<T, W>::of(x); }
 
 /* COUNT neighbouring elements that are moved by one access. */
-template <class T, int COUNT> struct alignas(sizeof(T) * COUNT) pack {
-    T at[COUNT];
-};
+template <class T, int COUNT> struct alignas(sizeof(T) * COUNT) pack { T at[COUNT]; };
 
 /* What is left of a result in an operand of type T. */
 template <class T, class W> __device__ inline work_t<T> rounded(W x) { return widen(narrow<T>((work_t<T>)x)); }
@@ -122,7 +110,8 @@ __device__ inline void read(const T *from, Index at, bool repeats, work_t<T> (&t
     }
 }
 
-template <int COUNT, class T, class Index, class W> __device__ inline void write(T *to, Index at, const W (&from)[COUNT]) {
+template <int COUNT, class T, class Index, class W>
+__device__ inline void write(T *to, Index at, const W (&from)[COUNT]) {
     pack<T, COUNT> all;
 #pragma unroll
     for (int i = 0; i < COUNT; ++i) all.at[i] = narrow<T>(from[i]);
@@ -144,9 +133,7 @@ __device__ inline float given(absent, float otherwise) { return otherwise; }
 struct truth {
     uint8_t value;
 };
-template <> struct working<truth> {
-    typedef int64_t type;
-};
+template <> struct working<truth> { typedef int64_t type; };
 __device__ inline int64_t widen(truth x) { return x.value; }
 template <class W> struct narrowing<truth, W> {
     __device__ static truth of(W x) { return {(uint8_t)(x != 0)}; }
@@ -175,9 +162,10 @@ template <class W> struct narrowing<truth, W> {
 #define ONS_CUDA_TEST(SYMBOL, EXPRESSION)           ONS_CUDA_FORMULA(SYMBOL, (W x), test_floats, EXPRESSION)
 #define ONS_CUDA_TERNARY(SYMBOL, EXPRESSION)        ONS_CUDA_FORMULA(SYMBOL, (W a, W b, W c), ternary_floats, EXPRESSION)
 
-/* Formulas that no expression says: SYMBOL_formula stands in the file already and takes operands as they are, of several
- * types, ons::absent{} for those that are left out. TYPED: a template by the type of the result's elements, in which a truth
- * value is ons::truth. The file's own kernel, ons_cuda_SYMBOL, stands behind #ifdef ONS_CUDA_OWN_KERNELS. */
+/* Formulas that no expression says: SYMBOL_formula stands in the file already and takes operands as they are, of
+ * several types, ons::absent{} for those that are left out. TYPED: a template by the type of the result's elements, in
+ * which a truth value is ons::truth. The file's own kernel, ons_cuda_SYMBOL, stands behind #ifdef ONS_CUDA_OWN_KERNELS.
+ */
 #define ONS_CUDA_MIXED(SYMBOL)
 #define ONS_CUDA_TYPED(SYMBOL)
 

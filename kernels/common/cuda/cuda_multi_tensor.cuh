@@ -1,8 +1,9 @@
-/* Many tensors by one launch: a table of them is the kernel's argument, and a block finds its own, which is a chunk of one of them.
+/* Many tensors by one launch: a table of them is the kernel's argument, and a block finds its own, which is a chunk of
+ * one of them.
  *
- * A chunk is always the same part of its tensor, whatever else is in the table, and its elements are worked on in the same way, so that
- * tensors have the bits that a launch of their own gives them. Chunks are read four elements at a time where the tensor's memory
- * allows.
+ * A chunk is always the same part of its tensor, whatever else is in the table, and its elements are worked on in the
+ * same way, so that tensors have the bits that a launch of their own gives them. Chunks are read four elements at a
+ * time where the tensor's memory allows.
  */
 #ifndef ONSTAGE_KERNELS_COMMON_CUDA_CUDA_MULTI_TENSOR_CUH
 #define ONSTAGE_KERNELS_COMMON_CUDA_CUDA_MULTI_TENSOR_CUH
@@ -56,7 +57,8 @@ template <class Item> __device__ inline int find_tensor(const tensor_table<Item>
 }
 
 /* Up to four elements from `at` on, of which `count` are there. */
-template <class T> __device__ inline void read_some(const T *from, int64_t at, int count, bool in_fours, float (&to)[4]) {
+template <class T>
+__device__ inline void read_some(const T *from, int64_t at, int count, bool in_fours, float (&to)[4]) {
     if (in_fours && count == 4) {
         read<4>(from, at, false, to);
         return;
@@ -65,7 +67,8 @@ template <class T> __device__ inline void read_some(const T *from, int64_t at, i
     for (int i = 0; i < 4; ++i) to[i] = i < count ? widen(from[at + i]) : 0.0f;
 }
 
-template <class T> __device__ inline void write_some(T *to, int64_t at, int count, bool in_fours, const float (&from)[4]) {
+template <class T>
+__device__ inline void write_some(T *to, int64_t at, int count, bool in_fours, const float (&from)[4]) {
     if (in_fours && count == 4) {
         write<4>(to, at, from);
         return;

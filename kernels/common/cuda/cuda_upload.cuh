@@ -1,5 +1,5 @@
-/* Small tables from the host to the device as arguments of kernels: nothing of the host's memory is read later, so that a recorded graph
- * of launches can be repeated. */
+/* Small tables from the host to the device as arguments of kernels: nothing of the host's memory is read later, so that
+ * a recorded graph of launches can be repeated. */
 #ifndef ONSTAGE_KERNELS_COMMON_CUDA_CUDA_UPLOAD_CUH
 #define ONSTAGE_KERNELS_COMMON_CUDA_CUDA_UPLOAD_CUH
 

@@ -1,5 +1,5 @@
-/* What replicas have added up, added up over them, each element in the order of the replicas. Bound by memory: every part is read once,
- * the sum is written once. */
+/* What replicas have added up, added up over them, each element in the order of the replicas. Bound by memory: every
+ * part is read once, the sum is written once. */
 #include "kernels/common/cuda/cuda_multi_tensor.cuh"
 
 extern "C" {
@@ -17,7 +17,8 @@ struct part_sum_item {
     bool in_fours;
 };
 
-template <class T> __device__ void read_part(const part_sum_item &s, uint32_t part, int64_t at, int count, float (&to)[4]) {
+template <class T>
+__device__ void read_part(const part_sum_item &s, uint32_t part, int64_t at, int count, float (&to)[4]) {
     const char *from = s.others + s.stride * (int64_t)(part < s.own ? part : part - 1);
     ons::read_some(part == s.own ? (const T *)s.result : (const T *)from, at, count, s.in_fours, to);
 }
@@ -41,8 +42,10 @@ template <class T> __global__ void add_parts_in_order(const __grid_constant__ on
 }
 
 part_sum_item describe_part_sum(const ons_part_sum *s, size_t size) {
-    part_sum_item t = {s->result, (const char *)s->others, s->stride, s->elements, s->parts, s->own, s->more, s->factors[0], s->factors[1], false};
-    t.in_fours = ons::is_aligned(t.result, 4 * size) && ons::is_aligned(t.others, 4 * size) && t.stride % (int64_t)(4 * size) == 0;
+    part_sum_item t = {s->result, (const char *)s->others, s->stride,     s->elements, s->parts, s->own,
+                       s->more,   s->factors[0],           s->factors[1], false};
+    t.in_fours = ons::is_aligned(t.result, 4 * size) && ons::is_aligned(t.others, 4 * size) &&
+                 t.stride % (int64_t)(4 * size) == 0;
     return t;
 }
 

@@ -1,9 +1,9 @@
 /* Elementwise operators on CUDA: one kernel, whatever the formula, for operands that broadcast to the output.
  *
  * A thread makes several neighbouring elements where every operand can be read so (steps of 1 or 0 in the innermost
- * dimension, whose size divides by their number), and one element at a time otherwise: four, and eight where the result is of
- * a half type, 16 bytes of it. Only dimensions above the innermost cost divisions, one for each of them and each thread's
- * elements.
+ * dimension, whose size divides by their number), and one element at a time otherwise: four, and eight where the result
+ * is of a half type, 16 bytes of it. Only dimensions above the innermost cost divisions, one for each of them and each
+ * thread's elements.
  */
 #ifndef ONSTAGE_KERNELS_COMMON_ELEMENTWISE_CUDA_ELEMENTWISE_CUH
 #define ONSTAGE_KERNELS_COMMON_ELEMENTWISE_CUDA_ELEMENTWISE_CUH
@@ -105,9 +105,10 @@ template <class Out> constexpr int width_of = sizeof(Out) == 2 ? 8 : 4;
 
 /* Whether every operand can be read `width` elements at a time. */
 template <int OPERANDS>
-inline bool in_packs(const ons_cuda_elementwise *s, const ons_launch *l, const size_t (&sizes)[OPERANDS], size_t output_size,
-                     int width) {
-    if (s->elements >= INT32_MAX || s->dims[0] % width != 0 || !is_aligned(l->outputs[0], width * output_size)) return false;
+inline bool in_packs(const ons_cuda_elementwise *s, const ons_launch *l, const size_t (&sizes)[OPERANDS],
+                     size_t output_size, int width) {
+    if (s->elements >= INT32_MAX || s->dims[0] % width != 0 || !is_aligned(l->outputs[0], width * output_size))
+        return false;
     for (int k = 0; k < OPERANDS; ++k) {
         if (s->strides[k][0] == 0) continue;
         if (s->strides[k][0] != 1 || !is_aligned(l->inputs[k], width * sizes[k])) return false;
@@ -169,12 +170,13 @@ template <class Out, class A, class B, class C, class F> void run_3(const ons_la
                (const B *)l->inputs[1], (const C *)l->inputs[2]);
 }
 
-/* ------------------------------------------------------------------------------------------------- formulas of operators
- * See cuda_formula.cuh; each makes ons_cuda_SYMBOL, too. */
+/* ------------------------------------------------------------------------------------------------- formulas of
+ * operators See cuda_formula.cuh; each makes ons_cuda_SYMBOL, too. */
 
 template <class F> inline F formula(const ons_launch *l) {
     F f;
-    for (int i = 0; i < ONS_CUDA_PARAMETERS; ++i) f.parameters[i] = ((const ons_cuda_elementwise *)l->state)->parameters[i];
+    for (int i = 0; i < ONS_CUDA_PARAMETERS; ++i)
+        f.parameters[i] = ((const ons_cuda_elementwise *)l->state)->parameters[i];
     return f;
 }
 
@@ -230,7 +232,8 @@ struct unchanged : with_parameters {
 template <class F> void variadic(const ons_launch *l) {
     const ons_cuda_variadic *v = (const ons_cuda_variadic *)l->state;
     for (uint32_t i = 0; i < v->steps; ++i) {
-        const void *inputs[2] = {i == 0 ? l->inputs[0] : l->scratch, v->step[i].input_count > 1 ? l->inputs[i + 1] : nullptr};
+        const void *inputs[2] = {i == 0 ? l->inputs[0] : l->scratch,
+                                 v->step[i].input_count > 1 ? l->inputs[i + 1] : nullptr};
         void *outputs[1] = {i + 1 < v->steps ? l->scratch : l->outputs[0]};
         ons_launch step = *l;
         step.inputs = inputs;

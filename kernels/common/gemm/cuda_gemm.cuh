@@ -22,7 +22,7 @@ template <class T> void fill(const ons_cuda_gemm_state *p, const ons_launch *l, 
 
 /* The node's product into `c`; `vector` and `matrix` as the epilogue has them. */
 inline void run_gemm_into(const ons_cuda_gemm_state *p, const ons_launch *l, void *c, const void *vector,
-                             const void *matrix = nullptr) {
+                          const void *matrix = nullptr) {
     if (p->plan != nullptr)
         ons_cuda_gemm_run(p, l, c, vector, matrix);
     else if (!p->gemm.adds)

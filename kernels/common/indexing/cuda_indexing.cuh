@@ -26,9 +26,9 @@ struct smaller {
     template <class T> __device__ T operator()(T a, T b) const { return a < b ? a : b; }
 };
 
-/* By all threads of all blocks, of INDEXING_THREADS: the first of `count` numbers that is_wrong. It is told to the block that found it, in
- * every thread; others get `count`. So one block notes it, in whatever order they come: a block that has found a wrong number looks
- * through all before it, which costs nothing where nothing is wrong. */
+/* By all threads of all blocks, of INDEXING_THREADS: the first of `count` numbers that is_wrong. It is told to the
+ * block that found it, in every thread; others get `count`. So one block notes it, in whatever order they come: a block
+ * that has found a wrong number looks through all before it, which costs nothing where nothing is wrong. */
 template <class F> __device__ inline int64_t first_wrong(int64_t count, F is_wrong) {
     int64_t mine = count, before = count;
     for (int64_t i = global_thread(); i < count && mine == count; i += global_threads())
@@ -47,9 +47,10 @@ inline int64_t blocks_to_check(int64_t count) {
 }
 
 /* The first that lies outside is noted. */
-[[maybe_unused]] static __global__ void check_indices(bool narrow, const void *indices, int64_t count, int64_t length, const char *problem,
-                                     fault_place fault) {
-    int64_t worst = first_wrong(count, [&](int64_t i) { return resolve_index(index_at(narrow, indices, i), length) < 0; });
+[[maybe_unused]] static __global__ void check_indices(bool narrow, const void *indices, int64_t count, int64_t length,
+                                                      const char *problem, fault_place fault) {
+    int64_t worst =
+        first_wrong(count, [&](int64_t i) { return resolve_index(index_at(narrow, indices, i), length) < 0; });
     if (threadIdx.x == 0 && worst < count) note_fault(fault, problem, worst, index_at(narrow, indices, worst));
 }
 

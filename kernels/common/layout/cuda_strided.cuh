@@ -1,5 +1,5 @@
-/* Strided copies on CUDA (see strided.h): in units as wide as sizes, distances and addresses allow, up to 16 bytes; where both
- * sides are contiguous along different axes, through tiles of 32 × 32 in shared memory. */
+/* Strided copies on CUDA (see strided.h): in units as wide as sizes, distances and addresses allow, up to 16 bytes;
+ * where both sides are contiguous along different axes, through tiles of 32 × 32 in shared memory. */
 #ifndef ONSTAGE_KERNELS_COMMON_LAYOUT_CUDA_STRIDED_CUH
 #define ONSTAGE_KERNELS_COMMON_LAYOUT_CUDA_STRIDED_CUH
 
@@ -13,7 +13,8 @@ namespace ons {
 constexpr int COPY_THREADS = 256;
 constexpr int TILE = 32, TILE_LANES = 8;
 
-template <class Unit, class Index> __global__ void copy_strided(ons_strided s, Index units, const Unit *from, Unit *to) {
+template <class Unit, class Index>
+__global__ void copy_strided(ons_strided s, Index units, const Unit *from, Unit *to) {
     for (Index item = (Index)global_thread(); item < units; item += (Index)global_threads()) {
         Index rest = item;
         int64_t source = s.from_offset, target = s.to_offset;
@@ -85,14 +86,17 @@ template <class Unit> void copy_units(const ons_launch *l, const ons_strided &s,
     for (uint32_t d = 0; d < s.rank; ++d) units *= s.dims[d];
     int64_t blocks = blocks_for(units, COPY_THREADS);
     if (units < INT32_MAX)
-        launch(l, copy_strided<Unit, uint32_t>, blocks, COPY_THREADS, s, (uint32_t)units, (const Unit *)from, (Unit *)to);
+        launch(l, copy_strided<Unit, uint32_t>, blocks, COPY_THREADS, s, (uint32_t)units, (const Unit *)from,
+               (Unit *)to);
     else
-        launch(l, copy_strided<Unit, uint64_t>, blocks, COPY_THREADS, s, (uint64_t)units, (const Unit *)from, (Unit *)to);
+        launch(l, copy_strided<Unit, uint64_t>, blocks, COPY_THREADS, s, (uint64_t)units, (const Unit *)from,
+               (Unit *)to);
 }
 
 template <class Unit> void copy_by_tiles(const ons_launch *l, const ons_strided &s, const void *from, void *to) {
     int last = (int)s.rank - 1, a = s.from[last] == 1 ? last : last - 1, b = a == last ? last - 1 : last;
-    int64_t blocks_a = (s.dims[a] + TILE - 1) / TILE, blocks_b = (s.dims[b] + TILE - 1) / TILE, items = blocks_a * blocks_b;
+    int64_t blocks_a = (s.dims[a] + TILE - 1) / TILE, blocks_b = (s.dims[b] + TILE - 1) / TILE,
+            items = blocks_a * blocks_b;
     for (int d = 0; d < last - 1; ++d) items *= s.dims[d];
     launch(l, copy_tiles<Unit>, items, TILE * TILE_LANES, s, a, b, blocks_a, blocks_b, items, (const Unit *)from,
            (Unit *)to);

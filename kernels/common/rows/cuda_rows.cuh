@@ -4,8 +4,8 @@
  *     block    contiguous and longer
  *     thread   elements lie apart: neighbouring threads have neighbouring columns, so that they read side by side
  *
- * A kernel is a template over the group; sums within a row go lane by lane with a stride of the group's size and are then
- * joined in a tree, always the same for the same sizes. Contiguous rows are read 16 bytes at a time.
+ * A kernel is a template over the group; sums within a row go lane by lane with a stride of the group's size and are
+ * then joined in a tree, always the same for the same sizes. Contiguous rows are read 16 bytes at a time.
  */
 #ifndef ONSTAGE_KERNELS_COMMON_ROWS_CUDA_ROWS_CUH
 #define ONSTAGE_KERNELS_COMMON_ROWS_CUDA_ROWS_CUH
@@ -73,15 +73,16 @@ __device__ inline int64_t row_start(const ons_axis_view &view, int64_t row) {
 
 constexpr int PACK_BYTES = 16;
 
-/* Calls f.take<COUNT>(k) for the elements of a contiguous row, COUNT from k on: as many as 16 bytes hold where they begin at such
- * an address, one before and behind. Rows of odd lengths begin anywhere. */
+/* Calls f.take<COUNT>(k) for the elements of a contiguous row, COUNT from k on: as many as 16 bytes hold where they
+ * begin at such an address, one before and behind. Rows of odd lengths begin anywhere. */
 template <class Group, class T, class F> __device__ inline void each_pack(const T *row, int64_t length, F &f) {
     constexpr int COUNT = PACK_BYTES / (int)sizeof(T);
     int64_t head = (int64_t)((PACK_BYTES - (uintptr_t)row % PACK_BYTES) % PACK_BYTES / sizeof(T));
     head = head < length ? head : length;
     int64_t tail = head + (length - head) / COUNT * COUNT;
     if (Group::lane() < head) f.template take<1>(Group::lane());
-    for (int64_t k = head + (int64_t)Group::lane() * COUNT; k < tail; k += (int64_t)Group::SIZE * COUNT) f.template take<COUNT>(k);
+    for (int64_t k = head + (int64_t)Group::lane() * COUNT; k < tail; k += (int64_t)Group::SIZE * COUNT)
+        f.template take<COUNT>(k);
     if (tail + Group::lane() < length) f.template take<1>(tail + Group::lane());
 }
 
@@ -101,8 +102,8 @@ template <class T> struct exponentials {
     }
 };
 
-/* max(x) and Σ e^(x - max) of a row, for every thread of its group, in one pass. What a row of -inf alone is made of them is NaN, as
- * in PyTorch. */
+/* max(x) and Σ e^(x - max) of a row, for every thread of its group, in one pass. What a row of -inf alone is made of
+ * them is NaN, as in PyTorch. */
 template <class Group, class T>
 __device__ inline void max_and_sum(const T *x, int64_t length, int64_t step, float *max, float *sum) {
     exponentials<T> mine = {x};
