@@ -8,7 +8,10 @@ struct not_formula : ons::with_parameters {
 
 } // namespace
 
-ONS_CUDA_MIXED(not )
+/* To the formatter `not` is an operator of C++. */
+/* clang-format off */
+ONS_CUDA_MIXED(not)
+/* clang-format on */
 
 #ifdef ONS_CUDA_OWN_KERNELS
 extern "C" void ons_cuda_run_not(const ons_launch *launch) {

@@ -93,7 +93,7 @@ static ons_status *build(const ons_cuda_source *source, const char *folder, host
     write_text(folder, "fused.cc", prologue, source->text, epilogue);
     /* As the emulated kernels are compiled: see BUILD. */
     ONS_CHECK(run_command(text_of("g++ -std=gnu++17 -O1 -ffp-contract=off -fwrapv -fPIC -shared -w -I%s "
-                                  "-Itests/kernels/emulation/include -o %s/fused.so %s/fused.cc",
+                                  "-Itests/rooms/kernels/emulation/include -o %s/fused.so %s/fused.cc",
                                   folder, folder, folder)),
               ONS_DEFECT, "the host's compiler refuses a generated kernel in %s", folder);
     char *path = text_of("%s/fused.so", folder);
