@@ -12,8 +12,8 @@
 #include "kernels/common/layout/layouts.h"
 #include "kernels/common/operator/kernel.h"
 #include "kernels/kernels.h"
+#include "kernels/operators.h"
 #include "tests/rooms/kernels/batch_forms.h"
-#include "tests/rooms/kernels/operators.h"
 
 enum { X, SCALE, BIAS, MEAN, VARIANCE, RESIDUAL, SOURCES };
 enum { Y, NEW_MEAN, NEW_VARIANCE };

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/rooms/planner/plan_judge_parts.h"
+#include "tests/rooms/planner/plan_evaluation_parts.h"
 
 /* --------------------------------------------------------------------------------------------------------- the file */
 

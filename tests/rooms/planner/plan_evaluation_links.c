@@ -1,6 +1,6 @@
 #include <stdlib.h>
 
-#include "tests/rooms/planner/plan_judge_parts.h"
+#include "tests/rooms/planner/plan_evaluation_parts.h"
 
 /* ------------------------------------------------------------------------------------------------------------ turns */
 
@@ -23,7 +23,7 @@ static bool is_done(const uint32_t *of_stage, const stage *s, uint32_t micro_bat
 }
 
 /* Whether the action may come in this turn; then it has. */
-static bool take_turn(const judge *j, const judged_action *a, uint32_t turn, turns *t) {
+static bool take_turn(const evaluator *j, const judged_action *a, uint32_t turn, turns *t) {
     const stage *s = stage_of(j, a);
     size_t at = (size_t)a->stage * j->micro_batches;
     bool forward = a->kind == 'F', backward = a->kind == 'B' || a->kind == 'I';
@@ -36,7 +36,7 @@ static bool take_turn(const judge *j, const judged_action *a, uint32_t turn, tur
     return true;
 }
 
-static turns take_turns(judge *j, const cJSON *lists) {
+static turns take_turns(evaluator *j, const cJSON *lists) {
     const cJSON **next = allocate(j->device_count, sizeof *next), *list;
     size_t places = (size_t)j->file_stages * j->micro_batches;
     turns t = {allocate(places, sizeof *t.forward), allocate(places, sizeof *t.backward)};
@@ -57,7 +57,7 @@ static turns take_turns(judge *j, const cJSON *lists) {
 }
 
 /* Of the step's micro-batches up to each those that lie unread when it has been made, from the first that does. */
-static uint32_t most_unread(const judge *j, const uint32_t *made, const uint32_t *read) {
+static uint32_t most_unread(const evaluator *j, const uint32_t *made, const uint32_t *read) {
     uint32_t most = 0;
     for (uint32_t i = 0; i < j->micro_batches && made[i] > 0; ++i) {
         uint32_t first = 0;
@@ -69,7 +69,7 @@ static uint32_t most_unread(const judge *j, const uint32_t *made, const uint32_t
 
 /* ------------------------------------------------------------------------------------------------------------ links */
 
-static double travel_seconds(const judge *j, const stage *from, const stage *to, double bytes) {
+static double travel_seconds(const evaluator *j, const stage *from, const stage *to, double bytes) {
     double bandwidth = number(j->costs, "link_bandwidth");
     if (bandwidth == 0 || from->device == to->device) return 0;
     return bytes / bandwidth + number(j->costs, "link_latency");
@@ -96,7 +96,7 @@ static uint32_t piece_event(const place *p, uint32_t piece) { return p->pieces !
 static uint32_t first_event(const place *p) { return p->half != NO_EVENT ? p->half : piece_event(p, 0); }
 
 /* So many seconds before the piece ends that makes the value. */
-static void wait_until_made(judge *j, const way *w, const place *made, uint32_t value) {
+static void wait_until_made(evaluator *j, const way *w, const place *made, uint32_t value) {
     double early = w->early / (made->half != NO_EVENT ? 2 : 1) - (made->apart ? w->early_weight : 0);
     event_graph_wait_early(&j->graph, value, piece_event(made, w->made_by), early);
 }
@@ -114,7 +114,7 @@ static owner owner_of(const stage *first, uint32_t at) {
 
 /* What a micro-batch of the sender and one of the receiver have in common goes in one message, or two halves of it.
  * Returns the end of it, of the step's micro-batches. */
-static uint32_t add_message(judge *j, const way *w, uint32_t at, uint32_t *value) {
+static uint32_t add_message(evaluator *j, const way *w, uint32_t at, uint32_t *value) {
     owner sender = owner_of(w->senders, at), receiver = owner_of(w->receivers, at);
     uint32_t end = sender.end < receiver.end ? sender.end : receiver.end;
     const place *made = &places_of(w, sender.stage)[sender.micro_batch];
@@ -133,7 +133,7 @@ static uint32_t add_message(judge *j, const way *w, uint32_t at, uint32_t *value
 }
 
 /* Micro-batches pass in ascending order. */
-static void add_values(judge *j, const way *w) {
+static void add_values(evaluator *j, const way *w) {
     uint32_t *value = allocate(j->micro_batches, sizeof *value); /* [the first of a message] */
     for (uint32_t at = 0; at < j->micro_batches; ++at) value[at] = NO_EVENT;
     for (uint32_t at = 0; at < j->micro_batches;) at = add_message(j, w, at, &value[at]);
@@ -149,7 +149,7 @@ static void add_values(judge *j, const way *w) {
 static uint32_t all_at_once(const stage *s) { return s->size * s->replicas; }
 
 /* How many of the step's micro-batches either stage may be ahead. */
-static uint32_t find_ahead(const judge *j, const turns *t, const stage *from, const stage *to) {
+static uint32_t find_ahead(const evaluator *j, const turns *t, const stage *from, const stage *to) {
     size_t a = (size_t)from->number * j->micro_batches, b = (size_t)to->number * j->micro_batches;
     uint32_t first = from->in_flight * all_at_once(from), second = to->in_flight * all_at_once(to);
     uint32_t unread =
@@ -163,7 +163,7 @@ static uint32_t find_room(const stage *sender, const stage *from, const stage *t
     return from->device == to->device ? ENDLESS : 1 + larger(own, to->number - from->number);
 }
 
-void add_links(judge *j, const cJSON *lists) {
+void add_links(evaluator *j, const cJSON *lists) {
     const cJSON *link;
     turns t = take_turns(j, lists);
     cJSON_ArrayForEach(link, member(j->costs, "links")) {
@@ -196,7 +196,7 @@ void add_links(judge *j, const cJSON *lists) {
 
 /* ------------------------------------------------------------------------------------------------------ once a step */
 
-void add_ties(judge *j) {
+void add_ties(evaluator *j) {
     const cJSON *tie;
     cJSON_ArrayForEach(tie, member(j->costs, "ties")) {
         const stage *ends[] = {&j->stages[j->first[whole(tie, "first")]], &j->stages[j->first[whole(tie, "second")]]};
@@ -209,7 +209,7 @@ void add_ties(judge *j) {
     }
 }
 
-void add_sums(judge *j) {
+void add_sums(evaluator *j) {
     for (uint32_t i = 0; i < j->stage_count; ++i) {
         const stage *s = &j->stages[i], *first = s - s->replica;
         for (uint32_t k = 0; k < s->replicas; ++k)

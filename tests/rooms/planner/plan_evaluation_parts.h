@@ -1,7 +1,7 @@
-/* What a plan's judge is made of: plan_evaluation.c reads the file and lets devices compute, plan_judge_links.c lets
- * values go between them. */
-#ifndef ONSTAGE_TESTS_PLANNER_PLAN_JUDGE_PARTS_H
-#define ONSTAGE_TESTS_PLANNER_PLAN_JUDGE_PARTS_H
+/* What a plan's evaluator is made of: plan_evaluation.c reads the file and lets devices compute,
+ * plan_evaluation_links.c lets values go between them. */
+#ifndef ONSTAGE_TESTS_PLANNER_PLAN_EVALUATION_PARTS_H
+#define ONSTAGE_TESTS_PLANNER_PLAN_EVALUATION_PARTS_H
 
 #include <cjson/cJSON.h>
 #include <stdint.h>
@@ -56,7 +56,7 @@ typedef struct device {
     uint32_t compute, out, in;
 } device;
 
-typedef struct judge {
+typedef struct evaluator {
     const cJSON *costs;
     stage *stages; /* replica behind replica */
     device *devices;
@@ -65,7 +65,7 @@ typedef struct judge {
     uint32_t file_stages, device_count, micro_batches;
     event_graph graph;
     char *why;
-} judge;
+} evaluator;
 
 enum { NONE = 0xffffffffu };
 
@@ -83,21 +83,23 @@ static inline uint32_t whole_or_none(const cJSON *o, const char *name) {
     return member(o, name) ? whole(o, name) : NONE;
 }
 
-static inline void wait_for(judge *j, uint32_t after, uint32_t before) { event_graph_wait(&j->graph, after, before); }
+static inline void wait_for(evaluator *j, uint32_t after, uint32_t before) {
+    event_graph_wait(&j->graph, after, before);
+}
 
-static inline stage *stage_of(const judge *j, const judged_action *a) {
+static inline stage *stage_of(const evaluator *j, const judged_action *a) {
     return &j->stages[j->first[a->stage] + a->copy];
 }
 
 /* Memory of zeros, or the end. */
 void *allocate(size_t count, size_t size);
 /* False: it is none, and `why` says so. */
-bool read_action(const judge *j, const cJSON *item, judged_action *action);
+bool read_action(const evaluator *j, const cJSON *item, judged_action *action);
 
 /* What goes between stages, when all lists have been gone through. */
-void add_links(judge *j, const cJSON *lists);
-void add_ties(judge *j);
+void add_links(evaluator *j, const cJSON *lists);
+void add_ties(evaluator *j);
 /* Replicas of a stage wait for each other's gradients. */
-void add_sums(judge *j);
+void add_sums(evaluator *j);
 
 #endif
