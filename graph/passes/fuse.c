@@ -269,6 +269,9 @@ void ons_match_hand_over(ons_match *match, const char *name, ons_node_id node) {
         ons_graph_set_output(graph, node, i, from->outputs[i]);
         from->outputs[i] = ONS_NONE;
     }
+    const char *own = ons_graph_node(graph, node)->name;
+    ons_graph_node(graph, node)->name = from->name;
+    from->name = own;
 }
 
 /* ------------------------------------------------------------------------------------------------------------- pass */

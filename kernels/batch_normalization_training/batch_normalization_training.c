@@ -7,8 +7,8 @@
  *
  * What stands behind a normalisation in residual networks is done in the same pass over memory: input 5, where there is
  * one, is added, and with relu = 1 what is below 0 becomes 0. The bits are those of the operators in a row, but for
- * sums of half precision, which are rounded once. Where nothing is added the gradient takes from the operands which
- * elements were above 0, so that the result is not read for it. */
+ * sums of half precision on the CPU, which are rounded once. Where nothing is added the gradient takes from the
+ * operands which elements were above 0, so that the result is not read for it. */
 #include "kernels/batch_normalization_training/batch_normalization_training.h"
 
 #include "graph/passes/fuse.h"

@@ -338,9 +338,10 @@ template <int COUNT, bool LAST, class T> struct map_channels {
         }
         reinterpret_cast<pack<T, COUNT> *>(to)[i] = values;
     }
+    /* Rounded as by two nodes. */
     __device__ T forwards(float distance, float scale, float rest, T residual) const {
         float result = channel_map(distance, scale, rest);
-        if (o.residual != nullptr) result += widen(residual);
+        if (o.residual != nullptr) result = widen(narrow<T>(result)) + widen(residual);
         return narrow<T>(o.relu && result < 0 ? 0.0f : result);
     }
 };

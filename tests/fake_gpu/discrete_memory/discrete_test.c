@@ -85,7 +85,8 @@ static void expect_golden(const golden_run *param) {
         /* Roundings in half types are seen against the whole gradient. */
         bool near = is != NULL && (full ? close_to(is->valuedouble, should->valuedouble, 1e-3)
                                         : fabs(is->valuedouble - should->valuedouble) <= 1e-2 * norm);
-        cr_assert(near, "gradient norm of '%s'", should->string);
+        cr_assert(near, "%s run %d in %s: gradient norm of '%s' is %.8g, PyTorch has %.8g", param->model, param->run,
+                  param->precision, should->string, is == NULL ? NAN : is->valuedouble, should->valuedouble);
     }
     log_free(&lines);
     ons_json_free(golden);

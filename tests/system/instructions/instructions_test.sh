@@ -3,7 +3,7 @@
 # not depend on how busy or how fast the machine is; it does on the compiler and on oneDNN, so each Debian has its own.
 #   tests/system/instructions/instructions_test.sh --write bazel-bin/tools/onstage    counts anew, and writes what this Debian has
 set -euo pipefail
-cd "${BASH_SOURCE[0]%/*}/../.."
+cd "${BASH_SOURCE[0]%/*}/../../.."
 baseline=$PWD/tests/system/instructions/instructions.txt golden=$PWD/tests/agreement/golden onstage=$PWD/tools/onstage
 workloads=(mlp lenet gpt_tied)
 allowed=3 # percent
