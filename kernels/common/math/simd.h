@@ -28,6 +28,7 @@
 enum { ONS_SIMD_FLOATS = ONS_REGISTER_BYTES / sizeof(float) };
 typedef float ons_simd_float __attribute__((vector_size(ONS_REGISTER_BYTES)));
 typedef int32_t ons_simd_bits __attribute__((vector_size(ONS_REGISTER_BYTES)));
+typedef uint32_t ons_simd_words __attribute__((vector_size(ONS_REGISTER_BYTES))); /* which may wrap */
 
 static inline ons_simd_float ons_simd_all(float x) { return x - (ons_simd_float){0}; }
 
@@ -177,7 +178,7 @@ static inline ons_simd_float ons_simd_exp(ons_simd_float x) {
 #ifdef __AVX512F__
     return _mm512_maskz_scalef_ps(keep, p, n);
 #else
-    ons_simd_bits exponent = ((ons_simd_bits)shifted - (ons_simd_bits)rounder + 127) << 23;
+    ons_simd_words exponent = ((ons_simd_words)shifted - (ons_simd_words)rounder + 127) << 23;
     return (ons_simd_float)(~gone & (ons_simd_bits)(p * (ons_simd_float)exponent));
 #endif
 }

@@ -290,6 +290,7 @@ Test(failure, of_the_data_changes_no_weight_of_any_replica, .timeout = 300) {
     static const char *const transports[] = {"local", "nccl"}, *const stages[] = {"1", "2"};
     for (int i = 0; i < 8; ++i) {
         use_fake(4);
+        fake->let_fail();
         expect_wrong_label_changes_nothing(OPTIONS("device", "cuda", "transport", transports[i % 2], "replicas", "2",
                                                    "stages", stages[i / 2 % 2], "shard-optimizer",
                                                    i / 4 == 1 ? "true" : "false"),
@@ -304,6 +305,7 @@ Test(failure, names_the_replica, .timeout = 300) {
     for (int i = 0; i < 4; ++i) {
         char name[32];
         use_fake(2);
+        fake->let_fail();
         run r = run_without_data("mlp");
         array input = read_npy("tests/agreement/golden/mlp/input.npy"),
               target = read_npy("tests/agreement/golden/mlp/target.npy");

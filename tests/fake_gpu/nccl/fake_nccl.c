@@ -58,7 +58,7 @@ static fake_nccl_streams streams;
 static fake_nccl_counts counts;
 static char complaint[256];
 static int64_t until_failure, until_connecting_fails;
-static bool has_failed; /* as it was told to: not all that was sent was asked for */
+static bool has_failed; /* as it was told: not all that was sent was asked for */
 
 static void complain(const char *what, const comm *c) {
     if (complaint[0] == 0)
@@ -396,6 +396,12 @@ static const char *get_complaint(void) {
 
 static void fail(int64_t after) { until_failure = after; }
 
+static void let_fail(void) {
+    pthread_mutex_lock(&lock);
+    has_failed = true;
+    pthread_mutex_unlock(&lock);
+}
+
 static void fail_connecting(int64_t after) { until_connecting_fails = after; }
 
 const fake_nccl *fake_nccl_table(void) {
@@ -404,6 +410,7 @@ const fake_nccl *fake_nccl_table(void) {
         .counts = get_counts,
         .complaint = get_complaint,
         .fail = fail,
+        .let_fail = let_fail,
         .fail_connecting = fail_connecting,
     };
     return &table;

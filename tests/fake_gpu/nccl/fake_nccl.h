@@ -30,6 +30,8 @@ typedef struct fake_nccl {
     const char *(*complaint)(void);
     /* From the `after`-th message from now on nothing of its communicator ends, which reports an error; 0: never. */
     void (*fail)(int64_t after);
+    /* A run is to fail for another reason: ranks that hear of it ask for nothing more. */
+    void (*let_fail)(void);
     /* The connecting of communicators that are made by the `after`-th call from now on fails; 0: never. */
     void (*fail_connecting)(int64_t after);
 } fake_nccl;
