@@ -1,5 +1,6 @@
-/* Buffers that two graphs of one model, for different numbers of samples, can share, as both make them alike once a
- * step: weights in another layout or type. Where parts of both run in turn, one place is enough. */
+/* Buffers that two graphs of one model can share. The graphs are for different numbers of samples and run in turn. Some
+ * of what they make does not depend on the samples, such as a weight in another layout or type: both would make the
+ * same bytes once a step, so one place is enough. */
 #ifndef ONSTAGE_GRAPH_SHARED_BUFFERS_H
 #define ONSTAGE_GRAPH_SHARED_BUFFERS_H
 

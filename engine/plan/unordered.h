@@ -1,5 +1,6 @@
-/* Lists that let a device make weight gradients of one stage after input gradients of an earlier one: what is swapped,
- * or computed again, for both at once has no place in such a list that is known to come first. */
+/* Refuses swaps and recomputation that some lists leave no place for. A list may put the weight gradients of a stage
+ * behind the input gradients of an earlier stage of the same device. A tensor that both read would have to be copied
+ * back, or computed again, before whichever comes first, and which one that is differs between micro-batches. */
 #ifndef ONSTAGE_ENGINE_UNORDERED_H
 #define ONSTAGE_ENGINE_UNORDERED_H
 

@@ -33,10 +33,9 @@ static void batch_normalization_reference(const ons_operands *o, const ons_step 
     (void)step;
     double epsilon = ons_attribute_float(o, EPSILON);
     if (is_training(o)) {
-        double *made[5] = {0};
+        double *made[ONS_BATCH_MADE] = {0};
         for (uint32_t i = 0; i < 5 && i < o->output_count; ++i) made[i] = outputs[i];
-        ons_batch_training_reference(o, epsilon, ons_attribute_float(o, MOMENTUM), false, inputs, made[0], made[1],
-                                     made[2], made[3], made[4], NULL);
+        ons_batch_training_reference(o, epsilon, ons_attribute_float(o, MOMENTUM), false, inputs, made);
         return;
     }
     ons_channels size = ons_channels_of(&o->inputs[0]);

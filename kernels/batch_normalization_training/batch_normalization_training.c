@@ -41,11 +41,10 @@ static ons_status *batch_normalization_training_choose(const ons_operands *o, on
 static void batch_normalization_training_reference(const ons_operands *o, const ons_step *step,
                                                    const void *const *inputs, void *const *outputs) {
     (void)step;
-    double *made[OUTPUTS] = {0};
+    double *made[ONS_BATCH_MADE] = {0};
     for (uint32_t i = 0; i < OUTPUTS && i < o->output_count; ++i) made[i] = outputs[i];
     ons_batch_training_reference(o, ons_attribute_float(o, EPSILON), ons_attribute_float(o, MOMENTUM),
-                                 ons_attribute_int(o, UNBIASED) != 0, inputs, made[Y], made[MEAN], made[VARIANCE],
-                                 made[SAVED_MEAN], made[SAVED_INVERSE], made[SAVED_SLOPE]);
+                                 ons_attribute_int(o, UNBIASED) != 0, inputs, made);
     const double *residual = ons_has_input(o, RESIDUAL) ? inputs[RESIDUAL] : NULL;
     for (int64_t i = 0, count = ons_elements(&o->outputs[Y]); i < count; ++i) {
         if (residual != NULL) made[Y][i] += residual[i];

@@ -34,8 +34,9 @@ ons_status *ons_batch_shares_plan(ons_prepare *p, int64_t channels, int64_t repl
 }
 
 void ons_batch_training_reference(const ons_operands *o, double epsilon, double momentum, bool unbiased,
-                                  const void *const *inputs, double *y, double *new_mean, double *new_variance,
-                                  double *saved_mean, double *saved_inverse, double *saved_slope) {
+                                  const void *const *inputs, double *const made[ONS_AT_LEAST(ONS_BATCH_MADE)]) {
+    double *y = made[0], *new_mean = made[1], *new_variance = made[2], *saved_mean = made[3], *saved_inverse = made[4],
+           *saved_slope = made[5];
     ons_channels size = ons_channels_of(&o->inputs[0]);
     const double *x = inputs[0], *scale = inputs[1], *bias = inputs[2], *mean_before = inputs[3],
                  *variance_before = inputs[4];

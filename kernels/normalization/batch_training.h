@@ -35,10 +35,11 @@ ons_status *ons_batch_training_prepare(ons_prepare *p, double epsilon, double mo
                                        int64_t replicas);
 void ons_batch_training_run(const ons_launch *launch, const ons_batch_results *results);
 
-/* The same in double: inputs x, scale, bias, running mean, running variance as words. */
+/* The same in double: inputs x, scale, bias, running mean, running variance as words. `made`: y, and by channel the
+ * running mean and variance, the mean, inverse and slope that are saved; NULL: nobody asks. */
+enum { ONS_BATCH_MADE = 6 };
 void ons_batch_training_reference(const ons_operands *o, double epsilon, double momentum, bool unbiased,
-                                  const void *const *inputs, double *y, double *mean, double *variance,
-                                  double *saved_mean, double *saved_inverse, double *saved_slope);
+                                  const void *const *inputs, double *const made[ONS_AT_LEAST(ONS_BATCH_MADE)]);
 
 /* n / (n − 1), as PyTorch corrects the variance that it keeps; a single value has nothing to correct. */
 static inline double ons_batch_training_correct(double n, bool unbiased) { return unbiased && n > 1 ? n / (n - 1) : 1; }

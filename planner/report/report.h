@@ -1,4 +1,4 @@
-/* What a capacity report says: gathered here, written by engine/report_*.c. */
+/* What a capacity report says: gathered here, written by engine/report/report_*.c. */
 #ifndef ONSTAGE_PLANNER_REPORT_REPORT_H
 #define ONSTAGE_PLANNER_REPORT_REPORT_H
 

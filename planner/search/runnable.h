@@ -1,4 +1,5 @@
-/* Whether lists can run with the room that receivers have for messages. */
+/* Whether the action lists of a schedule can run to their end, where each receiver has room for as many messages as
+ * ons_schedule_room says: the search leaves out those that would hang. */
 #ifndef ONSTAGE_PLANNER_SEARCH_RUNNABLE_H
 #define ONSTAGE_PLANNER_SEARCH_RUNNABLE_H
 

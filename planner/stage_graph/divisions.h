@@ -1,4 +1,5 @@
-/* What the dynamic programme (programme.h) looks at: divisions of a state, and the stages in them. */
+/* What the dynamic programme (programme.h) looks at: the ways to divide a state (a subproblem, programme_states.h) into
+ * one stage or none and smaller states. */
 #ifndef ONSTAGE_PLANNER_STAGE_GRAPH_DIVISIONS_H
 #define ONSTAGE_PLANNER_STAGE_GRAPH_DIVISIONS_H
 

@@ -1,4 +1,5 @@
-/* What the dynamic programme (programme.h) remembers: states and what was found for them. */
+/* What the dynamic programme (programme.h) remembers. A state is a subproblem: part of the series-parallel tree, the
+ * devices that it may have, and what follows it. For each state that was looked at, the best way that was found. */
 #ifndef ONSTAGE_PLANNER_STAGE_GRAPH_PROGRAMME_STATES_H
 #define ONSTAGE_PLANNER_STAGE_GRAPH_PROGRAMME_STATES_H
 

@@ -1,8 +1,9 @@
 /* Checkpoints: everything that a run needs to go on as if it had not stopped.
  *
- *   DIR/step-00000120.safetensors    weights "NAME", optimiser state "NAME#exp_avg", …, by initialiser name; with
- * --best "NAME#best", the weights of the best validation DIR/step-00000120.json           the rest, and size and crc32
- * of the file above
+ *   DIR/step-00000120.safetensors    weights "NAME", optimiser states "NAME#exp_avg", …, by initialiser name
+ *   DIR/step-00000120.json           the rest, and size and crc32 of the file above
+ *
+ * With --best the first file has the weights of the best validation, too: "NAME#best".
  *
  * Where several processes write, each has a file of its own, a shard, and the JSON lists them all; which tensor is in
  * which of them means nothing:

@@ -19,9 +19,9 @@ figures() { grep -oE '"(loss|val[a-z_]*|grad_norm)":[^,}]*' "$1"; }
 
 data mlp
 options=(--batch 20 --epochs 2 --rows 0:150 --val-rows 150:192 --metric accuracy --val-every 3 --log-grad-norms)
-for replicas in 2 3; do
+for replicas in 2 3 4; do
     run "$onstage" train "${data[@]}" "${options[@]}" --micro-batches $replicas --out "$work/alone.onnx" --log-json "$work/alone.jsonl"
-    for stages in 1 2; do
+    for stages in 1 2 3; do
         run "${mpirun[@]}" -n $((replicas * stages)) "$onstage" train "${data[@]}" "${options[@]}" --replicas $replicas --stages $stages \
             --micro-batches 1 --out "$work/together.onnx" --log-json "$work/together.jsonl"
         compare "$replicas replicas of $stages stages have the bits of $replicas micro-batches" "$work/alone.onnx" "$work/together.onnx"
