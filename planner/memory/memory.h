@@ -32,9 +32,10 @@ typedef struct ons_stage_problem {
 typedef struct ons_tensor_decision {
     uint32_t tensor;
     ons_decision decision;
-    /* Positions in the stage. Swap: the copy to the host starts after the forward part of `out_after` (≥ the producer;
-     * later ones may still read it), the copy back before the backward part of `in_before` (≥ the last saver) and what
-     * runs again for it. Recompute: before the backward part of `in_before`; `out_after` is the last forward use.
+    /* Positions in the workload. Swap: the copy to the host starts after the forward part of `out_after` (≥ the
+     * producer; later ones may still read it), the copy back before the backward part of `in_before` (≥ the last saver)
+     * and what runs again for it. Recompute: before the backward part of `in_before`; `out_after` is the last forward
+     * use.
      */
     uint32_t out_after, in_before;
     uint32_t
