@@ -28,6 +28,7 @@ typedef struct ons_case {
     ons_case_setting settings[ONS_CASE_SETTINGS];
     uint32_t outputs;  /* how many are asked for; 0 means 1 */
     double tolerance;  /* fp32 against the double reference, relative to max(1, |reference|); 0: exact */
+    int roundings;     /* results on the way to the operator's own that kernels for half types round as well */
     double flops;      /* written by hand, checked against the cost function; < 0: not checked */
     bool no_gradient;  /* the gradient check skips it (a kink, or an input that is not differentiable here) */
     bool benchmark;    /* large: benchmarks run it, tests do not */

@@ -40,12 +40,12 @@ static bool change_types(const ons_operator *op, ons_dtype dtype, change which, 
 }
 
 /* The tolerance of the case, or the type's own where that is more: one roundoff for each operand of the type, two at
- * least. The result is rounded, and one of several operands (a product with its bias, a sum of many, attention) is made
- * in steps that may each be rounded to the type, when they may be larger than the result. Sums over elements are made
- * in float32, whatever the type: how many elements there are does not enter here. What is exact in float32, moves and
- * the like, is exact in all types. */
+ * least, and one for each result on the way that the case counts. The result is rounded, and one of several operands (a
+ * product with its bias, a sum of many, attention) is made in steps that may each be rounded to the type, when they may
+ * be larger than the result. Sums over elements are made in float32, whatever the type: how many elements there are
+ * does not enter here. What is exact in float32, moves and the like, is exact in all types. */
 static double half_tolerance(const ons_case *typed, ons_dtype dtype) {
-    int roundings = 0;
+    int roundings = typed->roundings;
     for (uint32_t i = 0; i < ONS_CASE_OPERANDS; ++i) roundings += typed->inputs[i].dtype == dtype;
     return typed->tolerance == 0 ? 0 : fmax(typed->tolerance, fmax(2, roundings) * roundoff(dtype));
 }
