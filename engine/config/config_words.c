@@ -50,6 +50,10 @@ WORDS(ons_export_words, {"same", ONS_EXPORT_SAME, "only trained weights and runn
 WORDS(ons_stage_choice_words, {"equal", ONS_STAGES_EQUAL, "the same for all stages"},
       {"free", ONS_STAGES_FREE, "each stage as it is fastest"})
 
+WORDS(ons_stage_size_words, {"equal", ONS_STAGES_EQUAL, "the same for all stages"},
+      {"free", ONS_STAGES_FREE, "each stage as it is fastest"},
+      {"barrier", ONS_STAGES_BARRIER, "all at once where samples are compared with each other"})
+
 WORDS(ons_device_words, {"cpu", 0, NULL}, {"cuda", 1, "a GPU of NVIDIA's"})
 
 const char ons_any_schedule[] = "auto";

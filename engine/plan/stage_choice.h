@@ -1,5 +1,7 @@
 /* What stages choose by themselves (--stage-sizes, --stage-replicas): the planner's problem then has workloads of
- * several sizes of micro-batches. */
+ * several sizes of micro-batches. With a barrier, stages that compare samples (joint_samples.h) have no choice: they
+ * take all of a step's, so that a contrastive loss is the whole batch's, whatever the micro-batches of the towers are.
+ */
 #ifndef ONSTAGE_ENGINE_STAGE_CHOICE_H
 #define ONSTAGE_ENGINE_STAGE_CHOICE_H
 

@@ -23,6 +23,8 @@ typedef struct ons_stage_choice {
     bool replicas;                    /* of a stage: copies */
     const ons_workload *const *works; /* [i]: the problem's `work` with 2^i times its samples */
     uint32_t work_count;
+    const bool *joint; /* [node of `work`]: its stage takes all micro-batches of a step at once, in one copy (a barrier:
+                          see engine/plan/stage_choice.h); NULL: no stage has to */
 } ons_stage_choice;
 
 /* A planning problem holds everything that a plan is searched for. */

@@ -141,11 +141,13 @@ static ons_status *search_divisions(const ons_planning_problem *problem, int64_t
                                .batch = problem->pipeline.micro_batches,
                                .devices = problem->pipeline.stages,
                                .most_replicas = choice.replicas ? 0 : 1,
+                               .joint = choice.joint,
                                .hardware = &hardware};
+    bool chooses = choice.sizes || choice.replicas || choice.joint != NULL;
     const ons_graphpipe_options options = {.line = !any_order,
                                            .paces = choice.sizes ? ONS_PACE_FREE : ONS_PACE_EQUAL,
                                            .objective = problem->objective,
-                                           .samples = choice.sizes || choice.replicas ? 0 : 1};
+                                           .samples = chooses ? 0 : 1};
     ONS_TRY(list_works(&choice, arena, &graph.work));
     hardware.capacity_bytes = capacity;
     return ons_graphpipe_search(&graph, &options, arena, result);
@@ -267,7 +269,8 @@ ons_status *ons_graph_stages_search(const ons_planning_problem *problem, bool an
     ONS_TRY(check_devices(problem));
     ONS_TRY(search_graph(problem, any_order, arena, found));
     uint32_t devices = problem->pipeline.stages;
-    if (any_order && devices > 1 && devices <= problem->work->node_count) {
+    bool has_joint = problem->choice != NULL && problem->choice->joint != NULL;
+    if (any_order && !has_joint && devices > 1 && devices <= problem->work->node_count) {
         ONS_TRY(search_cuts(problem, arena, &cuts));
         if (is_better(&cuts, found)) *found = cuts;
     }

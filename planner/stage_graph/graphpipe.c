@@ -81,6 +81,8 @@ static uint32_t set_paces(const search *s, ons_pace_choice choice, int64_t sampl
     for (uint32_t i = 0; i < sizes && samples >> i > 0; ++i)
         for (uint32_t k = 1; k <= turns && k * (samples >> i) <= samples; ++k)
             paces[count++] = (ons_stage_pace){samples >> i, k};
+    if (s->problem->joint != NULL && samples != s->problem->batch)
+        paces[count++] = (ons_stage_pace){s->problem->batch, 1};
     return count;
 }
 

@@ -7,9 +7,9 @@
 
 /* What stages may choose from. */
 typedef enum ons_pace_choice {
-    ONS_PACE_EQUAL, /* 1F1B with one size of micro-batches for all stages: the paper's default */
+    ONS_PACE_EQUAL, /* 1F1B with one size of micro-batches for all stages but joint ones: the paper's default */
     ONS_PACE_FREE,  /* sizes by stage, from a quarter of the largest on, in turns of one or two micro-batches that
-                        have no more samples than the largest */
+                        have no more samples than the largest; and all samples at once where nodes are joint */
 } ons_pace_choice;
 
 typedef struct ons_graphpipe_options {

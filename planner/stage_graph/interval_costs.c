@@ -22,6 +22,7 @@ struct ons_interval_costs {
     ons_arena *arena;
     const ons_workload *work[MOST_SIZES]; /* in the intervals' order; NULL: not made yet */
     const uint32_t *order;
+    uint32_t *joint; /* [position]: joint nodes before it; NULL: there are none */
     entry *entries;
     uint32_t capacity, count; /* a power of two */
 };
@@ -40,6 +41,14 @@ static ons_status *check(const ons_graph_problem *p) {
     return NULL;
 }
 
+static ons_status *count_joint(ons_interval_costs *c) {
+    uint32_t nodes = c->problem->work[0]->node_count;
+    if (c->problem->joint == NULL) return NULL;
+    ONS_NEW(c->joint, c->arena, (size_t)nodes + 1);
+    for (uint32_t i = 0; i < nodes; ++i) c->joint[i + 1] = c->joint[i] + c->problem->joint[c->order[i]];
+    return NULL;
+}
+
 ons_status *ons_interval_costs_new(const ons_graph_problem *problem, const uint32_t *order,
                                    ons_interval_costs **costs) {
     *costs = NULL;
@@ -47,8 +56,8 @@ ons_status *ons_interval_costs_new(const ons_graph_problem *problem, const uint3
     ons_interval_costs *c = calloc(1, sizeof *c);
     if (c == NULL) return ons_status_out_of_memory();
     *c = (ons_interval_costs){
-        problem, ons_arena_new(), {NULL}, order, calloc(FIRST_ENTRIES, sizeof(entry)), FIRST_ENTRIES, 0};
-    ons_status *status = c->arena == NULL || c->entries == NULL ? ons_status_out_of_memory() : NULL;
+        problem, ons_arena_new(), {NULL}, order, NULL, calloc(FIRST_ENTRIES, sizeof(entry)), FIRST_ENTRIES, 0};
+    ons_status *status = c->arena == NULL || c->entries == NULL ? ons_status_out_of_memory() : count_joint(c);
     for (uint32_t i = 0; i < problem->sizes && status == NULL; ++i) {
         ons_workload *work = ons_arena_allocate(c->arena, 1, sizeof *work);
         status = work == NULL ? ons_status_out_of_memory() : ons_work_reorder(problem->work[i], order, c->arena, work);
@@ -71,10 +80,15 @@ void ons_interval_costs_free(ons_interval_costs *c) {
 const ons_graph_problem *ons_interval_costs_problem(const ons_interval_costs *c) { return c->problem; }
 const ons_workload *ons_interval_costs_work(const ons_interval_costs *c, uint32_t size) { return c->work[size]; }
 
+static bool is_joint(const ons_interval_costs *c, const ons_interval_way *way) {
+    return c->joint != NULL && c->joint[way->end] > c->joint[way->first];
+}
+
 /* The number of the workload that a replica runs; `sizes` where there is none. */
 static uint32_t size_of(const ons_interval_costs *c, const ons_interval_way *way) {
     uint32_t all = 63u - (uint32_t)__builtin_clzll((uint64_t)way->samples);
     uint32_t most = c->problem->most_replicas;
+    if (is_joint(c, way) && (way->samples != c->problem->batch || way->doubled > 0)) return c->problem->sizes;
     if (all < way->doubled || all - way->doubled >= c->problem->sizes) return c->problem->sizes;
     return most != 0 && (uint64_t)1 << way->doubled > most ? c->problem->sizes : all - way->doubled;
 }

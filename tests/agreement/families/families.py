@@ -84,6 +84,11 @@ def pairs(rng):
     return {"input_ids": text, "pixel_values": pixels}, numpy.arange(SAMPLES) % 4
 
 
+def matches(rng):
+    a, b = (rng.standard_normal((SAMPLES, width)).astype(numpy.float32) for width in (12, 10))
+    return {"a": a, "b": b}, numpy.arange(SAMPLES)
+
+
 def sequence(rng):
     return {"tokens": rng.integers(0, 30, (SAMPLES, 9))}, rng.integers(0, 7, SAMPLES)
 
@@ -153,6 +158,7 @@ FAMILIES = [
     F("t5", "T5, relative bias, encoder and decoder", language.t5, translation, opset=17, folding=False, dynamic=False),
     F("whisper", "spectrogram to text", language.whisper, speech, opset=17, dynamic=False),
     F("clip", "two towers", language.clip, pairs, opset=17, dynamic=False),
+    F("contrastive", "two towers whose loss compares all samples of a batch", language.Contrastive, matches, opset=17, batch=8, **SGD),
     F("lstm", "LSTM", lambda: language.Recurrent("LSTM"), sequence, opset=14, dynamic=False),
     F("lstm_stack", "two layers both ways", lambda: language.Recurrent("LSTM", 2, True), sequence, opset=17, folding=False, dynamic=False),
     F("gru", "GRU", lambda: language.Recurrent("GRU", 1, True), sequence, opset=14, dynamic=False),

@@ -76,6 +76,20 @@ def clip():
     return model
 
 
+class Contrastive(nn.Module):
+    """Two towers of plain layers; the logits are the similarities of all pairs of the batch, of any size."""
+
+    def __init__(self):
+        super().__init__()
+        self.left, self.right = (
+            nn.Sequential(nn.Linear(width, 24), nn.GELU(), nn.Linear(24, 24), nn.GELU(), nn.Linear(24, 8)) for width in (12, 10)
+        )
+
+    def forward(self, a, b):
+        a, b = (nn.functional.normalize(x, dim=1) for x in (self.left(a), self.right(b)))
+        return 5 * a @ b.T
+
+
 class Recurrent(nn.Module):
     """A sequence classifier: LSTM, GRU or plain recurrence."""
 

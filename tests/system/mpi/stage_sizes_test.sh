@@ -64,4 +64,27 @@ for divided in "" --shard-optimizer; do
     }
 done
 
+# A loss over all pairs of the batch: the towers' micro-batches come together before it, and it is that of the batch at once.
+pairs=$PWD/tests/agreement/families/contrastive
+same=("$pairs/model.onnx" --input "a=$pairs/a.npy" --input "b=$pairs/b.npy" --target "$pairs/target.npy" --loss cross_entropy --batch 8 --threads 1)
+train=(train "${same[@]}" --optimizer sgd --lr 0.02 --steps 20)
+barrier=(plan "${same[@]}" --optimizer sgd --micro-batches 4 --stages 3 --partition graphpipe --stage-sizes barrier)
+run "$onstage" "${barrier[@]}" -o "$work/barrier.json"
+name="the stage of a contrastive loss takes all micro-batches at once"
+if ((status == 0)) && grep -q '"micro_batch":.4' "$work/barrier.json"; then pass "$name"; else fail "$name" "exit code $status"; fi
+run "$onstage" "${train[@]}" --log-json "$work/whole.jsonl" || fail "the batch at once" "it does not run"
+run "$onstage" "${train[@]}" --plan "$work/barrier.json" --out "$work/threads.onnx" --log-json "$work/threads.jsonl" || fail "threads" "it does not run"
+run "${mpirun[@]}" -n 3 "$onstage" "${train[@]}" --plan "$work/barrier.json" --out "$work/processes.onnx"
+compare "before a barrier: threads and processes" "$work/threads.onnx" "$work/processes.onnx"
+losses() { sed -nE 's/.*"loss":([0-9.e+-]*).*/\1/p' "$1"; }
+name="its losses are those of the batch at once"
+if paste <(losses "$work/whole.jsonl") <(losses "$work/threads.jsonl") |
+    awk '{ off = $1 - $2; if (NF != 2 || off > 1e-5 || off < -1e-5) exit 1 } END { exit NR != 20 }'; then pass "$name"; else fail "$name" "they are not"; fi
+run "$onstage" plan "$mlp/model.onnx" --loss cross_entropy --batch 48 --micro-batches 4 --stages 3 --partition graphpipe --stage-sizes barrier
+name="a model without such a loss has no barrier"
+if ((status == 1)) && grep -q "nothing in the model compares samples" "$work/stderr"; then pass "$name"; else fail "$name" "exit code $status"; fi
+run "$onstage" plan "${same[@]}" --batch 12 --micro-batches 6 --stages 3 --partition graphpipe --stage-sizes barrier
+name="micro-batches that no stage takes at once"
+if ((status == 1)) && grep -q "take --micro-batches 4" "$work/stderr"; then pass "$name"; else fail "$name" "exit code $status"; fi
+
 report_and_exit
