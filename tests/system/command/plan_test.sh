@@ -478,6 +478,21 @@ echo "an earlier picture" >p.svg
 echo "{}" >plan.json
 refuses 4 "plan.json: 'version' is missing" simulate plan.json --svg p.svg
 
+begin "a cap that is what the plan without one takes is met"
+cat >apart.csv <<'END'
+0F0,0F1,0F2,0F3,4F0,4F1,4F2,4F3,4I0,4W0,4I1,4W1,4I2,4W2,4I3,4W3,0I0,0W0,0I1,0W1,0I2,0W2,0I3,0W3
+1F0,1F1,1F2,1F3,5F0,5F1,5F2,5F3,5I0,5W0,5I1,5W1,5I2,5W2,5I3,5W3,1I0,1W0,1I1,1W1,1I2,1W2,1I3,1W3
+2F0,2F1,2F2,2F3,6F0,6F1,6F2,6I0,6F3,6I1,6W0,6I2,6W1,6W2,6I3,6W3,2I0,2W0,2I1,2W1,2I2,2W2,2I3,2W3
+3F0,3F1,3F2,3F3,7F0,7I0,7F1,7I1,7F2,7I2,7W0,7F3,7I3,7W1,3I0,3W0,3I1,3W1,3I2,3W2,3I3,3W3,7W2,7W3
+END
+packed=(plan "$golden/cnn_dynamic/model.onnx" --loss cross_entropy --batchnorm train --batch 64 --micro-batches 4 --schedule apart.csv --threads 1)
+if succeeds "${packed[@]}" -o free.json; then
+    largest=$(sed -nE 's/.*"arena_bytes":[^0-9]*([0-9]+).*/\1/p' free.json | sort -n | tail -1)
+    if succeeds "${packed[@]}" --memory "$largest" -o capped.json; then
+        bytes=$(sed -nE 's/.*"arena_bytes":[^0-9]*([0-9]+).*/\1/p' capped.json | sort -n | tail -1)
+        if ((bytes > largest)); then fail "$name" "$bytes bytes of $largest"; else pass "$name"; fi
+    fi
+fi
 begin "stages that choose their own micro-batches: planned, simulated"
 choice=("$golden/mlp/model.onnx" --loss cross_entropy --batch 16 --micro-batches 4 --stages 3)
 free=("${choice[@]}" --partition graphpipe --stage-sizes free --stage-replicas free)
