@@ -14,6 +14,6 @@ struct mask_draw {
 
 extern "C" void ons_cuda_run_dropout_mask(const ons_launch *launch) {
     const ons_dropout_state *s = (const ons_dropout_state *)launch->state;
-    mask_draw draw = {ons::dropout_threshold(s->ratio), (uint8_t *)launch->outputs[0]};
+    mask_draw draw = {ons_dropout_threshold(s->ratio), (uint8_t *)launch->outputs[0]};
     ons::each_draw(launch, s->elements, s->node_key, s->seed, draw);
 }

@@ -35,7 +35,7 @@ template <class T> struct dropout_draw {
 
 template <class T> void run_dropout(const ons_launch *l, const ons_dropout_state *s) {
     float scale = s->ratio < 1 ? (float)(1 / (1 - s->ratio)) : 0;
-    dropout_draw<T> draw = {ons::dropout_threshold(s->ratio), scale, (const T *)l->inputs[0], (T *)l->outputs[0],
+    dropout_draw<T> draw = {ons_dropout_threshold(s->ratio), scale, (const T *)l->inputs[0], (T *)l->outputs[0],
                             s->has_mask ? (uint8_t *)l->outputs[1] : nullptr};
     ons::each_draw(l, s->elements, s->node_key, s->seed, draw);
 }

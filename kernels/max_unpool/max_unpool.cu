@@ -28,7 +28,7 @@ struct claim {
             scale *= s.whole.dims[d];
             index /= s.made.dims[d];
         }
-        (void)atomicMax(&owners[place], (unsigned long long)(i + 1));
+        (void)atomicMax(&owners[place], (unsigned long long)i + 1);
     }
 };
 

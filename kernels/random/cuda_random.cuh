@@ -36,9 +36,6 @@ void each_draw(const ons_launch *l, int64_t elements, uint64_t node_key, const o
            node_key, seed, l->device_step, f);
 }
 
-/* As the CPU counts: 24 bits, smaller ones are dropped. */
-inline uint32_t dropout_threshold(double ratio) { return (uint32_t)(ratio * 0x1p24 + 0.5); }
-
 /* ---- operators that fill a tensor */
 
 struct uniform_draw {

@@ -2,6 +2,8 @@
 #ifndef ONSTAGE_KERNELS_RANDOM_DROPOUT_H
 #define ONSTAGE_KERNELS_RANDOM_DROPOUT_H
 
+#include <math.h>
+
 #include "kernels/random/random.h"
 
 /* What the numbers of one node in one step are drawn with. */
@@ -10,10 +12,13 @@ typedef struct ons_dropout_key {
     uint32_t threshold; /* 24 bits: smaller numbers are dropped */
 } ons_dropout_key;
 
+/* `ratio`: from 0 to 1. */
+ONS_HOST_DEVICE static inline uint32_t ons_dropout_threshold(double ratio) { return (uint32_t)lround(ratio * 0x1p24); }
+
 /* `seed`: the node's attribute, see ons_random_key_of. */
 ONS_HOST_DEVICE static inline ons_dropout_key ons_dropout_key_of(const ons_step *step, uint64_t node_key,
                                                                  const ons_attribute *seed, double ratio) {
-    ons_dropout_key key = {ons_random_key_of(step, node_key, seed), (uint32_t)(ratio * 0x1p24 + 0.5)};
+    ons_dropout_key key = {ons_random_key_of(step, node_key, seed), ons_dropout_threshold(ratio)};
     return key;
 }
 

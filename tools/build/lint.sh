@@ -66,6 +66,17 @@ check_tidy() {
     sources '*.c' ':!kernels/*_cases.c' "${without[@]}" | xargs -0 -r -n 1 -P "$(nproc)" bash -c 'tidy_file "$1"' tidy
 }
 
+# Kernels of CUDA, as the emulation compiles them: by an ordinary compiler, without CUDA's headers. Formulas alone are looked at, as
+# the analyser would follow every combination of templates.
+check_cuda() {
+    local units=//tests/rooms/kernels/emulation:units emulation=tests/rooms/kernels/emulation bin
+    ./bazelw build $units || return 1
+    bin=$(./bazelw info bazel-bin 2>/dev/null)
+    find "$bin/$emulation" -name 'unit_*.cc' -print0 | xargs -0 -r -P "$(nproc)" -I{} clang-tidy --quiet --config-file=.clang-tidy \
+        --checks='-clang-analyzer-*' --header-filter='\.cuh?$' {} -- -std=gnu++17 -Wno-unknown-pragmas -I$emulation/include -iquote . \
+        -iquote "$bin"
+}
+
 # Rooms read the environment through base/environment.h alone, whose table the manual page is made from.
 check_environment() {
     ! git grep -nw 'getenv\|secure_getenv' -- 'device/*.[ch]' 'engine/*.[ch]' 'graph/*.[ch]' 'kernels/*.[ch]' 'onnx_import/*.[ch]' \
@@ -90,9 +101,13 @@ all)
     count check_environment "variables of the environment are in base/environment.inc"
     count check_format "layout (clang-format; tools/build/lint.sh fix mends it)"
     count check_tidy "suspicious code (clang-tidy)"
+    count check_cuda "suspicious code in CUDA's kernels (clang-tidy)"
     ;;
 format) count check_format "layout (clang-format; tools/build/lint.sh fix mends it)" ;;
-tidy) count check_tidy "suspicious code (clang-tidy)" ;;
+tidy)
+    count check_tidy "suspicious code (clang-tidy)"
+    count check_cuda "suspicious code in CUDA's kernels (clang-tidy)"
+    ;;
 fix)
     fix_format
     exit
