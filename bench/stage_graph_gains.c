@@ -35,7 +35,7 @@ static double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-enum { REPEATS = 3, OWN_PACES_DEVICES = 16 };
+enum { REPEATS = 3 };
 
 /* The fastest of some searches over all sizes of micro-batches. */
 static ons_status *time_search(const subject *s, ons_pace_choice paces, uint32_t repeats, double *seconds,
@@ -60,14 +60,12 @@ static ons_status *print_time(const model_machine *m, const model *of, uint32_t 
     subject s;
     double equal, own, equal_step, own_step, paper = of->paper_seconds[which];
     ONS_TRY(subject_make(m, of->make, of->branches[shape], model_devices[which], of->batch[which], &s));
-    bool both = model_devices[which] <= OWN_PACES_DEVICES;
     ons_status *status = time_search(&s, ONS_PACE_EQUAL, REPEATS, &equal, &equal_step);
-    if (status == NULL && both) status = time_search(&s, ONS_PACE_FREE, 1, &own, &own_step);
+    if (status == NULL) status = time_search(&s, ONS_PACE_FREE, 1, &own, &own_step);
     if (status == NULL)
-        printf("| %s, %s | %u | %u | %.4f | %.2f | %.0f× | %s |", of->name, of->shapes[shape], s.graph.count,
-               model_devices[which], equal, paper, paper / equal, equal <= paper / 10 ? "yes" : "no");
-    if (status == NULL && both) printf(" %.3f | %.4f |\n", own, equal_step / own_step);
-    if (status == NULL && !both) printf(" | |\n");
+        printf("| %s, %s | %u | %u | %.4f | %.2f | %.0f× | %s | %.3f | %.4f |\n", of->name, of->shapes[shape],
+               s.graph.count, model_devices[which], equal, paper, paper / equal, equal <= paper / 10 ? "yes" : "no",
+               own, equal_step / own_step);
     fflush(stdout);
     *worst = fmax(*worst, equal / paper);
     subject_free(&s);
@@ -83,7 +81,7 @@ ons_status *page_search_times(const model_machine *m) {
         "simulations included; the fastest of %d. The paper's are its Table 1's, on an Apple M1 Max. \"Own paces\": "
         "each\n"
         "stage has a size of micro-batches of its own, down to a quarter of the largest, and kFkB with k up to 2,\n"
-        "beside what equal ones give; on 32 devices that takes minutes, and is left out.\n\n"
+        "beside what equal ones give.\n\n"
         "| model | nodes | devices | search | paper's | ÷ | at most a tenth | own paces: search | its step is faster "
         "by |\n"
         "|---|--:|--:|--:|--:|--:|---|--:|--:|\n",

@@ -88,8 +88,10 @@ static ons_status *list_parameters(importer *in, ons_piece list, parameters *fou
 
 /* What one parameter's elements were only moved to (or shifted by constants, which changes no gradient), and what
  * several were put side by side in. */
-static bool is_moved(const char *name, size_t count) {
-    if (count > 1) return ons_is_joining_name(name);
+static bool is_moved(const char *name, const parameters *from) {
+    if (from->count == 1 && ons_is_lookup_name(name)) return true;
+    if (from->computes) return false;
+    if (from->count > 1) return ons_is_joining_name(name);
     return ons_is_moving_name(name) || ons_is_shifting_name(name) || ons_is_constant_name(name);
 }
 
@@ -106,7 +108,7 @@ ons_status *ons_origin_find(importer *in, const char *name, ons_value *value) {
     const Onnx__GraphProto *graph = in->file->model->graph;
     ons_metadata_find(&graph->value_info[folded]->base, ONS_VALUE_METADATA, folded_key, &list);
     ONS_TRY(list_parameters(in, list, &from));
-    bool moved = !from.computes && is_moved(name, from.count);
+    bool moved = is_moved(name, &from);
     value->origin = from.count == 0 ? ONS_ORIGIN_CONSTANT : moved ? ONS_ORIGIN_MOVED : ONS_ORIGIN_COMPUTED;
     value->sources = from.names;
     if (from.count == 1 && moved) value->parameter = from.first;

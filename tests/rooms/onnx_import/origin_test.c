@@ -66,6 +66,8 @@ Test(origin, parameters_buffers_and_what_was_folded) {
         {"permute", "[\"net.weight\", 'val_0']", ONS_ORIGIN_MOVED, ONS_PARAMETER, "net.weight"},
         {"view", "['net.weight', 'mul_2']", ONS_ORIGIN_COMPUTED, ONS_PARAMETER, NULL},
         {"add_4", "['net.weight', 'val_0']", ONS_ORIGIN_MOVED, ONS_PARAMETER, "net.weight"},
+        {"embedding_1", "['cumsum', 'mul_1', 'net.weight', 'sub']", ONS_ORIGIN_MOVED, ONS_PARAMETER, "net.weight"},
+        {"embedding_2", "['mul', 'net.weight', 'net.bias']", ONS_ORIGIN_COMPUTED, ONS_PARAMETER, NULL},
         {"sigmoid", "['net.weight']", ONS_ORIGIN_COMPUTED, ONS_PARAMETER, NULL},
         {"torn", "['net.weight", ONS_ORIGIN_CONSTANT, ONS_CONSTANT, NULL},
         {"other", NULL, ONS_ORIGIN_UNKNOWN, ONS_PARAMETER, NULL},
