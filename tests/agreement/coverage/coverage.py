@@ -30,7 +30,7 @@ import torch.nn.functional as F
 import models
 
 HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parent.parent
+ROOT = HERE.parents[2]
 STEPS = 3
 LEARNING_RATE = 2**-10  # onstage keeps both in float32: these are the same numbers there
 MOMENTUM = 0.875

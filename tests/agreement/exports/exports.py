@@ -45,7 +45,7 @@ import torch.nn.functional as F
 import networks
 from networks import BATCH, NETWORKS, STEPS
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 WAYS = ("default", "plain", "dynamic", "one")
 LEARNING_RATES = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)  # the first at which losses do not grow, and rounding moves PyTorch's own by NOISE at most
 NOISE = 2e-5

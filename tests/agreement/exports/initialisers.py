@@ -19,7 +19,7 @@ import numpy
 import onnx
 from onnx import numpy_helper
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 
 def inspect(onstage, model):

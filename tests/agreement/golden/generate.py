@@ -36,8 +36,8 @@ import torch.nn.functional as F
 
 import models
 
-HERE = pathlib.Path(__file__).parent
-DATA = HERE.parent.parent / "examples" / "data"
+HERE = pathlib.Path(__file__).resolve().parent
+DATA = HERE.parents[2] / "examples" / "data"
 STEPS = 12
 LOSS_NOISE = 2e-5  # relative, float32 against float64, every step
 GRADIENT_NOISE = 2e-5  # relative, norm of each parameter's step-0 gradient
