@@ -31,6 +31,15 @@ for replicas in 2 3 4; do
     done
 done
 
+# One stage does not fit: two replicas of two stages.
+data mlp
+run "$onstage" plan "${data[@]}" --batch 16 --replicas 4 --memory 1000
+least=$(sed -nE 's/.*smallest memory found that does is --memory ([0-9]+) .*/\1/p' "$work/stderr")
+run "$onstage" plan "${data[@]}" --batch 16 --devices 4 --replicas auto --memory $((least - 1)) -o "$work/chosen.json"
+run "$onstage" train "${data[@]}" --steps 3 --batch 16 --replicas 2 --stages 2 --out "$work/threads.onnx"
+run "${mpirun[@]}" -n 4 "$onstage" train "${data[@]}" --steps 3 --plan "$work/chosen.json" --out "$work/processes.onnx"
+compare "a plan whose number of replicas was chosen" "$work/threads.onnx" "$work/processes.onnx"
+
 data cnn_dynamic
 train=("$onstage" train "${data[@]}" --batchnorm train --batch 21 --micro-batches 2)
 run "${train[@]}" --replicas 3 --epochs 3 --out "$work/threads.onnx"
