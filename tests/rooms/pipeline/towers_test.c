@@ -9,6 +9,8 @@
 
 #define TOWERS "tests/agreement/families/two_towers/"
 
+static const char inputs[] = "x=" TOWERS "x.npy";
+
 enum { STAGES = 8, STEPS = 3, IN_FLIGHT_MOST = 5 };
 
 typedef struct stages {
@@ -25,7 +27,7 @@ static ons_config *configure(const char *const *options) {
                                         "batch",
                                         "16",
                                         "input",
-                                        "x=" TOWERS "x.npy",
+                                        inputs,
                                         "threads",
                                         "1",
                                         "micro-batches",

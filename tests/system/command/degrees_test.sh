@@ -5,6 +5,7 @@
 source tests/system/command/cases.sh
 html_check=$root/tests/system/command/html_check
 gpt=("$golden/gpt_decomposed/model.onnx" --batch 32)
+towers=("$root/tests/agreement/families/two_towers/model.onnx" --loss cross_entropy --batch 32 --device-profile a100-40gb)
 bert=(--cost-graph "$examples/data/profiles/piper/bert32a100.json" --device-profile a100-40gb)
 
 # The rows of the table that was printed last, and the number of replicas that is taken.
@@ -55,6 +56,8 @@ is_exhaustive "… with micro-batches that are shared" 6 12 1 "${gpt[@]}" --batc
 is_exhaustive "… with two stages on each device" 6 0 2 "${gpt[@]}" --pipeline interleaved --device-profile v100-16gb
 is_exhaustive "… with a schedule of the planner's choice" 4 0 1 "${mlp[@]:0:7}" --batch 16 --pipeline auto
 is_exhaustive "… under a cap" 4 0 1 "${gpt[@]}" --batch 24 --optimizer adam --memory 1100000
+is_exhaustive "… with stages side by side" 8 8 1 "${towers[@]}" --partition graphpipe
+is_exhaustive "… with weight gradients apart" 8 8 1 "${towers[@]}" --pipeline zb-h1
 is_exhaustive "a cost graph with AutoPipe's stages" 8 32 1 "${bert[@]}" --partition autopipe
 is_exhaustive "… with links that cost much" 8 32 1 --cost-graph "$examples/data/profiles/pipedream/alexnet.txt" --device-profile v100-16gb
 
