@@ -18,7 +18,7 @@ typedef enum option_kind {
     KIND_WORD, /* an ons_word, likewise */
     KIND_PAIRS,
     KIND_COUNT,    /* an integer ≥ 0 */
-    KIND_POSITIVE, /* an integer ≥ 1 */
+    KIND_POSITIVE, /* an integer ≥ 1, or one of the option's words */
     KIND_NUMBER,
     KIND_SWITCH,
     KIND_TRAIN,
@@ -222,6 +222,23 @@ ons_status *ons_config_parse_number(const char *option, const char *text, ons_nu
     return NULL;
 }
 
+/* A number, or a word of the option's, which stands for one. */
+static ons_status *parse_positive(size_t index, const char *text, int64_t *value) {
+    ons_word word;
+    if (places[index].words == NULL) return parse_integer(options[index].name, text, 1, value);
+    if (ons_word_find(places[index].words, text, &word)) {
+        *value = word.value;
+        return NULL;
+    }
+    char words[64];
+    ons_words_print(places[index].words, ", ", words, sizeof words);
+    ons_status *status = parse_integer(options[index].name, text, 1, value);
+    if (status == NULL) return NULL;
+    ons_status_free(status);
+    return ons_status_new(ONS_INVALID_ARGUMENT, "--%s: '%s' is neither a whole number from 1 on nor %s",
+                          options[index].name, text, words);
+}
+
 static ons_status *parse_switch(const char *option, const char *text, bool *value) {
     bool yes = strcmp(text, "true") == 0, no = strcmp(text, "false") == 0;
     ONS_CHECK(yes || no, ONS_INVALID_ARGUMENT, "--%s: '%s' is neither true nor false", option, text);
@@ -266,7 +283,7 @@ static ons_status *set_option(ons_config *config, size_t index, const char *valu
     case KIND_WORD: *(ons_word *)field = word; return NULL;
     case KIND_PAIRS: return parse_pair(config, option, value, field);
     case KIND_COUNT: return parse_integer(option->name, value, 0, field);
-    case KIND_POSITIVE: return parse_integer(option->name, value, 1, field);
+    case KIND_POSITIVE: return parse_positive(index, value, field);
     case KIND_NUMBER: return ons_config_parse_number(option->name, value, field);
     case KIND_SWITCH: return parse_switch(option->name, value, field);
     case KIND_TRAIN:

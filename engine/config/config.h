@@ -40,6 +40,9 @@ typedef ONS_VECTOR(ons_pair) ons_pairs;
 
 typedef enum ons_rate_schedule { ONS_SCHEDULE_CONSTANT, ONS_SCHEDULE_LINEAR, ONS_SCHEDULE_COSINE } ons_rate_schedule;
 
+/* No number of replicas: see ons_config_chooses_replicas. */
+enum { ONS_REPLICAS_AUTO = 0 };
+
 struct ons_config {
     ons_arena *arena;
     int holders;               /* the caller, and who was made from it */
@@ -74,8 +77,8 @@ struct ons_config {
     int64_t warmup;
     /* run */
     int64_t steps, epochs, seed, threads, stages;
-    int64_t devices; /* 0: as the schedule takes them */
-    int64_t replicas;
+    int64_t devices;  /* 0: as the schedule takes them */
+    int64_t replicas; /* ONS_REPLICAS_AUTO: the planner chooses */
     bool shard_optimizer, sync_batchnorm;
     ons_number loss_scale;
     const char *memory, *device, *pipeline, *partition, *memory_strategy, *plan;
@@ -153,6 +156,13 @@ ons_status *ons_config_pipeline(const ons_config *config, ons_pipeline *pipeline
 ons_status *ons_config_slices(const ons_config *config, uint32_t *count);
 /* How many devices the stages lie on. */
 int64_t ons_config_devices(const ons_config *config);
+/* How many stages lie on so many devices, as many on each as the schedule puts there; one device alone has one. */
+int64_t ons_config_stages_on(const ons_config *config, int64_t devices);
+/* --replicas auto: `onstage plan` finds the number (engine/plan/degree_choice.h), and nothing else can be done with
+ * such a configuration. */
+static inline bool ons_config_chooses_replicas(const ons_config *config) {
+    return config->replicas == ONS_REPLICAS_AUTO;
+}
 /* Counts the replicas among which updates are divided; 1: they are not. */
 static inline uint32_t ons_config_update_owners(const ons_config *config) {
     return config->shard_optimizer ? (uint32_t)config->replicas : 1;
@@ -161,7 +171,7 @@ static inline uint32_t ons_config_update_owners(const ons_config *config) {
 bool ons_config_is_asynchronous(const ons_config *config);
 /* --device cuda */
 bool ons_config_uses_cuda(const ons_config *config);
-/* Fails where one replica is to do what takes several. */
+/* Fails where one replica is to do what takes several, and where there are too many. */
 ons_status *ons_config_check_replicas(const ons_config *config);
 /* Loads before any other use of the device what would make others wait later (ons_device_kind.load_early), where
  * devices may exchange messages. */

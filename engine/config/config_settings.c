@@ -203,6 +203,11 @@ int64_t ons_config_devices(const ons_config *config) {
     return p.generator == NULL ? config->stages : ons_pipeline_devices(&p);
 }
 
+int64_t ons_config_stages_on(const ons_config *config, int64_t devices) {
+    const ons_generator *g = find_generator(config);
+    return g == NULL || devices == 1 ? devices : devices * g->chunks;
+}
+
 bool ons_config_is_asynchronous(const ons_config *config) {
     const ons_generator *g = find_generator(config);
     return g != NULL && g->asynchronous;
@@ -232,6 +237,8 @@ bool ons_config_takes_tf32(const ons_config *config) { return ons_config_precisi
 enum { STAGES_MOST = 65536, REPLICAS_MOST = 1024 };
 
 ons_status *ons_config_check_replicas(const ons_config *config) {
+    ONS_CHECK(config->replicas <= REPLICAS_MOST, ONS_INVALID_ARGUMENT,
+              "--replicas %" PRId64 ": more than %d are not possible", config->replicas, REPLICAS_MOST);
     ONS_CHECK(
         config->replicas > 1 || !config->shard_optimizer, ONS_INVALID_ARGUMENT,
         "--shard-optimizer divides the optimiser's states among replicas, and there is one; give --replicas R, or "
@@ -252,8 +259,8 @@ void ons_config_load_early(const ons_config *config) {
 ons_status *ons_config_check_supported(const ons_config *config) {
     ONS_CHECK(config->stages <= STAGES_MOST, ONS_INVALID_ARGUMENT,
               "--stages %" PRId64 ": more than %d are not possible", config->stages, STAGES_MOST);
-    ONS_CHECK(config->replicas <= REPLICAS_MOST, ONS_INVALID_ARGUMENT,
-              "--replicas %" PRId64 ": more than %d are not possible", config->replicas, REPLICAS_MOST);
+    ONS_CHECK(!ons_config_chooses_replicas(config), ONS_INVALID_ARGUMENT,
+              "--replicas auto: only `onstage plan` chooses; give a number, or make a plan, and train with --plan");
     if (config->plan == NULL) ONS_TRY(ons_config_check_replicas(config)); /* a plan has its own number */
     ONS_CHECK(config->plan != NULL || !ons_device_list_is_given(config), ONS_UNSUPPORTED,
               "--device-profile %s: training plans for devices that are alike; make the plan with onstage plan, and "

@@ -39,6 +39,8 @@ WORDS(ons_metric_words, {"accuracy", 0, "share of targets whose class has the la
 
 WORDS(ons_slices_words, {"auto", 0, "as many as shorten the start; none with fewer than three stages"})
 
+WORDS(ons_replicas_words, {"auto", ONS_REPLICAS_AUTO, "as many as make --devices fastest; for onstage plan"})
+
 WORDS(ons_transport_words,
       {"auto", ONS_TRANSPORT_AUTO, "mpi where mpirun or Slurm started several, nccl where each stage has a GPU"},
       {"local", ONS_TRANSPORT_LOCAL, "threads"}, {"mpi", ONS_TRANSPORT_MPI, "processes"},

@@ -18,7 +18,8 @@ typedef ons_word ons_words(size_t index);
 ons_words ons_loss_words, ons_optimizer_words, ons_batchnorm_words, ons_dropout_words, ons_rate_words,
     ons_precision_words;
 /* What there is one of, and what has an enumeration below. */
-ons_words ons_metric_words, ons_slices_words, ons_transport_words, ons_export_words, ons_stage_choice_words, ons_stage_size_words;
+ons_words ons_metric_words, ons_slices_words, ons_replicas_words, ons_transport_words, ons_export_words,
+    ons_stage_choice_words, ons_stage_size_words;
 /* What other rooms know by name. */
 ons_words ons_device_words, ons_pipeline_words, ons_partition_words, ons_memory_words, ons_profile_words;
 

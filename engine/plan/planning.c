@@ -201,6 +201,8 @@ static ons_status *refuse(ons_planning *p, int64_t exact) {
     ONS_TRY(ons_problem_find_asked(p->config, p->arena, &asked));
     int64_t least = exact;
     ons_status *status = ons_planning_refuse(p, &least);
+    if (ons_status_get_code(status) == ONS_OUT_OF_MEMORY && least > 0)
+        p->least_bytes = least + p->profile.reserve_bytes;
     if (asked == NULL || ons_status_get_code(status) != ONS_OUT_OF_MEMORY || least == 0) return status;
     return add_usual(p, asked, least, status);
 }
@@ -334,8 +336,9 @@ static ons_status *plan_file(ons_planning *p) {
     ONS_CHECK(!c->max_batch, ONS_INVALID_ARGUMENT, "--max-batch: the micro-batches of a cost graph are what they are");
     ONS_TRY(ons_cost_file_load(c->cost_graph, &options, p->arena, &p->file));
     int64_t micro_batches = c->micro_batches > 0 ? c->micro_batches : c->stages, batch;
-    ONS_CHECK(!__builtin_mul_overflow(micro_batches, p->file.samples, &batch), ONS_INVALID_ARGUMENT,
-              "--micro-batches %" PRId64 " is too many", micro_batches);
+    bool fits = !__builtin_mul_overflow(micro_batches, p->file.samples, &batch) &&
+                !__builtin_mul_overflow(batch, c->replicas, &batch);
+    ONS_CHECK(fits, ONS_INVALID_ARGUMENT, "--micro-batches %" PRId64 " is too many", micro_batches);
     ONS_CHECK(c->batch == 0 || c->batch == batch, ONS_INVALID_ARGUMENT,
               "--batch %" PRId64 ": the micro-batches of %s have %" PRId64
               " sample%s each; give --micro-batches instead",
@@ -396,7 +399,7 @@ static ons_status *choose_schedule(ons_planning *p) {
 }
 
 /* Where no schedule fits, the first one does not: it says what would. */
-ons_status *ons_planning_fill(ons_planning *p) {
+static ons_status *fill_plan(ons_planning *p) {
     const ons_partition_strategy *strategy = p->strategy;
     const ons_planned first = p->planned;
     if (!ons_config_chooses_schedule(p->config)) return fill_one(p);
@@ -409,7 +412,7 @@ ons_status *ons_planning_fill(ons_planning *p) {
     return fill_one(p);
 }
 
-ons_status *ons_planning_prepare(ons_planning *p, const char *path) {
+static ons_status *prepare(ons_planning *p, const char *path) {
     const char *cost_graph = p->config->cost_graph;
     p->arena = ons_arena_new();
     if (p->arena == NULL) return ons_status_out_of_memory();
@@ -432,6 +435,20 @@ ons_status *ons_planning_prepare(ons_planning *p, const char *path) {
     if (p->model != NULL) ONS_TRY(ons_assumptions_refuse(p->model, p->config));
     ONS_TRY(check_out(p));
     return path != NULL ? plan_model(p) : plan_file(p);
+}
+
+ons_status *ons_planning_make(const char *path, const ons_config *config, ons_planning **result) {
+    ons_planning *p = calloc(1, sizeof *p);
+    *result = NULL;
+    if (p == NULL) return ons_status_out_of_memory();
+    ons_status *status = ons_config_copy(config, &p->config);
+    if (status == NULL) status = prepare(p, path);
+    if (status != NULL) {
+        ons_planning_free(p);
+        return status;
+    }
+    *result = p;
+    return fill_plan(p);
 }
 
 void ons_planning_free(ons_planning *p) {

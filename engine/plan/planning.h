@@ -3,6 +3,7 @@
 #define ONSTAGE_ENGINE_PLANNING_H
 
 #include "engine/config/device_list.h"
+#include "engine/plan/degree_choice.h"
 #include "engine/plan/plan_input.h"
 #include "planner/search/portfolio.h"
 
@@ -17,15 +18,17 @@ struct ons_planning {
     ons_plan_input input; /* of a model */
     ons_workload file;    /* of a cost graph */
     ons_planned planned;
-    ons_portfolio portfolio; /* of --pipeline auto; count 0: the schedule was given */
+    ons_portfolio portfolio;   /* of --pipeline auto; count 0: the schedule was given */
+    ons_degree_choice degrees; /* of --replicas auto */
     ons_plan plan;
-    char *report_text; /* NULL: no report was asked for */
+    int64_t least_bytes; /* nothing fits: the smallest --memory found that does; 0: not known */
+    char *report_text;   /* NULL: no report was asked for */
     char *text;
 };
 
-/* Checks what is asked for, and makes the problem; then plans. */
-ons_status *ons_planning_prepare(ons_planning *planning, const char *path);
-ons_status *ons_planning_fill(ons_planning *planning);
+/* Checks what is asked for, and plans; the number of replicas is given. Also where no plan fits there is a planning,
+ * about which a report can be made; after other failures it may be NULL. The caller frees it. */
+ons_status *ons_planning_make(const char *path, const ons_config *config, ons_planning **planning);
 
 /* The problem for a batch of so many samples in so many micro-batches; frees the input of an earlier one. */
 ons_status *ons_planning_pose(ons_planning *planning, int64_t batch, int64_t micro_batches);

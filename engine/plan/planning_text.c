@@ -1,4 +1,5 @@
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -200,6 +201,30 @@ static void describe_portfolio(writer *w) {
     }
 }
 
+/* What came of one number of replicas. */
+static void describe_degree(const writer *w, const ons_degree *d, bool taken) {
+    char bytes[ONS_BYTES_TEXT];
+    size(d->memory_bytes, bytes);
+    fprintf(w->out, "%8" PRId64 "  %6" PRId64 "  ", d->replicas, d->stages);
+    if (d->why != NULL)
+        fprintf(w->out, "not possible: %s\n", d->why);
+    else if (!isfinite(d->step_seconds))
+        fprintf(w->out, "does not fit; --memory %" PRId64 " (%s) would do\n", d->memory_bytes, bytes);
+    else
+        fprintf(w->out, "%13" PRId64 "  %6" PRId64 "  %10.3f ms  %9.1f  %s%s\n", d->micro_batches, d->batch,
+                1e3 * d->step_seconds, ons_degree_speed(d), bytes, taken ? ": taken" : "");
+}
+
+/* --replicas auto */
+static void describe_degrees(const writer *w) {
+    const ons_degree_choice *choice = &w->p->degrees;
+    if (choice->count == 0) return;
+    fprintf(w->out, "\n%" PRId64 " devices shared between replicas and stages", choice->devices);
+    if (!w->p->plan.reproducible) fprintf(w->out, "; compared in %.2f s", choice->seconds);
+    fputs(":\nreplicas  stages  micro-batches   batch           step  samples/s  memory\n", w->out);
+    for (uint32_t i = 0; i < choice->count; ++i) describe_degree(w, &choice->items[i], i == choice->taken);
+}
+
 ons_status *ons_planning_describe(const ons_planning *p, char **text) {
     size_t length;
     writer w = {.out = open_memstream(text, &length), .p = p};
@@ -215,6 +240,7 @@ ons_status *ons_planning_describe(const ons_planning *p, char **text) {
             1e3 * p->plan.bottleneck_seconds, batch, 1e3 * p->plan.step_seconds, (double)batch / p->plan.step_seconds);
     describe_choice(&w);
     describe_portfolio(&w);
+    describe_degrees(&w);
     if (p->report_text != NULL) fputs(p->report_text, w.out);
     ons_status *status = ons_text_close(w.out, text);
     if (w.status == NULL) return status;

@@ -41,6 +41,7 @@ void ons_report_write_page(const ons_capacity_report *report, FILE *out);
 /* Its parts. */
 void ons_report_write_tables(const ons_capacity_report *report, FILE *out);
 void ons_report_write_schedules(const ons_capacity_report *report, FILE *out);
+void ons_report_write_degrees(const ons_capacity_report *report, FILE *out);
 void ons_report_write_what_if(const ons_capacity_report *report, FILE *out);
 void ons_report_write_layouts(const ons_capacity_report *report, FILE *out);
 void ons_report_write_goal(const ons_capacity_report *report, FILE *out);

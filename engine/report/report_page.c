@@ -133,6 +133,7 @@ void ons_report_write_page(const ons_capacity_report *r, FILE *out) {
     write_facts(r, out);
     ons_report_write_tables(r, out);
     ons_report_write_schedules(r, out);
+    ons_report_write_degrees(r, out);
     ons_report_write_what_if(r, out);
     ons_report_draw_timeline(r, out);
     ons_report_write_assumptions(r, out);

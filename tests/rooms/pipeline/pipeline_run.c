@@ -21,6 +21,8 @@
 #include "tests/rooms/pipeline/replayed.h"
 #include "tests/rooms/pipeline/stage_size_lists.h"
 
+enum { LATE_MESSAGE = 400, LATE_RANK = 20000 }; /* microseconds at most */
+
 typedef struct trial {
     const pipeline_setting *s;
     pipeline_record *r;
@@ -279,17 +281,28 @@ static ons_status *build_replayed(trial *t) {
 
 static uint32_t world_size(const trial *t) { return t->schedule.devices * (uint32_t)t->batching.replicas; }
 
-/* Messages of local transports, each after a random time. */
+/* Messages, each after a random time. */
 static bool (*send_at_once)(ons_channel *channel, const void *data, size_t bytes);
+static bool (*send_parts_at_once)(ons_channel *channel, const ons_message_part *parts, size_t count);
+
+static void wait_at_random(uint32_t microseconds) { usleep((useconds_t)(random() % microseconds)); }
 
 static bool send_late(ons_channel *channel, const void *data, size_t bytes) {
-    usleep((useconds_t)(random() % 400));
+    wait_at_random(LATE_MESSAGE);
     return send_at_once(channel, data, bytes);
 }
 
+static bool send_parts_late(ons_channel *channel, const ons_message_part *parts, size_t count) {
+    wait_at_random(LATE_MESSAGE);
+    return send_parts_at_once(channel, parts, count);
+}
+
 static void make_late(ons_transport *transport) {
-    if (transport->send != send_late) send_at_once = transport->send;
+    if (transport->send == send_late) return;
+    send_at_once = transport->send;
+    send_parts_at_once = transport->send_parts;
     transport->send = send_late;
+    transport->send_parts = send_parts_late;
 }
 
 static ons_status *build_local_stages(trial *t) {
@@ -308,6 +321,7 @@ static ons_status *build_local_stages(trial *t) {
         .nccl = t->s->nccl,
     };
     if (t->s->transport != NULL) {
+        if (t->s->late) make_late(t->s->transport);
         options.transports = &t->s->transport;
         options.first = t->s->transport->rank;
         options.count = 1;
@@ -345,6 +359,7 @@ static ons_status *poison(const trial *t) {
 static ons_status *run_step(trial *t, uint32_t index, ons_step_result *result) {
     static const double rate = 0.01;
     pipeline_record *r = t->r;
+    if (t->s->late && t->s->transport != NULL) wait_at_random(LATE_RANK);
     if (t->delayed != NULL)
         return delayed_trajectory_step(t->delayed, index + 1, rate, &r->losses[index], &r->norms[index]);
     if (t->replayed != NULL) return replayed_step(t->replayed, index + 1, rate, &r->losses[index], &r->norms[index]);

@@ -37,7 +37,7 @@ typedef struct pipeline_setting {
     bool grouped;           /* replicas or copies, but in sequence: tests/rooms/pipeline/grouped.h … */
     bool backwards;         /* … with sums from the last replica to the first */
     bool quiet;             /* nobody asks for gradients' norms */
-    bool late;              /* every message waits for a random time */
+    bool late;              /* every message waits for a random time, and a process before each step */
     bool nccl;              /* devices are GPUs of their own, with NCCL between them */
     const uint32_t *sizes;  /* [stage]: so many micro-batches are one of the stage's own, by lists made here
                                (tests/rooms/pipeline/stage_size_lists.h), for `copies`, too. NULL: one everywhere */

@@ -189,7 +189,8 @@ Test(replicas, late_messages_change_nothing) {
     }
 }
 
-/* So that the order is looked at: sums taken the other way round are other numbers somewhere. */
+/* So that the order is looked at: sums of three taken the other way round, the first and the last summand exchanged,
+ * are other numbers somewhere. */
 Test(replicas, the_order_of_the_sum_decides_bits) {
     pipeline_setting s = {.model = "mlp", .micro_batches = 1, .replicas = 3, .steps = 2};
     pipeline_record forth = run_in_sequence(s), back;

@@ -30,6 +30,7 @@ enum {
     SIZES,  /* of each stage eight bits, the first ones lowest; 0: one everywhere */
     COPIES, /* likewise */
     IN_FLIGHT,
+    LATE,
     NUMBERS,
     FIRST_NUMBER = 5,
     PART_ARGUMENTS = FIRST_NUMBER + NUMBERS
@@ -102,6 +103,7 @@ static pipeline_setting read_setting(char **argv) {
         .sizes = unpack(numbers[SIZES], sizes),
         .copies = unpack(numbers[COPIES], copies),
         .in_flight = (uint32_t)numbers[IN_FLIGHT],
+        .late = numbers[LATE] != 0,
     };
 }
 
@@ -109,7 +111,10 @@ bool sweep_is_part(int argc, char **argv, int *code) {
     if (argc != PART_ARGUMENTS || strcmp(argv[1], "--part") != 0) return false;
     pipeline_setting s = read_setting(argv);
     ons_status *status = ons_mpi_transport_new(STALL_SECONDS, &s.transport);
-    if (status == NULL) status = run_part(&s, argv[2]);
+    if (status == NULL) {
+        srandom((unsigned)s.seed + s.transport->rank); /* each is late by itself */
+        status = run_part(&s, argv[2]);
+    }
     *code = end(s.transport, status);
     return true;
 }
@@ -144,6 +149,7 @@ static void print_numbers(const pipeline_setting *s, char texts[NUMBERS][24]) {
         [SIZES] = pack(s->sizes, s->stages),
         [COPIES] = pack(s->copies, s->stages),
         [IN_FLIGHT] = s->in_flight,
+        [LATE] = s->late,
     };
     for (int i = 0; i < NUMBERS; ++i) snprintf(texts[i], sizeof texts[i], "%llu", (unsigned long long)values[i]);
 }
