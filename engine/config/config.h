@@ -153,6 +153,9 @@ ons_status *ons_config_pipeline(const ons_config *config, ons_pipeline *pipeline
 ons_status *ons_config_slices(const ons_config *config, uint32_t *count);
 /* How many devices the stages lie on. */
 int64_t ons_config_devices(const ons_config *config);
+/* Counts the lanes of these devices (planner/schedule/lanes.h): what a replica has ranks for, where there is no plan.
+ */
+int64_t ons_config_lanes(const ons_config *config);
 /* Counts the replicas among which updates are divided; 1: they are not. */
 static inline uint32_t ons_config_update_owners(const ons_config *config) {
     return config->shard_optimizer ? (uint32_t)config->replicas : 1;

@@ -11,6 +11,7 @@
 
 #include "base/nearest.h"
 #include "device/device_kind.h"
+#include "planner/schedule/lanes.h"
 #include "planner/search/portfolio.h"
 
 /* The options that only losses with class targets have. */
@@ -201,6 +202,11 @@ ons_status *ons_config_pipeline(const ons_config *config, ons_pipeline *pipeline
 int64_t ons_config_devices(const ons_config *config) {
     const ons_pipeline p = {find_generator(config), (uint32_t)config->stages, 1, (uint32_t)config->devices, 1};
     return p.generator == NULL ? config->stages : ons_pipeline_devices(&p);
+}
+
+int64_t ons_config_lanes(const ons_config *config) {
+    const ons_pipeline p = {find_generator(config), (uint32_t)config->stages, 1, (uint32_t)config->devices, 1};
+    return p.generator == NULL ? config->stages : ons_pipeline_lanes(&p);
 }
 
 bool ons_config_is_asynchronous(const ons_config *config) {

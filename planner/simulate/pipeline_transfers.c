@@ -161,7 +161,7 @@ static way make_way(ons_pipeline_adder *a, uint32_t number, bool gradient) {
     w.ends = gradient ? &link->gradient_ends : &link->ends;
     w.sender = gradient ? link->to : link->from;
     w.receiver = gradient ? link->from : link->to;
-    w.local = x->schedule->device_of[link->from] == x->schedule->device_of[link->to];
+    w.local = device_of(x, link->from, 0) == device_of(x, link->to, 0);
     uint32_t ahead = ons_schedule_ahead(x->schedule, link->from, link->to);
     w.places = count_places(&w, ons_schedule_in_micro_batches(x->schedule, w.sender, ahead));
     w.ahead = ons_schedule_in_micro_batches(x->schedule, w.receiver, ahead);
