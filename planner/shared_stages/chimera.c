@@ -23,7 +23,7 @@ ons_status *ons_chimera_lists(const ons_placed_plan *p, ons_arena *arena, ons_ac
     ONS_TRY(ons_placed_lists_reserve(p, arena, lists));
     for (uint32_t device = 0; device < p->devices; ++device) {
         ons_action_list *list = &(*lists)[device];
-        ONS_TRY(ons_chimera_put_device(p->devices, device, arena, list));
+        ONS_TRY(ons_chimera_put_device(p->devices, 1, device, arena, list));
         for (uint32_t i = 0; i < list->count; ++i) {
             ons_action *a = &list->items[i];
             a->micro_batch = ons_placed_part_of(&p->stages[a->stage], a->copy, a->micro_batch);

@@ -29,8 +29,9 @@ static pipeline_record run_in_sequence(pipeline_setting s) {
     return run(s);
 }
 
-static void try_stages(pipeline_setting s, uint32_t stages) {
-    s.stages = s.micro_batches = stages;
+static void try_units(pipeline_setting s, uint32_t stages, uint32_t units) {
+    s.stages = stages;
+    s.micro_batches = units * stages;
     pipeline_record whole = run_in_sequence(s);
     s.kind = &ons_generator_chimera;
     pipeline_record cut = run(s);
@@ -38,6 +39,8 @@ static void try_stages(pipeline_setting s, uint32_t stages) {
     pipeline_record_free(&whole);
     pipeline_record_free(&cut);
 }
+
+static void try_stages(pipeline_setting s, uint32_t stages) { try_units(s, stages, 1); }
 
 static void try_both(pipeline_setting s) {
     for (s.seed = 1; s.seed <= 2; ++s.seed) {
@@ -59,6 +62,14 @@ Test(chimera, transformer) {
 Test(chimera, six_and_eight_stages) {
     try_stages((pipeline_setting){.model = "lenet", .steps = 2}, 6);
     try_stages((pipeline_setting){.model = "gpt_tied", .batch = 16, .steps = 2}, 8);
+}
+
+/* Steps and their last ones have any number of micro-batches of either direction. */
+Test(chimera, units_in_a_row) {
+    try_units((pipeline_setting){.model = "lenet", .steps = 2}, 2, 3);
+    try_units((pipeline_setting){.model = "gpt_tied", .batch = 24, .steps = 2, .late = true}, 4, 2);
+    for (uint32_t batch = 64; batch < 128; batch += 9)
+        try_units((pipeline_setting){.model = "mlp", .batch = batch, .steps = 8, .late = true}, 4, 2);
 }
 
 Test(chimera, running_statistics) { try_both((pipeline_setting){.model = "cnn_dynamic", .steps = 3}); }

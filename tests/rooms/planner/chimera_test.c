@@ -41,12 +41,14 @@ static ons_status *try_pipeline(uint32_t stages, uint32_t micro_batches, uint32_
     return ons_schedule_make(&p, arena, s);
 }
 
-static ons_schedule make(uint32_t stages) {
+static ons_schedule make_units(uint32_t stages, uint32_t units) {
     ons_schedule s;
-    expect_success(try_pipeline(stages, stages, 0, 1, &s));
+    expect_success(try_pipeline(stages, units * stages, 0, 1, &s));
     expect_success(ons_schedule_verify(&s, NULL, arena));
     return s;
 }
+
+static ons_schedule make(uint32_t stages) { return make_units(stages, 1); }
 
 static const char *text_of(const ons_action_list *list) {
     char action[ONS_ACTION_TEXT];
@@ -70,9 +72,18 @@ Test(chimera, four_stages_as_the_paper_draws_them) {
     for (uint32_t i = 0; i < 4; ++i) cr_expect_str_eq(text_of(&s.lists[i]), expected[i], "device %u", i);
 }
 
+/* The second unit's first forward part stands before the first one's last backward part. */
+Test(chimera, units_follow_each_other_without_a_gap) {
+    ons_schedule s = make_units(4, 2);
+    cr_expect_str_eq(text_of(&s.lists[0]),
+                     "0F0 0F1 3.1F0 3.1B0 3.1F1 3.1B1 0B0 0F2 0B1 0F3 3.1F2 3.1B2 3.1F3 3.1B3 0B2 "
+                     "0B3 0U3 3.1U3");
+}
+
 Test(chimera, a_device_has_a_stage_of_either_direction) {
-    for (uint32_t p = 2; p <= MOST_STAGES; p += 2) {
-        ons_schedule s = make(p);
+    for (uint32_t i = 0; i < 3 * MOST_STAGES / 2; ++i) {
+        uint32_t p = 2 + i / 3 * 2;
+        ons_schedule s = make_units(p, 1 + i % 3);
         cr_expect(ons_schedule_is_crossed(&s));
         cr_expect_eq(ons_schedule_most_local_stages(&s), 2);
         for (uint32_t stage = 0; stage < p; ++stage) {
@@ -93,7 +104,7 @@ Test(chimera, what_cannot_be_is_refused) {
     expect_refusal(try_pipeline(3, 3, 0, 1, &s), ONS_INVALID_ARGUMENT, "take 4 --stages");
     expect_refusal(try_pipeline(1, 1, 0, 1, &s), ONS_INVALID_ARGUMENT, "an even number of stages");
     expect_refusal(try_pipeline(4, 4, 2, 1, &s), ONS_INVALID_ARGUMENT, "cannot put 4 stages on 2 devices");
-    expect_refusal(try_pipeline(4, 8, 0, 1, &s), ONS_INVALID_ARGUMENT, "take 4 --micro-batches");
+    expect_refusal(try_pipeline(4, 6, 0, 1, &s), ONS_INVALID_ARGUMENT, "take 8 --micro-batches");
     expect_refusal(try_pipeline(4, 2, 0, 1, &s), ONS_INVALID_ARGUMENT, "take 4 --micro-batches");
     expect_refusal(try_pipeline(4, 4, 0, 2, &s), ONS_INVALID_ARGUMENT, "no 2 replicas of the pipeline");
 }
@@ -202,8 +213,8 @@ typedef struct problem {
 } problem;
 
 /* A node is a stage. */
-static void pose(uint32_t stages, double f, double b, problem *p) {
-    *p = (problem){.schedule = make(stages)};
+static void pose(uint32_t stages, uint32_t micro_batches, double f, double b, problem *p) {
+    *p = (problem){.schedule = make_units(stages, micro_batches / stages)};
     expect_success(uniform_work_make(stages, arena, &p->work));
     for (uint32_t i = 0; i < stages; ++i) {
         p->work.nodes[i].forward_seconds = f;
@@ -213,7 +224,7 @@ static void pose(uint32_t stages, double f, double b, problem *p) {
     expect_success(ons_workload_finish(&p->work, arena));
     for (uint32_t i = 0; i <= stages; ++i) p->first[i] = i;
     p->planning = (ons_planning_problem){.work = &p->work,
-                                         .pipeline = {&ons_generator_chimera, stages, stages, stages, 1},
+                                         .pipeline = {&ons_generator_chimera, stages, micro_batches, stages, 1},
                                          .memory = ons_memory_strategy_find("capuchin")};
 }
 
@@ -246,12 +257,27 @@ Test(chimera, a_step_takes_what_the_closed_form_says) {
         for (size_t i = 0; i < sizeof ratios / sizeof *ratios; ++i) {
             double f = 1e-3, b = ratios[i] * f, expected = d * fmin(f, b) + (2 * d - 2) * fmax(f, b), bound;
             problem p;
-            pose(d, f, b, &p);
+            pose(d, d, f, b, &p);
             double simulated = simulate(&p), estimated = estimate(&p, f, b, &bound);
             cr_expect(fabs(simulated - expected) <= 1e-12 * expected, "N = D = %u, b = %g f: %.15g, not %.15g", d,
                       ratios[i], simulated, expected);
             cr_expect(fabs(estimated - expected) <= 1e-12 * expected, "N = D = %u, b = %g f: estimated %.15g", d,
                       ratios[i], estimated);
+            cr_expect_leq(bound, expected);
+        }
+}
+
+/* The bubbles of one unit: 2 N + D - 2 slots. */
+Test(chimera, units_of_equal_parts_have_no_bubbles_between_them) {
+    for (uint32_t d = 2; d <= MOST_STAGES; d += 2)
+        for (uint32_t n = 2 * d; n <= 5 * d; n += d) {
+            double slot = 1e-3, expected = (2 * n + d - 2) * slot, bound;
+            problem p;
+            pose(d, n, slot, slot, &p);
+            double simulated = simulate(&p), estimated = estimate(&p, slot, slot, &bound);
+            cr_expect(fabs(simulated - expected) <= 1e-12 * expected, "D = %u, N = %u: %.15g", d, n, simulated);
+            cr_expect(fabs(estimated - expected) <= 1e-12 * expected, "D = %u, N = %u: estimated %.15g", d, n,
+                      estimated);
             cr_expect_leq(bound, expected);
         }
 }
@@ -263,7 +289,7 @@ static ons_plan plan_of(problem *p, uint32_t stages) {
     ons_planned planned;
     ons_plan plan = {.subject = {.model = "work", .batch = stages, .micro_batches = stages, .replicas = 1},
                      .partition = "auto"};
-    pose(MOST_STAGES, 1e-3, 2e-3, p);
+    pose(MOST_STAGES, MOST_STAGES, 1e-3, 2e-3, p);
     p->planning.pipeline.stages = p->planning.pipeline.devices = p->planning.pipeline.micro_batches = stages;
     expect_success(ons_planner_search(&p->planning, strategy, arena, &planned));
     expect_success(ons_planner_fill(&planned, arena, &plan));
