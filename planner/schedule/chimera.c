@@ -76,7 +76,7 @@ static ons_status *group(const ons_pipeline *p, ons_arena *arena, const ons_stag
 
 const ons_generator ons_generator_chimera = {
     .name = "chimera",
-    .summary = "two pipelines in opposite directions, the weights twice; auto leaves it out",
+    .summary = "two pipelines in opposite directions over the same devices, with the weights twice",
     .generate = generate,
     .chunks = 1,
     .asynchronous = false,

@@ -2,6 +2,9 @@
  * groups (tests/rooms/pipeline/grouped.h): losses, norms, weights, states and statistics have the same bits, and those
  * of both copies of a stage are the same. */
 #include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
 
 #include "base/status.h"
 #include "tests/rooms/pipeline/pipeline_run.h"
@@ -84,6 +87,50 @@ Test(chimera, batches_that_do_not_come_out_even) {
 Test(chimera, late_messages_change_nothing) {
     for (int i = 0; i < 3; ++i) try_both((pipeline_setting){.model = "lenet", .steps = 3, .late = true});
     try_both((pipeline_setting){.model = "mlp", .batch = 50, .steps = 9, .late = true, .scattered = true});
+}
+
+/* Two actions of a device change places, where the lists still run. */
+static void shuffle(ons_schedule *s, ons_arena *arena) {
+    for (int i = 0; i < 60; ++i) {
+        ons_action_list *list = &s->lists[random() % s->devices];
+        uint32_t at = (uint32_t)random() % (list->count - 3); /* updates stay last */
+        const ons_action first = list->items[at];
+        list->items[at] = list->items[at + 1];
+        list->items[at + 1] = first;
+        ons_status *status = ons_schedule_take(s, arena);
+        if (status == NULL) status = ons_schedule_verify(s, NULL, arena);
+        if (status == NULL) continue;
+        ons_status_free(status);
+        list->items[at + 1] = list->items[at];
+        list->items[at] = first;
+        cr_assert_null(ons_schedule_take(s, arena));
+    }
+}
+
+/* The stages of a device take turns as its list says, which is another one each time: nothing waits forever. */
+Test(chimera, lists_by_chance) {
+    const char *given = getenv("SEED");
+    uint64_t seed = given != NULL ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
+    srandom((unsigned)seed);
+    fprintf(stderr, "SEED=%llu\n", (unsigned long long)seed);
+    for (int i = 0; i < 12; ++i) {
+        ons_arena *arena = ons_arena_new();
+        pipeline_setting s = {.model = "mlp", .steps = 6, .late = true, .seed = (uint64_t)random()};
+        s.stages = s.devices = 2 + 2 * ((uint32_t)random() % 3);
+        s.micro_batches = s.stages * (1 + (uint32_t)random() % 2);
+        s.batch = s.micro_batches * 3 + (uint32_t)random() % 30;
+        const ons_pipeline p = {&ons_generator_chimera, s.stages, s.micro_batches, s.devices, 1};
+        ons_schedule lists;
+        cr_assert_null(ons_schedule_make(&p, arena, &lists));
+        shuffle(&lists, arena);
+        pipeline_record whole = run_in_sequence(s);
+        cr_assert_null(ons_generator_of_lists(&lists, "by chance", arena, &s.kind));
+        pipeline_record cut = run(s);
+        must(pipeline_compare(&whole, &cut), &s);
+        pipeline_record_free(&whole);
+        pipeline_record_free(&cut);
+        ons_arena_free(arena);
+    }
 }
 
 Test(chimera, swaps_and_recomputation) {
