@@ -113,8 +113,10 @@ static ons_status *read_names(const reader *r, const ons_json *stage, ons_plan_s
 }
 
 /* Of replicas that do not lie on devices in a row. */
-static ons_status *get_stride(const ons_json *stage, int64_t device, int64_t *stride) {
+static ons_status *get_stride(const ons_json *stage, int64_t device, int64_t copies, int64_t *stride) {
     int64_t second;
+    ONS_CHECK(copies == 2, ONS_INVALID_DATA, "'second_device' is of a stage with two 'replicas', and this one has %lld",
+              (long long)copies);
     ONS_TRY(ons_plan_get_whole(stage, "second_device", 0, STAGES_MOST - 1, &second));
     ONS_CHECK(second != device, ONS_INVALID_DATA,
               "'second_device' is %lld, as is 'device'; replicas of a stage lie on devices of their own",
@@ -128,7 +130,7 @@ static ons_status *read_grouping(const reader *r, const ons_json *stage, int64_t
     int64_t units = r->plan->schedule.micro_batches, size = 1, copies = 1, stride = 1;
     if (ons_json_find(stage, "micro_batch") != NULL) ONS_TRY(ons_plan_get_whole(stage, "micro_batch", 1, units, &size));
     if (ons_json_find(stage, "replicas") != NULL) ONS_TRY(ons_plan_get_whole(stage, "replicas", 1, units, &copies));
-    if (ons_json_find(stage, "second_device") != NULL) ONS_TRY(get_stride(stage, device, &stride));
+    if (ons_json_find(stage, "second_device") != NULL) ONS_TRY(get_stride(stage, device, copies, &stride));
     *grouping = (ons_stage_grouping){(uint32_t)size, (uint32_t)copies, (int32_t)stride};
     return NULL;
 }

@@ -21,13 +21,11 @@ uint32_t ons_schedule_first_stage(const ons_schedule *s, uint32_t device) {
     return stage;
 }
 
+static bool is_in_a_row(ons_stage_grouping g) { return g.copies == 1 || ons_grouping_stride(g) == 1; }
+
 bool ons_schedule_is_crossed(const ons_schedule *s) {
-    for (uint32_t device = 0; ons_schedule_is_grouped(s) && device < s->devices; ++device)
-        for (uint32_t i = 0; i < s->lists[device].count; ++i) {
-            const ons_action *a = &s->lists[device].items[i];
-            if (a->stage != s->lists[device].items[0].stage && ons_schedule_grouping(s, a->stage).copies > 1)
-                return true;
-        }
+    for (uint32_t i = 0; s->groupings != NULL && i < s->stages; ++i)
+        if (!is_in_a_row(s->groupings[i])) return true;
     return false;
 }
 
@@ -60,13 +58,27 @@ static ons_status *check_action(const ons_schedule *s, uint32_t device, uint32_t
     ons_stage_grouping g = s->groupings[a->stage], other = s->groupings[first->stage];
     if (*second == NULL) *second = a;
     bool crossed = lie_crosswise(s, first, a) && a->stage == (*second)->stage;
-    ONS_CHECK((g.copies == 1 && other.copies == 1) || crossed, ONS_UNSUPPORTED,
+    bool plain = g.copies == 1 && other.copies == 1 && !ons_schedule_is_crossed(s);
+    ONS_CHECK(plain || crossed, ONS_UNSUPPORTED,
               "device %u computes stages %u and %u; stages on one device have one copy each, or there are two stages, "
-              "each with two copies on the same two devices in opposite order",
+              "each with two copies on the same two devices in opposite order, and so on all devices of several stages",
               device, first->stage, a->stage);
     ONS_CHECK(g.size == other.size, ONS_UNSUPPORTED,
               "device %u computes stages %u and %u; stages on one device have micro-batches of the same size", device,
               first->stage, a->stage);
+    return NULL;
+}
+
+/* A device that computes one stage. */
+static ons_status *check_alone(const ons_schedule *s, uint32_t device) {
+    const ons_action_list *list = &s->lists[device];
+    if (list->count == 0 || list->items[0].stage >= s->stages) return NULL;
+    uint32_t stage = list->items[0].stage;
+    ONS_CHECK(
+        is_in_a_row(s->groupings[stage]), ONS_UNSUPPORTED,
+        "device %u computes stage %u alone, whose copies do not lie on devices in a row; only those of two stages "
+        "may lie apart, on the same two devices in opposite order",
+        device, stage);
     return NULL;
 }
 
@@ -78,6 +90,7 @@ ons_status *ons_schedule_check_groupings(const ons_schedule *s) {
     for (uint32_t device = 0; device < s->devices; ++device) {
         const ons_action *second = NULL;
         for (uint32_t i = 0; i < s->lists[device].count; ++i) ONS_TRY(check_action(s, device, i, &second));
+        if (second == NULL) ONS_TRY(check_alone(s, device));
     }
     return NULL;
 }

@@ -155,6 +155,9 @@ Test(chimera, copies_that_do_not_lie_crosswise_are_refused) {
     cr_expect_not_null(status, "the devices of both copies are changed");
     ons_status_free(status);
     s = make(4);
+    s.lists[0].count = 1;
+    expect_refusal(ons_schedule_take(&s, arena), ONS_UNSUPPORTED, "device 0 computes stage 0 alone");
+    s = make(4);
     s.lists[1].items[0].stage = 0;
     expect_refusal(ons_schedule_take(&s, arena), ONS_UNSUPPORTED, "device 1 computes stages");
 }
@@ -320,6 +323,8 @@ Test(chimera, a_plan_s_second_device_is_looked_at) {
         {"\"second_device\":\t3", "\"second_device\":\t0", "'second_device' is 0, as is 'device'"},
         {"\"second_device\":\t3", "\"second_device\":\t2", "computes stages 0 and 3"},
         {"\"second_device\":\t3", "\"second_device\":\t99", "computes stages 0 and 3"},
+        {"\"replicas\":\t2", "\"replicas\":\t1", "'second_device' is of a stage with two 'replicas'"},
+        {"\"replicas\":\t2,", "", "'second_device' is of a stage with two 'replicas'"},
         {"\"second_device\":\t3,", "", "computes stages 0 and 3"},
         {"\"3.1F0\"", "\"3F0\"", "computes stages 0 and 3"},
     };
