@@ -23,8 +23,8 @@
 #include "planner/schedule/schedule.h"
 
 /* Puts the actions of one device of `devices`, an even number, into a list with room for 2 · units · devices + 2 of
- * them; an action's micro-batch is numbered by its copy. Updates come last, the earlier stage's first on every device: where
- * both of a pair sum the gradients of two stages, they come to them in the same order. */
+ * them; an action's micro-batch is numbered by its copy. Updates come last, the earlier stage's first on every device:
+ * where both of a pair sum the gradients of two stages, they come to them in the same order. */
 ons_status *ons_chimera_put_device(uint32_t devices, uint32_t units, uint32_t device, ons_arena *arena,
                                    ons_action_list *list);
 

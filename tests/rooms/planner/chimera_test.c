@@ -285,6 +285,28 @@ Test(chimera, units_of_equal_parts_have_no_bubbles_between_them) {
         }
 }
 
+/* Links take time for gradients alone. */
+static double simulate_sums(uint32_t stages, bool tied, double bandwidth) {
+    static const uint32_t both[] = {0, 1};
+    problem p;
+    pose(stages, stages, 1, 2, &p);
+    for (uint32_t i = 0; i < stages; ++i) p.work.tensors[i].bytes = p.work.tensors[i].gradient_bytes = 0;
+    if (tied) p.work.weights[0].users = both, p.work.weights[0].user_count = 2;
+    expect_success(ons_workload_finish(&p.work, arena));
+    p.planning.link_bandwidth = bandwidth;
+    return simulate(&p);
+}
+
+/* A stage's 100 bytes, or 200, go in halves, forth and back, one stage after the other; then each of a device's two
+ * stages sends its 100 bytes to the other stage's copy of the same direction. */
+Test(chimera, sums_over_both_directions_come_before_updates) {
+    double plain = simulate_sums(2, false, 1000), tied = simulate_sums(2, true, 1000), compute = 2 * 1 + 2 * 2;
+    cr_expect_float_eq(plain, compute + 0.1 + 0.1, 1e-9, "%.12g", plain);
+    cr_expect_float_eq(tied, compute + 0.1 + 0.2 + 2 * 0.1, 1e-9, "%.12g", tied);
+    for (uint32_t stages = 4; stages <= MOST_STAGES; stages += 2)
+        cr_expect_gt(simulate_sums(stages, true, 1000), simulate_sums(stages, false, 1000), "%u stages", stages);
+}
+
 /* ------------------------------------------------------------------------------------------------------------ plans */
 
 static ons_plan plan_of(problem *p, uint32_t stages) {
