@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # `--pipeline chimera`: two stages on each device, in plans, simulations, reports and runs, and what goes with no such schedule.
 set -uo pipefail
+# shellcheck source=tests/system/command/cases.sh
 source "${BASH_SOURCE[0]%/*}/cases.sh"
 json_check=$root/tests/system/command/json_check
 html_check=$root/tests/system/command/html_check
