@@ -163,6 +163,9 @@ int64_t ons_config_stages_on(const ons_config *config, int64_t devices);
 static inline bool ons_config_chooses_replicas(const ons_config *config) {
     return config->replicas == ONS_REPLICAS_AUTO;
 }
+/* Counts the lanes of these devices (planner/schedule/lanes.h): what a replica has ranks for, where there is no plan.
+ */
+int64_t ons_config_lanes(const ons_config *config);
 /* Counts the replicas among which updates are divided; 1: they are not. */
 static inline uint32_t ons_config_update_owners(const ons_config *config) {
     return config->shard_optimizer ? (uint32_t)config->replicas : 1;

@@ -11,6 +11,7 @@
 
 #include "base/nearest.h"
 #include "device/device_kind.h"
+#include "planner/schedule/lanes.h"
 #include "planner/search/portfolio.h"
 
 /* The options that only losses with class targets have. */
@@ -206,6 +207,11 @@ int64_t ons_config_devices(const ons_config *config) {
 int64_t ons_config_stages_on(const ons_config *config, int64_t devices) {
     const ons_generator *g = find_generator(config);
     return g == NULL || devices == 1 ? devices : devices * g->chunks;
+}
+
+int64_t ons_config_lanes(const ons_config *config) {
+    const ons_pipeline p = {find_generator(config), (uint32_t)config->stages, 1, (uint32_t)config->devices, 1};
+    return p.generator == NULL ? config->stages : ons_pipeline_lanes(&p);
 }
 
 bool ons_config_is_asynchronous(const ons_config *config) {

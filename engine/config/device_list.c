@@ -104,6 +104,10 @@ ons_status *ons_device_list_load(const ons_config *config, ons_arena *arena, ons
               "--device-profile %s names %u devices, and the stages lie on %" PRId64, config->device_profile,
               list->count, devices);
     if (list->kind_count == 1) *list = (ons_device_list){.title = ""}; /* they are alike after all */
+    ONS_CHECK(list->kind_count == 0 || ons_config_lanes(config) == devices, ONS_UNSUPPORTED,
+              "--device-profile %s: schedule %s puts each stage on two devices, and is planned for such as are alike; "
+              "name one, or take another --pipeline",
+              config->device_profile, config->pipeline);
     return NULL;
 }
 

@@ -48,6 +48,7 @@ static ons_status *search_plan(planning *p, ons_lowering *lowering) {
     ONS_TRY(ons_planner_search(&p->problem, p->strategy, p->arena, &planned));
     ONS_TRY(ons_planner_fill(&planned, p->arena, plan));
     lowering->pipeline = plan->pipeline;
+    ONS_TRY(ons_schedule_lanes_find(&plan->schedule, p->arena, &lowering->lanes));
     plan->partition = p->strategy->name;
     plan->subject.device_profile = p->profile.name;
     plan->subject.batch = r->batching->batch;
@@ -92,7 +93,7 @@ ons_status *ons_lowering_parse(const char *text, size_t size, ons_lowering *lowe
     if (lowering->arena == NULL) return ons_status_out_of_memory();
     ONS_TRY(ons_plan_parse(text, size, lowering->arena, &lowering->plan));
     lowering->pipeline = lowering->plan.pipeline;
-    return NULL;
+    return ons_schedule_lanes_find(&lowering->plan.schedule, lowering->arena, &lowering->lanes);
 }
 
 ons_status *ons_lowering_check(const ons_model *model, const ons_config *config, const ons_stage_graph *graph,
@@ -262,7 +263,7 @@ static ons_status *make_cut(cutting *c, const lowering_job *job, const ons_stage
     ons_device_groups groups; /* copies of a stage run one cut of it */
     ONS_TRY(place_nodes(c));
     if (job->training) ONS_TRY(list_decisions(c));
-    ONS_TRY(ons_device_groups_find(&job->l->plan.schedule, c->arena, &groups));
+    ONS_TRY(ons_device_groups_find(&job->l->lanes.schedule, c->arena, &groups));
     const ons_cut_options options = {
         .whole = stage->graph,
         .registry = job->model->registry,
@@ -308,7 +309,7 @@ ons_status *ons_lowering_cut(const ons_lowering *l, const ons_model *model, cons
         const ons_dataset_graphs *like = trained == NULL && v != ONS_WHOLE ? dataset_graphs : trained;
         ONS_TRY(cut_graph(&job, like, &dataset_graphs->graphs[v], &dataset_graphs->cuts[v]));
         if (job.training && dataset_graphs->graphs[v].graph != NULL)
-            ONS_TRY(ons_check_unordered(&l->plan.schedule, &dataset_graphs->cuts[v]));
+            ONS_TRY(ons_check_unordered(&l->lanes.schedule, &dataset_graphs->cuts[v]));
     }
     for (ons_batch_variant v = ONS_WHOLE; v < ONS_REST; ++v)
         for (int half = 0; half < 2; ++half)
@@ -317,7 +318,7 @@ ons_status *ons_lowering_cut(const ons_lowering *l, const ons_model *model, cons
     for (uint32_t i = 0; i < dataset_graphs->grouped_count; ++i) {
         ons_grouped_graphs *grouped = &dataset_graphs->grouped[i];
         ONS_TRY(cut_graph(&job, dataset_graphs, &grouped->graph, &grouped->cut));
-        ONS_TRY(ons_check_unordered(&l->plan.schedule, &grouped->cut));
+        ONS_TRY(ons_check_unordered(&l->lanes.schedule, &grouped->cut));
     }
     return ons_dataset_graphs_check_groups(model, dataset_graphs);
 }

@@ -9,13 +9,15 @@
 #include "engine/plan/schedule_choice.h"
 #include "engine/stages/dataset_graphs.h"
 #include "planner/plan/plan.h"
+#include "planner/schedule/lanes.h"
 
 typedef struct ons_lowering {
     ons_arena *arena; /* owned */
     bool planned;     /* false: one stage that keeps everything; the rest is not set */
     ons_pipeline pipeline;
     ons_plan plan;
-    ons_map names; /* of forward nodes of the planned graph */
+    ons_schedule_lanes lanes; /* of the plan's schedule: what its devices carry out, each with one cut of the graphs */
+    ons_map names;            /* of forward nodes of the planned graph */
     uint32_t *stage_of_name;
     uint32_t name_count;
 } ons_lowering;

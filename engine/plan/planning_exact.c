@@ -43,8 +43,8 @@ static ons_status *measure_group(const exact *x, const ons_device_group *group, 
         .repeats = ons_step_form_of(pipeline).repeats,
         .stage = number,
         .device = group->first,
-        .schedule = &p->plan.schedule,
-        .versions = ons_schedule_versions(&p->plan.schedule, group->first),
+        .schedule = &x->lowering.lanes.schedule,
+        .versions = ons_schedule_versions(&x->lowering.lanes.schedule, group->first),
         .micro_batches = (uint32_t)p->input.micro_batches / group->copies,
         .shard = ons_config_update_shard(p->config, &ring),
     };
@@ -56,11 +56,12 @@ static ons_status *measure_group(const exact *x, const ons_device_group *group, 
     return status;
 }
 
-/* All of a device stands with its first stage. */
-static void note_device_memory(ons_plan *plan, uint32_t device, const ons_device_context_memory *memory) {
-    ons_plan_stage *stage = &plan->stages[ons_plan_first_stage(plan, device)];
-    for (uint32_t i = 0; i < plan->schedule.stages; ++i)
-        if (plan->schedule.device_of[i] == device) plan->stages[i].memory = (ons_stage_memory){0};
+/* All of a lane stands with its first stage. */
+static void note_device_memory(ons_plan *plan, const ons_schedule *lanes, uint32_t lane,
+                               const ons_device_context_memory *memory) {
+    ons_plan_stage *stage = &plan->stages[ons_schedule_first_stage(lanes, lane)];
+    for (uint32_t i = 0; i < lanes->stages; ++i)
+        if (lanes->device_of[i] == lane) plan->stages[i].memory = (ons_stage_memory){0};
     stage->memory = (ons_stage_memory){
         .weights = memory->parameters + memory->buffers + memory->constants,
         .gradients = memory->gradients,
@@ -68,14 +69,28 @@ static void note_device_memory(ons_plan *plan, uint32_t device, const ons_device
         .peak = memory->transient,
         .total = memory->total,
     };
-    ons_plan_note_arena(plan, device, memory->total);
+    ons_plan_note_arena(plan, lanes, lane, memory->total);
     stage->fragmentation_bytes = memory->transient - memory->lower_bound;
+}
+
+/* A device holds the arenas of all its lanes. */
+static ons_status *find_largest(const exact *x, int64_t *largest) {
+    const ons_schedule_lanes *lanes = &x->lowering.lanes;
+    int64_t *bytes;
+    ONS_NEW(bytes, x->p->arena, x->p->plan.schedule.devices);
+    for (uint32_t lane = 0; lane < lanes->schedule.devices; ++lane) {
+        int64_t *device = &bytes[lanes->device[lane]];
+        *device += x->p->plan.stages[ons_schedule_first_stage(&lanes->schedule, lane)].memory.total;
+        *largest = *device > *largest ? *device : *largest;
+    }
+    return NULL;
 }
 
 static ons_status *measure_stages(exact *x, int64_t *largest) {
     ons_planning *p = x->p;
     ons_device_groups groups;
-    ONS_TRY(ons_device_groups_find(&p->plan.schedule, p->arena, &groups));
+    const ons_schedule_lanes *lanes = &x->lowering.lanes;
+    ONS_TRY(ons_device_groups_find(&lanes->schedule, p->arena, &groups));
     for (uint32_t i = 0; i < groups.count; ++i) {
         ons_device *device;
         ons_device_context *device_context;
@@ -85,10 +100,9 @@ static ons_status *measure_stages(exact *x, int64_t *largest) {
         ons_status *status = measure_group(x, &groups.items[i], i, device_context, &memory);
         ons_device_context_free(device_context);
         ONS_TRY(status);
-        note_device_memory(&p->plan, groups.items[i].first, &memory);
-        *largest = memory.total > *largest ? memory.total : *largest;
+        note_device_memory(&p->plan, &lanes->schedule, groups.items[i].first, &memory);
     }
-    return NULL;
+    return find_largest(x, largest);
 }
 
 static ons_status *measure(exact *x, int64_t *largest) {
@@ -97,6 +111,7 @@ static ons_status *measure(exact *x, int64_t *largest) {
     ONS_TRY(ons_config_threads(p->config, &x->threads));
     x->lowering = (ons_lowering){.arena = ons_arena_new(), .planned = true, .pipeline = *pipeline, .plan = p->plan};
     if (x->lowering.arena == NULL) return ons_status_out_of_memory();
+    ONS_TRY(ons_schedule_lanes_find(&p->plan.schedule, x->lowering.arena, &x->lowering.lanes));
     ONS_TRY(ons_lowering_place(p->input.stage.graph, &x->lowering));
     x->dataset_graphs.graphs[ONS_WHOLE] = p->input.stage;
     x->dataset_graphs.graphs[ONS_SHORTER] = p->input.less;
@@ -106,14 +121,14 @@ static ons_status *measure(exact *x, int64_t *largest) {
         .training = true,
         .repeats = ons_step_form_of(pipeline).repeats,
     };
-    ONS_TRY(ons_dataset_graphs_build_halves(&half, &p->plan.schedule, &x->dataset_graphs));
+    ONS_TRY(ons_dataset_graphs_build_halves(&half, &x->lowering.lanes.schedule, &x->dataset_graphs));
     const ons_batching batching = {
         .batch = p->input.batch,
         .micro_batches = p->input.micro_batches,
         .replicas = p->config->replicas,
         .rows = p->input.stage.rows,
     };
-    ONS_TRY(ons_dataset_graphs_build_groups(&half, &p->plan.schedule, &batching, 0, &x->dataset_graphs));
+    ONS_TRY(ons_dataset_graphs_build_groups(&half, &x->lowering.lanes.schedule, &batching, 0, &x->dataset_graphs));
     ONS_TRY(ons_lowering_cut(&x->lowering, p->model, NULL, ons_step_form_of(pipeline), &x->dataset_graphs));
     return measure_stages(x, largest);
 }

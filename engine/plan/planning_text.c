@@ -35,7 +35,7 @@ static void note_other_kernels(const writer *w) {
 }
 
 /* Several stages lie on one: what is free is told by device then. */
-static bool shares_devices(const ons_plan *plan) { return plan->schedule.devices < plan->pipeline.stages; }
+static bool shares_devices(const ons_plan *plan) { return ons_schedule_most_local_stages(&plan->schedule) > 1; }
 
 /* --slices */
 static void describe_slices(const writer *w) {
@@ -88,7 +88,8 @@ static const char *print_free(const ons_plan *plan, uint32_t device, int64_t byt
 
 /* Where a device's memory is known to the byte, all of it stands with the first of its stages. */
 static bool stands_elsewhere(const ons_plan *plan, uint32_t stage) {
-    return plan->stages[stage].memory_bytes == 0 && ons_plan_first_stage(plan, plan->stages[stage].device) != stage;
+    return plan->stages[stage].memory_bytes == 0 &&
+           ons_schedule_first_stage(&plan->schedule, plan->stages[stage].device) != stage;
 }
 
 static void describe_stages(const writer *w) {
@@ -106,7 +107,7 @@ static void describe_stages(const writer *w) {
         else
             print_free(plan, s->device, s->memory_bytes, left);
         if (stands_elsewhere(plan, i))
-            snprintf(memory, sizeof memory, "with %u", ons_plan_first_stage(plan, s->device));
+            snprintf(memory, sizeof memory, "with %u", ons_schedule_first_stage(&plan->schedule, s->device));
         else
             size(s->memory_bytes, memory);
         fprintf(w->out, "%5u  %5u  %8.3f ms  %-10s  %-10s  %7u  %10u  %s\n", i, s->node_count, 1e3 * s->seconds, memory,
@@ -123,11 +124,11 @@ static void describe_devices(const writer *w) {
         char memory[ONS_BYTES_TEXT], left[ONS_BYTES_TEXT];
         int64_t bytes = 0;
         for (uint32_t i = 0; i < plan->pipeline.stages; ++i)
-            if (plan->stages[i].device == device) bytes += plan->stages[i].memory_bytes;
+            if (ons_schedule_holds(&plan->schedule, i, device)) bytes += plan->stages[i].memory_bytes;
         fprintf(w->out, "%6u  %-10s  %-10s", device, size(bytes, memory), print_free(plan, device, bytes, left));
         const char *comma = "  ";
         for (uint32_t i = 0; i < plan->pipeline.stages; ++i) {
-            if (plan->stages[i].device != device) continue;
+            if (!ons_schedule_holds(&plan->schedule, i, device)) continue;
             fprintf(w->out, "%s%u", comma, i);
             comma = ", ";
         }
@@ -143,8 +144,11 @@ static void describe_groupings(const writer *w) {
     for (uint32_t i = 0; i < s->stages; ++i) {
         ons_stage_grouping g = ons_schedule_grouping(s, i);
         char devices[32];
-        snprintf(devices, sizeof devices, g.copies > 1 ? "%u-%u" : "%u", s->device_of[i],
-                 ons_schedule_device(s, i, g.copies - 1));
+        uint32_t first = s->device_of[i], last = ons_schedule_device(s, i, g.copies - 1);
+        if (g.copies == 1)
+            snprintf(devices, sizeof devices, "%u", first);
+        else
+            snprintf(devices, sizeof devices, "%u%s%u", first, ons_grouping_stride(g) == 1 ? "-" : ", ", last);
         fprintf(w->out, "%5u  %13u  %8u  %s\n", i, g.size, g.copies, devices);
     }
 }

@@ -80,9 +80,10 @@ static void fill_cells(chart *c, uint32_t device) {
 static void print_action(const chart *c, const ons_action *a, uint32_t width) {
     char text[32];
     int letter = letters[a->kind] != '\0' ? letters[a->kind] : '?';
+    uint32_t number = ons_schedule_number(c->t->schedule, a->stage, a->copy, a->micro_batch);
     if (c->t->chunk_of[a->stage] % 2 == 1) letter = tolower(letter);
-    int length = snprintf(text, sizeof text, "%c%u@%u", letter, a->micro_batch, a->stage);
-    if (c->t->chunks == 1 || length >= (int)width) length = snprintf(text, sizeof text, "%c%u", letter, a->micro_batch);
+    int length = snprintf(text, sizeof text, "%c%u@%u", letter, number, a->stage);
+    if (c->t->chunks == 1 || length >= (int)width) length = snprintf(text, sizeof text, "%c%u", letter, number);
     if (length > (int)width) length = snprintf(text, sizeof text, "%c", letter);
     fputs(text, c->out);
     for (int i = length; i < (int)width; ++i) fputc('-', c->out);

@@ -43,7 +43,9 @@ static void grouping_cells(const ons_capacity_report *r, uint32_t stage, FILE *o
     ons_stage_grouping g = ons_schedule_grouping(r->content.shown->problem.schedule, stage);
     uint32_t device = ons_report_device_of(r, stage);
     fprintf(out, "<td>%u</td><td>%u</td><td>%u", g.size, g.copies, device);
-    if (g.copies > 1) fprintf(out, " to %u", device + g.copies - 1);
+    const ons_schedule *s = r->content.shown->problem.schedule;
+    const char *joined = ons_grouping_stride(g) == 1 ? "to" : "and";
+    if (g.copies > 1) fprintf(out, " %s %u", joined, ons_schedule_device(s, stage, g.copies - 1));
     fputs("</td>", out);
 }
 

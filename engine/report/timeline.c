@@ -8,9 +8,11 @@ static ons_status *find_chunks(ons_timeline *t, ons_arena *arena) {
     ONS_NEW(held, arena, s->devices);
     ONS_NEW(t->chunk_of, arena, s->stages);
     for (uint32_t i = 0; i < s->stages; ++i) {
-        t->chunk_of[i] = held[s->device_of[i]]++;
-        if (held[s->device_of[i]] > t->chunks) t->chunks = held[s->device_of[i]];
+        t->chunk_of[i] = held[s->device_of[i]];
+        for (uint32_t copy = 0; copy < ons_schedule_grouping(s, i).copies; ++copy)
+            ++held[ons_schedule_device(s, i, copy)];
     }
+    t->chunks = ons_schedule_most_local_stages(s);
     return NULL;
 }
 

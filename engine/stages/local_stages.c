@@ -88,6 +88,22 @@ static ons_status *build_drivers(ons_local_stages *c) {
     return NULL;
 }
 
+/* The earlier of two stages on a device owns what they take turns by. Stages of other processes do not wait for each
+ * other, nor do those of GPUs, whose work is not put in by a thread that could. */
+static ons_status *share_devices(ons_local_stages *c) {
+    const ons_schedule_lanes *lanes = c->o.lanes;
+    bool host = ons_device_context_device(c->stages[0].device_context)->host_can_access;
+    if (lanes == NULL || lanes->beside == NULL || !host || !ons_local_stages_are_all_here(c)) return NULL;
+    for (uint32_t i = 0; i < c->o.count; ++i) {
+        ons_local_stage *r = &c->stages[i], *other = &c->stages[lanes->beside[r->device]];
+        if (other <= r) continue;
+        ONS_TRY(ons_turns_new(&r->turns.turns));
+        r->turns.places = lanes->places[r->device];
+        other->turns = (ons_turn_end){r->turns.turns, 1, lanes->places[other->device]};
+    }
+    return NULL;
+}
+
 static ons_status *build(ons_local_stages *c) {
     ONS_NEW(c->records, c->arena, ons_local_stages_world(c) + 1);
     ONS_NEW(c->evaluations, c->arena, ons_local_stages_world(c) + 1);
@@ -99,6 +115,7 @@ static ons_status *build(ons_local_stages *c) {
         ONS_NEW(c->all_squares, c->arena, squares * ons_local_stages_world(c) + 1);
     }
     for (uint32_t i = 0; i < c->o.count; ++i) ONS_TRY(build_stage(c, &c->stages[i]));
+    ONS_TRY(share_devices(c));
     ONS_TRY(ons_local_stages_verify(&c->o, &c->groups, c->stages));
     return build_drivers(c);
 }
@@ -159,6 +176,7 @@ static void free_stage(ons_local_stage *r) {
     ons_device_context_free(r->device_context);
     ons_share_free(&r->training);
     ons_share_free(&r->validation);
+    if (r->turns.own == 0) ons_turns_free(r->turns.turns);
     if (r->transport != r->world) r->transport->free(r->transport);
     ons_status_free(r->status);
 }

@@ -7,6 +7,7 @@
 
 #include "engine/stages/dataset_graphs.h"
 #include "planner/schedule/device_groups.h"
+#include "planner/schedule/lanes.h"
 
 /* What a stage has done in training steps, but for the first one, which warms up. */
 typedef struct ons_local_stage_work {
@@ -23,6 +24,7 @@ typedef struct ons_local_stage {
     uint32_t replica; /* of the pipeline */
     ons_ring ring;    /* that its sums are taken over: the replicas of the device, or the copies of the stage */
     ons_device_context *device_context;
+    ons_turn_end turns;       /* where another stage here is on the same device; turns.turns NULL: none is */
     ons_transport *world;     /* of the stages of all replicas; NULL: the only stage */
     ons_transport *transport; /* of those of this replica; NULL likewise */
     ons_share training, validation;
@@ -49,7 +51,8 @@ typedef struct ons_local_stages_options {
     const ons_config *config;
     const ons_dataset_graphs *training, *validation; /* cut; validation->dataset NULL: none */
     ons_pipeline pipeline;
-    const ons_schedule *schedule; /* of a whole step */
+    const ons_schedule *schedule;    /* of a whole step */
+    const ons_schedule_lanes *lanes; /* whose schedule that is; NULL: each of its devices has one worker */
     ons_batching batching;
     int threads;                      /* of each stage */
     int64_t cap;                      /* of each stage's device; 0: none */

@@ -48,6 +48,7 @@ static ons_status *start_worker(ons_local_stages *c, ons_local_stage *r) {
         .sizes = c->sizes,
         .replica = r->replica,
         .ring = r->ring,
+        .turns = r->turns,
         .programs = programs,
         .trace = c->o.trace,
     };

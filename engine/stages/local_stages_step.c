@@ -32,6 +32,7 @@ static void note_work(ons_local_stage *r, const ons_local_stage_work *before) {
 /* A stage that fails ends what the others do, too: they would wait for it. */
 void ons_local_stage_share_failure(ons_local_stage *r) {
     if (r->status == NULL || r->transport == NULL) return;
+    ons_turns_give_up(&r->turns);
     if (r->ring.in_turn) r->status = ons_status_at(r->status, "copy %u", r->ring.own);
     r->status = ons_status_at(r->status, "stage %u", r->stage);
     if (r->reducer != NULL && !r->ring.in_turn) r->status = ons_status_at(r->status, "replica %u", r->replica);

@@ -48,6 +48,16 @@ static ons_status *choose_among_processes(ons_trainer *t, const ons_device_kind 
     return status;
 }
 
+/* Two stages on each device share its GPU, in one process. */
+static ons_status *check_shared(const ons_trainer *t, bool wanted) {
+    ONS_CHECK(
+        !wanted && !t->remote, ONS_UNSUPPORTED,
+        "schedule %s puts two stages on each device, and NCCL takes one rank a GPU; run all stages in one process "
+        "without mpirun and --transport nccl: they share one GPU and copy from each other",
+        t->config->pipeline);
+    return NULL;
+}
+
 ons_status *ons_trainer_choose_gpus(ons_trainer *t) {
     const ons_config *c = t->config;
     bool wanted = c->transport.value == ONS_TRANSPORT_NCCL;
@@ -55,6 +65,7 @@ ons_status *ons_trainer_choose_gpus(ons_trainer *t) {
     int64_t devices = ons_config_devices(c) * c->replicas;
     const char *all = c->replicas > 1 ? " of all replicas" : "";
     if (!ons_config_uses_cuda(c) || devices == 1) return NULL;
+    if (t->lowering.lanes.beside != NULL || ons_config_lanes(c) > ons_config_devices(c)) return check_shared(t, wanted);
     ONS_TRY(ons_device_kind_find(c->device, &kind));
     if (t->remote) {
         ONS_TRY(ons_nccl_check());

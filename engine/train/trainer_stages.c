@@ -9,7 +9,7 @@
 #include "runtime/program/units.h"
 
 int64_t ons_trainer_stage_count(const ons_trainer *t) {
-    return t != NULL && t->lowering.planned ? (int64_t)t->lowering.plan.schedule.devices : 0;
+    return t != NULL && t->lowering.planned ? (int64_t)t->lowering.lanes.schedule.devices : 0;
 }
 
 static void count_again(const ons_plan_stage *planned, const ons_graph *graph, ons_stage_report *report) {
@@ -36,7 +36,8 @@ static uint32_t units_of(const ons_trainer *t, uint32_t device) {
 
 static ons_status *describe(const ons_trainer *t, const ons_local_stage *local_stage, ons_stage_report *report) {
     const ons_plan *plan = &t->lowering.plan;
-    const ons_plan_stage *planned = &plan->stages[ons_plan_first_stage(plan, local_stage->device)];
+    const ons_plan_stage *planned =
+        &plan->stages[ons_schedule_first_stage(&t->lowering.lanes.schedule, local_stage->device)];
     double copies = local_stage->ring.in_turn ? (double)local_stage->ring.count : 1;
     const ons_stage_program *program = &local_stage->training.units[ONS_WHOLE].stage;
     ons_device_context_memory memory;
@@ -64,7 +65,7 @@ static ons_status *describe(const ons_trainer *t, const ons_local_stage *local_s
 ons_status *ons_trainer_gather_stages(ons_trainer *t) {
     if (!t->lowering.planned) return NULL;
     uint32_t here = ons_local_stages_count(t->local_stages);
-    ONS_NEW(t->stages, t->arena, t->lowering.plan.schedule.devices * t->batching.replicas);
+    ONS_NEW(t->stages, t->arena, t->lowering.lanes.schedule.devices * t->batching.replicas);
     for (uint32_t i = 0; i < here; ++i) ONS_TRY(describe(t, ons_local_stages_get(t->local_stages, i), &t->stages[i]));
     if (!t->remote) return NULL;
     ons_transport *transport = t->transports[0];
@@ -123,7 +124,8 @@ ons_status *ons_trainer_get_stage(const ons_trainer *t, int64_t index, ons_stage
               (long long)index);
     const ons_local_stage_work *work = ons_local_stages_work(t->local_stages, (uint32_t)index);
     *report = t->stages[index];
-    report->first_node = t->lowering.plan.stages[ons_plan_first_stage(&t->lowering.plan, (uint32_t)index)].first_node;
+    uint32_t stage = ons_schedule_first_stage(&t->lowering.lanes.schedule, (uint32_t)index);
+    report->first_node = t->lowering.plan.stages[stage].first_node;
     report->measured_seconds = report->measured_idle = NAN;
     if (work->samples == 0 || work->busy_seconds == 0) return NULL; /* a GPU's nodes are timed for a trace alone */
     double ranks = (double)t->batching.replicas * group_of(t, (uint32_t)index)->copies;

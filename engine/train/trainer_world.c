@@ -125,15 +125,28 @@ static ons_status *read_plan(ons_trainer *t) {
 static ons_status *choose_stages(ons_config *c, uint32_t ranks) {
     ons_pipeline pipeline;
     ONS_TRY(ons_config_pipeline(c, &pipeline));
-    if (ranks % c->replicas != 0) return NULL; /* refused below */
-    c->stages = ranks / c->replicas * (pipeline.devices > 0 ? 1 : pipeline.generator->chunks);
+    uint32_t lanes = pipeline.generator->group == NULL ? 1 : 2; /* of a device */
+    if (ranks % (c->replicas * lanes) != 0) return NULL;        /* refused below */
+    c->stages = ranks / lanes / c->replicas * (pipeline.devices > 0 ? 1 : pipeline.generator->chunks);
     return NULL;
 }
 
-/* Every device of every replica has a rank of its own. */
-static ons_status *check_ranks(const ons_trainer *t, int64_t devices) {
+/* Ranks of a replica. */
+static int64_t count_lanes(const ons_trainer *t) {
+    return t->lowering.planned ? t->lowering.lanes.schedule.devices : ons_config_lanes(t->config);
+}
+
+/* Every lane of every replica has a rank of its own: a device has one, or two. */
+static ons_status *check_ranks(const ons_trainer *t, int64_t lanes) {
     const ons_config *c = t->config;
-    if (!t->remote || devices * c->replicas == world(t)->ranks) return NULL;
+    int64_t devices = ons_config_devices(c);
+    if (!t->remote || lanes * c->replicas == world(t)->ranks) return NULL;
+    if (lanes > devices)
+        return ons_status_new(ONS_INVALID_ARGUMENT,
+                              "schedule %s puts two stages on each of %" PRId64
+                              " device%s, which cannot run in %u processes: start one for each stage of each device "
+                              "(mpirun -n %" PRId64 ")",
+                              c->pipeline, devices, devices == 1 ? "" : "s", world(t)->ranks, lanes);
     if (c->replicas > 1)
         return ons_status_new(ONS_INVALID_ARGUMENT,
                               "%" PRId64 " replicas of %" PRId64 " device%s cannot run in %u processes: start one for "
@@ -177,8 +190,8 @@ ons_status *ons_trainer_open_world(ons_trainer *t) {
     if (c->plan != NULL) ONS_TRY(read_plan(t));
     if (t->remote && c->plan == NULL && c->stages == 1) ONS_TRY(choose_stages(c, world(t)->ranks));
     ONS_TRY(agree_on_ranks(t));
-    ONS_TRY(check_ranks(t, ons_config_devices(c)));
-    int64_t size = ons_config_devices(c) * c->replicas;
+    ONS_TRY(check_ranks(t, count_lanes(t)));
+    int64_t size = count_lanes(t) * c->replicas;
     c->stages_here = t->remote ? world(t)->host_ranks : size;
     if (!t->remote && size > 1) {
         ONS_NEW(t->transports, t->arena, size);
@@ -216,7 +229,7 @@ static ons_status *find_schedule(ons_trainer *t, ons_pipeline *pipeline, const o
     if (t->lowering.planned) {
         *pipeline = t->lowering.pipeline;
         pipeline->replicas = (uint32_t)t->batching.replicas;
-        *schedule = &t->lowering.plan.schedule;
+        *schedule = &t->lowering.lanes.schedule;
         return NULL;
     }
     ons_schedule *made;
@@ -257,6 +270,7 @@ static ons_status *make_local_stages(ons_trainer *t, int64_t cap) {
         .validation = &t->validation,
         .pipeline = pipeline,
         .schedule = schedule,
+        .lanes = t->lowering.planned ? &t->lowering.lanes : NULL,
         .batching = t->batching,
         .threads = t->threads,
         .cap = cap,
@@ -271,20 +285,40 @@ static ons_status *make_local_stages(ons_trainer *t, int64_t cap) {
     return ons_local_stages_new(&options, &t->local_stages);
 }
 
-/* What the largest arena of all stages takes, with what its device's context, libraries and recordings take beside it.
- */
+/* The arenas of all ranks, in their order, each with what its device's context, libraries and recordings take beside
+ * it. */
+static ons_status *list_arenas(const ons_trainer *t, int64_t *all) {
+    int64_t own = 0, reserve;
+    ONS_TRY(ons_device_context_reserve(ons_local_stages_get(t->local_stages, 0)->device_context, &reserve));
+    for (uint32_t i = 0; i < ons_local_stages_count(t->local_stages); ++i) {
+        ons_device_context_memory memory;
+        ONS_TRY(ons_device_context_predict(ons_local_stages_get(t->local_stages, i)->device_context, &memory));
+        all[i] = own = reserve + memory.total;
+    }
+    if (!t->remote || world(t)->gather(world(t), &own, all, sizeof own)) return NULL;
+    return world(t)->failure(world(t));
+}
+
+/* A device holds the arenas of its lanes. */
+static int64_t find_fullest(const ons_trainer *t, const int64_t *arenas, uint32_t ranks) {
+    int64_t most = 0;
+    for (uint32_t i = 0; i < ranks; ++i) {
+        const uint32_t *beside = t->lowering.lanes.beside;
+        int64_t bytes = arenas[i] + (beside == NULL || beside[i] == i ? 0 : arenas[beside[i]]);
+        most = bytes > most ? bytes : most;
+    }
+    return most;
+}
+
+/* What the fullest device holds. */
 static ons_status *find_largest(ons_trainer *t, int64_t *bytes) {
-    ons_local_stages_memory memory;
-    ONS_TRY(ons_local_stages_get_memory(t->local_stages, &memory));
-    ONS_TRY(ons_device_context_reserve(ons_local_stages_get(t->local_stages, 0)->device_context, bytes));
-    *bytes += memory.largest;
-    if (!t->remote) return NULL;
-    int64_t *all = calloc(world(t)->ranks, sizeof *all);
-    if (all == NULL) return ons_status_out_of_memory();
-    bool went = world(t)->gather(world(t), bytes, all, sizeof *all);
-    for (uint32_t i = 0; went && i < world(t)->ranks; ++i) *bytes = all[i] > *bytes ? all[i] : *bytes;
-    free(all);
-    return went ? NULL : world(t)->failure(world(t));
+    uint32_t ranks = t->remote ? world(t)->ranks : ons_local_stages_count(t->local_stages);
+    int64_t *arenas = calloc(ranks, sizeof *arenas);
+    if (arenas == NULL) return ons_status_out_of_memory();
+    ons_status *status = list_arenas(t, arenas);
+    if (status == NULL) *bytes = find_fullest(t, arenas, ranks);
+    free(arenas);
+    return status;
 }
 
 /* Rank 0 plans, the others get its plan as the text of a file. */
@@ -307,16 +341,16 @@ static ons_status *follow_plan(ons_trainer *t) {
     return status;
 }
 
-/* The arenas of a plan that was made just now, as they are laid out: of replicas and copies in this process the first
- * one's, which are no smaller than the others'. */
+/* The arenas of a plan that was made just now, as they are laid out: of several replicas and copies in this process the
+ * first one's, which are no smaller than the others'. */
 static ons_status *note_arenas(ons_trainer *t) {
-    uint32_t count = ons_local_stages_count(t->local_stages), devices = t->lowering.plan.schedule.devices;
+    uint32_t count = ons_local_stages_count(t->local_stages), devices = t->lowering.lanes.schedule.devices;
     for (uint32_t i = 0; i < count && i < devices; ++i) {
         const ons_local_stage *local_stage = ons_local_stages_get(t->local_stages, i);
         ons_device_context_memory memory;
         ONS_TRY(ons_device_context_predict(local_stage->device_context, &memory));
-        if (local_stage->ring.in_turn && local_stage->ring.own > 0) continue;
-        ons_plan_note_arena(&t->lowering.plan, local_stage->device, memory.total);
+        if (!t->remote && local_stage->ring.in_turn && local_stage->ring.own > 0) continue;
+        ons_plan_note_arena(&t->lowering.plan, &t->lowering.lanes.schedule, local_stage->device, memory.total);
     }
     return NULL;
 }

@@ -73,11 +73,13 @@ int64_t ons_cuts_bytes(const ons_planning_problem *p, const uint32_t *first, int
     memset(bytes, 0, s->devices * sizeof *bytes);
     for (uint32_t i = 0; i < s->stages; ++i) {
         ons_stage_memory m;
-        int64_t *of_device = &bytes[s->device_of[i]];
         ons_work_stage_memory(p->work, first[i], first[i + 1], &s->loads[i], &m);
-        *of_device += m.total;
-        int64_t demand = ons_device_demand(p, s->device_of[i], *of_device);
-        if (demand > fullest) fullest = demand;
+        for (uint32_t copy = 0; copy < ons_schedule_grouping(s, i).copies; ++copy) {
+            uint32_t device = ons_schedule_device(s, i, copy);
+            bytes[device] += m.total;
+            int64_t demand = ons_device_demand(p, device, bytes[device]);
+            if (demand > fullest) fullest = demand;
+        }
     }
     return fullest;
 }

@@ -10,13 +10,18 @@ typedef struct ordering {
     ons_action *order;
     uint32_t count;
     uint32_t *next;           /* [device]: in its list */
-    uint8_t *forward, *input; /* [stage · micro-batches + micro-batch]: has run */
+    uint8_t *forward, *input; /* [stage · micro-batches + its number]: has run */
 } ordering;
+
+/* Of the micro-batch among all of its stage, whichever copy computes it. */
+static size_t place_of(const ons_schedule *s, const ons_action *a) {
+    return (size_t)a->stage * s->micro_batches + ons_schedule_number(s, a->stage, a->copy, a->micro_batch);
+}
 
 static bool is_input(ons_action_kind kind) { return kind == ONS_ACTION_BACKWARD || kind == ONS_ACTION_INPUT_GRADIENT; }
 
 static bool can_run(const ordering *o, const ons_action *a) {
-    size_t at = (size_t)a->stage * o->s->micro_batches + a->micro_batch;
+    size_t at = place_of(o->s, a);
     if (a->kind == ONS_ACTION_FORWARD) return a->stage == 0 || o->forward[at - o->s->micro_batches];
     if (is_input(a->kind)) return a->stage + 1 == o->s->stages || o->input[at + o->s->micro_batches];
     return true;
@@ -27,7 +32,7 @@ static bool advance(ordering *o, uint32_t device) {
     uint32_t before = o->next[device];
     for (; o->next[device] < list->count && can_run(o, &list->items[o->next[device]]); ++o->next[device]) {
         const ons_action *a = &list->items[o->next[device]];
-        size_t at = (size_t)a->stage * o->s->micro_batches + a->micro_batch;
+        size_t at = place_of(o->s, a);
         if (a->kind == ONS_ACTION_FORWARD) o->forward[at] = 1;
         if (is_input(a->kind)) o->input[at] = 1;
         o->order[o->count++] = *a;
@@ -74,13 +79,22 @@ static ons_status *find_devices(const ons_schedule *s, ons_arena *arena, ons_ste
     bool *apart;
     ONS_NEW(lowest, arena, s->devices);
     ONS_NEW(apart, arena, s->devices);
-    for (uint32_t i = s->stages; i-- > 0;) {
-        lowest[s->device_of[i]] = i;
-        apart[s->device_of[i]] |= s->loads[i].apart;
-    }
+    for (uint32_t i = s->stages; i-- > 0;)
+        for (uint32_t copy = 0; copy < ons_schedule_grouping(s, i).copies; ++copy) {
+            uint32_t device = ons_schedule_device(s, i, copy);
+            lowest[device] = i;
+            apart[device] |= s->loads[i].apart;
+        }
     w->lowest = lowest;
     w->apart = apart;
     return NULL;
+}
+
+static uint32_t most_copies(const ons_schedule *s) {
+    uint32_t most = 1;
+    for (uint32_t i = 0; i < s->stages; ++i)
+        if (ons_schedule_grouping(s, i).copies > most) most = ons_schedule_grouping(s, i).copies;
+    return most;
 }
 
 ons_status *ons_step_walk_make(const ons_pipeline *p, const ons_schedule *given, ons_arena *arena, ons_step_walk *w) {
@@ -90,8 +104,9 @@ ons_status *ons_step_walk_make(const ons_pipeline *p, const ons_schedule *given,
     size_t places = (size_t)s->stages * s->micro_batches;
     ONS_NEW(w->device, arena, s->devices);
     ONS_NEW(w->load, arena, s->devices);
-    ONS_NEW(w->link, arena, s->stages);
-    ONS_NEW(w->link_back, arena, s->stages);
+    w->links = s->stages * most_copies(s);
+    ONS_NEW(w->link, arena, w->links);
+    ONS_NEW(w->link_back, arena, w->links);
     ONS_NEW(w->sent, arena, places);
     ONS_NEW(w->returned, arena, places);
     ONS_TRY(find_devices(s, arena, w));
@@ -104,35 +119,44 @@ static bool is_local(const ons_step_walk *w, uint32_t stage) {
     return w->schedule.device_of[stage] == w->schedule.device_of[stage - 1];
 }
 
+/* Of the stage's copy, whose messages take another way than those of others. */
+static size_t link_of(const ons_step_walk *w, const ons_action *a) {
+    return (size_t)a->copy * w->schedule.stages + a->stage;
+}
+
+static double *device_of(const ons_step_walk *w, const ons_action *a) {
+    return &w->device[ons_schedule_device(&w->schedule, a->stage, a->copy)];
+}
+
 static void run_forward(const ons_step_walk *w, const ons_step_stage *stages, const ons_action *a) {
     uint32_t m = w->schedule.micro_batches, next = a->stage + 1;
-    size_t at = (size_t)a->stage * m + a->micro_batch;
-    double *free = &w->device[w->schedule.device_of[a->stage]];
+    size_t at = place_of(&w->schedule, a), link = link_of(w, a);
+    double *free = device_of(w, a);
     if (a->stage > 0 && w->sent[at - m] > *free) *free = w->sent[at - m];
     *free += stages[a->stage].forward;
     if (next == w->schedule.stages) return;
     w->sent[at] = *free;
     if (is_local(w, next)) return;
-    w->sent[at] = fmax(w->link[a->stage], *free - stages[next].slack) + stages[next].arrive;
-    w->link[a->stage] = w->sent[at] - stages[next].travel;
+    w->sent[at] = fmax(w->link[link], *free - stages[next].slack) + stages[next].arrive;
+    w->link[link] = w->sent[at] - stages[next].travel;
 }
 
 static void run_input(const ons_step_walk *w, const ons_step_stage *stages, const ons_action *a) {
     uint32_t m = w->schedule.micro_batches, stage = a->stage;
-    size_t at = (size_t)stage * m + a->micro_batch;
+    size_t at = place_of(&w->schedule, a), link = link_of(w, a);
     const ons_step_stage *s = &stages[stage];
-    double *free = &w->device[w->schedule.device_of[stage]];
+    double *free = device_of(w, a);
     if (stage + 1 < w->schedule.stages) *free = fmax(*free, w->returned[at + m]);
     *free += a->kind == ONS_ACTION_BACKWARD ? s->backward : s->backward - s->weight;
     w->returned[at] = *free;
     if (stage == 0 || is_local(w, stage)) return;
     double slack = a->kind == ONS_ACTION_BACKWARD ? s->slack_back : s->slack_back - s->slack_weight;
-    w->returned[at] = fmax(w->link_back[stage], *free - slack) + s->back;
-    w->link_back[stage] = w->returned[at] - s->travel;
+    w->returned[at] = fmax(w->link_back[link], *free - slack) + s->back;
+    w->link_back[link] = w->returned[at] - s->travel;
 }
 
 static void run_action(const ons_step_walk *w, const ons_step_stage *stages, const ons_action *a) {
-    double *free = &w->device[w->schedule.device_of[a->stage]];
+    double *free = device_of(w, a);
     switch ((int)a->kind) {
     case ONS_ACTION_FORWARD: run_forward(w, stages, a); break;
     case ONS_ACTION_BACKWARD:
@@ -145,8 +169,8 @@ static void run_action(const ons_step_walk *w, const ons_step_stage *stages, con
 
 static void rewind_walk(const ons_step_walk *w) {
     memset(w->device, 0, w->schedule.devices * sizeof *w->device);
-    memset(w->link, 0, w->schedule.stages * sizeof *w->link);
-    memset(w->link_back, 0, w->schedule.stages * sizeof *w->link_back);
+    memset(w->link, 0, w->links * sizeof *w->link);
+    memset(w->link_back, 0, w->links * sizeof *w->link_back);
 }
 
 /* The period of the first stage's updates, once the pipeline has been filled. */
@@ -175,10 +199,15 @@ double ons_step_estimate(const ons_step_walk *w, const ons_step_stage *stages) {
 
 /* ----------------------------------------------------------------------------------------------------------- bounds */
 
+/* Of a unit of a step: a stage's copies share its micro-batches. */
 static void add_loads(const ons_step_walk *w, const ons_step_stage *stages, bool updates) {
     memset(w->load, 0, w->schedule.devices * sizeof *w->load);
-    for (uint32_t i = 0; i < w->schedule.stages; ++i)
-        w->load[w->schedule.device_of[i]] += stages[i].forward + stages[i].backward + (updates ? stages[i].update : 0);
+    for (uint32_t i = 0; i < w->schedule.stages; ++i) {
+        uint32_t copies = ons_schedule_grouping(&w->schedule, i).copies;
+        for (uint32_t copy = 0; copy < copies; ++copy)
+            w->load[ons_schedule_device(&w->schedule, i, copy)] +=
+                (stages[i].forward + stages[i].backward) / copies + (updates ? stages[i].update : 0);
+    }
 }
 
 /* A device and links have so much to do for each micro-batch; and with so many in flight, a micro-batch's way from a
@@ -225,10 +254,11 @@ double ons_step_bound(const ons_step_walk *w, const ons_step_stage *stages) {
 double ons_step_most(const ons_step_walk *w, const ons_step_stage *stages, uint32_t stage, double limit) {
     bool without_end = w->schedule.asynchronous;
     uint32_t device = w->schedule.device_of[stage], lowest = w->lowest[device];
+    double own = (double)w->micro_batches / ons_schedule_grouping(&w->schedule, stage).copies; /* of a copy */
     double beside = without_end ? w->micro_batches * stages[stage].update : stages[0].update;
-    if (!without_end && w->apart[device]) return fmax(limit / w->micro_batches, 0) * (1 + 1e-9);
+    if (!without_end && w->apart[device]) return fmax(limit / own, 0) * (1 + 1e-9);
     for (uint32_t i = 0; i < lowest && !without_end; ++i)
         beside += stages[i].forward + stages[i].backward + stages[i + 1].arrive + stages[i + 1].back -
                   stages[i + 1].slack - stages[i + 1].slack_back;
-    return fmax((limit - beside) / w->micro_batches, 0) * (1 + 1e-9);
+    return fmax((limit - beside) / own, 0) * (1 + 1e-9);
 }

@@ -25,11 +25,13 @@ typedef struct ons_step_walk {
     ons_schedule schedule;  /* that is walked: a step, or a stretch of a pipeline without end */
     const ons_action *order;
     uint32_t count;
-    const uint32_t *lowest;   /* [device]: its first stage */
-    const bool *apart;        /* [device]: weight gradients of one of its stages are parts of their own */
-    double *device, *load;    /* [device]: when it is free; seconds of all its stages */
-    double *link, *link_back; /* [stage]: when the way behind it, and the way back in front of it, is free */
-    double *sent, *returned;  /* [stage · micro-batches + micro-batch]: when its result, and its gradient, has come */
+    const uint32_t *lowest; /* [device]: its first stage */
+    const bool *apart;      /* [device]: weight gradients of one of its stages are parts of their own */
+    double *device, *load;  /* [device]: when it is free; seconds of all its stages */
+    /* [copy · stages + stage]: when the way behind it, and the way back in front of it, is free; `links` of them */
+    double *link, *link_back;
+    uint32_t links;
+    double *sent, *returned; /* [stage · micro-batches + micro-batch]: when its result, and its gradient, has come */
 } ons_step_walk;
 
 /* `schedule` (NULL: the pipeline's own) stays where it is. Everything in `arena`. Lists that hang are

@@ -100,14 +100,13 @@ typedef struct ons_plan {
     bool reproducible; /* planning_seconds is left out of the file */
 } ons_plan;
 
-/* Notes what a device's arena takes, with the first of its stages, and nothing with the others. */
-void ons_plan_note_arena(ons_plan *plan, uint32_t device, int64_t bytes);
+/* Notes what the arena of a lane takes (planner/schedule/lanes.h), with the first of its stages, and nothing with the
+ * others. */
+void ons_plan_note_arena(ons_plan *plan, const ons_schedule *lanes, uint32_t lane, int64_t bytes);
 /* Gives the cap of a device; 0: none. */
 static inline int64_t ons_plan_capacity(const ons_plan *plan, uint32_t device) {
     return plan->capacities == NULL ? plan->capacity_bytes : plan->capacities[device];
 }
-/* Finds the first stage that the device holds a copy of. */
-uint32_t ons_plan_first_stage(const ons_plan *plan, uint32_t device);
 
 /* Text of the file; free with free(). Writing, reading and writing again gives the same bytes. */
 ons_status *ons_plan_print(const ons_plan *plan, char **text);

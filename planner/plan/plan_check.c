@@ -19,6 +19,8 @@ static uint64_t hash_nodes(uint64_t hash, const ons_plan_stage *s) {
     hash = hash_text((hash ^ s->node_count) * ONS_HASH_PRIME, s->first_node);
     if (s->grouping.size > 1) hash = (hash ^ s->grouping.size) * ONS_HASH_PRIME;
     if (s->grouping.copies > 1) hash = (hash ^ (uint64_t)s->grouping.copies << 32) * ONS_HASH_PRIME;
+    if (s->grouping.copies > 1 && ons_grouping_stride(s->grouping) != 1)
+        hash = (hash ^ (uint32_t)s->grouping.stride) * ONS_HASH_PRIME;
     for (uint32_t i = 0; s->names != NULL && i < s->node_count; ++i) hash = hash_text(hash, s->names[i]);
     return hash;
 }
@@ -146,10 +148,12 @@ static uint32_t find_overrun(const ons_action_list *list, uint32_t stage, uint32
 
 static ons_status *check_in_flight(const ons_plan *plan, uint32_t stage) {
     const ons_schedule *s = &plan->schedule;
-    uint32_t device = s->device_of[stage], places = plan->stages[stage].load.in_flight;
+    uint32_t device, index, copy = 0, places = plan->stages[stage].load.in_flight;
     if (s->loads[stage].in_flight <= places) return NULL;
-    uint32_t index = find_overrun(&s->lists[device], stage, places);
-    while (index == s->lists[device].count) index = find_overrun(&s->lists[++device], stage, places); /* of a copy */
+    do {
+        device = ons_schedule_device(s, stage, copy++);
+        index = find_overrun(&s->lists[device], stage, places);
+    } while (index == s->lists[device].count);
     char action[ONS_ACTION_TEXT];
     return ons_status_new(ONS_INVALID_DATA,
                           "decisions.actions[%u][%u] (\"%s\"): one micro-batch more waits for its backward part in "
@@ -171,20 +175,14 @@ ons_status *ons_plan_check_places(const ons_plan *plan) {
     return NULL;
 }
 
-uint32_t ons_plan_first_stage(const ons_plan *plan, uint32_t device) {
-    uint32_t stage = 0;
-    while (!ons_schedule_holds(&plan->schedule, stage, device)) ++stage;
-    return stage;
-}
-
-void ons_plan_note_arena(ons_plan *plan, uint32_t device, int64_t bytes) {
-    uint32_t first = ons_plan_first_stage(plan, device);
-    if (plan->schedule.device_of[first] < device) { /* of a copy: the largest arena counts */
+void ons_plan_note_arena(ons_plan *plan, const ons_schedule *lanes, uint32_t lane, int64_t bytes) {
+    uint32_t first = ons_schedule_first_stage(lanes, lane);
+    if (lanes->device_of[first] < lane) { /* of a copy: the largest arena counts */
         if (bytes > plan->stages[first].memory_bytes) plan->stages[first].memory_bytes = bytes;
         return;
     }
-    for (uint32_t i = 0; i < plan->schedule.stages; ++i)
-        if (plan->schedule.device_of[i] == device) plan->stages[i].memory_bytes = 0;
+    for (uint32_t i = 0; i < lanes->stages; ++i)
+        if (lanes->device_of[i] == lane) plan->stages[i].memory_bytes = 0;
     plan->stages[first].memory_bytes = bytes;
 }
 
@@ -238,20 +236,26 @@ static ons_status *check_made_for(const ons_plan *plan, uint32_t stage, ons_aren
     return NULL;
 }
 
+/* `bytes`: of each device, of the stages before. */
+static ons_status *check_capacity(const ons_plan *plan, uint32_t stage, uint32_t copy, int64_t *bytes) {
+    uint32_t device = ons_schedule_device(&plan->schedule, stage, copy);
+    int64_t own = plan->stages[stage].memory_bytes, capacity = ons_plan_capacity(plan, device);
+    ONS_CHECK(!__builtin_add_overflow(bytes[device], own, &bytes[device]), ONS_INVALID_DATA,
+              "layout.stages[%u].arena_bytes: too many", stage);
+    ONS_CHECK(capacity == 0 || bytes[device] <= capacity, ONS_INVALID_DATA,
+              "decisions.capacity_bytes: %" PRId64 " are less than the %" PRId64
+              " of layout.stages[%u].arena_bytes%s; plan again with that --memory",
+              capacity, bytes[device], stage, bytes[device] > own ? " and of the device's stages before it" : "");
+    return NULL;
+}
+
 ons_status *ons_plan_check_costs(const ons_plan *plan, ons_arena *arena) {
     int64_t *bytes;
     ONS_NEW(bytes, arena, plan->schedule.devices);
     for (uint32_t i = 0; i < plan->pipeline.stages; ++i) {
-        uint32_t device = plan->schedule.device_of[i];
         ONS_TRY(check_made_for(plan, i, arena));
-        ONS_CHECK(!__builtin_add_overflow(bytes[device], plan->stages[i].memory_bytes, &bytes[device]),
-                  ONS_INVALID_DATA, "layout.stages[%u].arena_bytes: too many", i);
-        int64_t capacity = ons_plan_capacity(plan, device);
-        ONS_CHECK(capacity == 0 || bytes[device] <= capacity, ONS_INVALID_DATA,
-                  "decisions.capacity_bytes: %" PRId64 " are less than the %" PRId64
-                  " of layout.stages[%u].arena_bytes%s; plan again with that --memory",
-                  capacity, bytes[device], i,
-                  bytes[device] > plan->stages[i].memory_bytes ? " and of the device's stages before it" : "");
+        for (uint32_t copy = 0; copy < ons_schedule_grouping(&plan->schedule, i).copies; ++copy)
+            ONS_TRY(check_capacity(plan, i, copy, bytes));
     }
     return NULL;
 }

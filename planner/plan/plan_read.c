@@ -112,12 +112,26 @@ static ons_status *read_names(const reader *r, const ons_json *stage, ons_plan_s
     return NULL;
 }
 
+/* Of replicas that do not lie on devices in a row. */
+static ons_status *get_stride(const ons_json *stage, int64_t device, int64_t copies, int64_t *stride) {
+    int64_t second;
+    ONS_CHECK(copies == 2, ONS_INVALID_DATA, "'second_device' is of a stage with two 'replicas', and this one has %lld",
+              (long long)copies);
+    ONS_TRY(ons_plan_get_whole(stage, "second_device", 0, STAGES_MOST - 1, &second));
+    ONS_CHECK(second != device, ONS_INVALID_DATA,
+              "'second_device' is %lld, as is 'device'; replicas of a stage lie on devices of their own",
+              (long long)second);
+    *stride = second - device;
+    return NULL;
+}
+
 /* Stages that take a unit of the step at once, in one copy, do not say it. */
-static ons_status *read_grouping(const reader *r, const ons_json *stage, ons_stage_grouping *grouping) {
-    int64_t units = r->plan->schedule.micro_batches, size = 1, copies = 1;
+static ons_status *read_grouping(const reader *r, const ons_json *stage, int64_t device, ons_stage_grouping *grouping) {
+    int64_t units = r->plan->schedule.micro_batches, size = 1, copies = 1, stride = 1;
     if (ons_json_find(stage, "micro_batch") != NULL) ONS_TRY(ons_plan_get_whole(stage, "micro_batch", 1, units, &size));
     if (ons_json_find(stage, "replicas") != NULL) ONS_TRY(ons_plan_get_whole(stage, "replicas", 1, units, &copies));
-    *grouping = (ons_stage_grouping){(uint32_t)size, (uint32_t)copies};
+    if (ons_json_find(stage, "second_device") != NULL) ONS_TRY(get_stride(stage, device, copies, &stride));
+    *grouping = (ons_stage_grouping){(uint32_t)size, (uint32_t)copies, (int32_t)stride};
     return NULL;
 }
 
@@ -127,7 +141,7 @@ static ons_status *read_stage(const reader *r, const ons_json *stage, ons_plan_s
     ONS_TRY(get_text(r, stage, "first_node", &s->first_node));
     ONS_TRY(ons_plan_get_whole(stage, "nodes", 1, UINT32_MAX - 1, &nodes));
     ONS_TRY(ons_plan_get_whole(stage, "device", 0, STAGES_MOST - 1, &device));
-    ONS_TRY(read_grouping(r, stage, &s->grouping));
+    ONS_TRY(read_grouping(r, stage, device, &s->grouping));
     ONS_TRY(ons_json_get_array(stage, "swap", &swap));
     ONS_TRY(ons_json_get_array(stage, "recompute", &recompute));
     s->node_count = (uint32_t)nodes;

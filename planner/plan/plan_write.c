@@ -92,9 +92,12 @@ static ons_status *write_capacities(ons_json *o, const ons_plan *plan) {
 }
 
 /* Of stages that differ from a step's units. */
-static ons_status *write_grouping(ons_json *stage, ons_stage_grouping g) {
+static ons_status *write_grouping(ons_json *stage, const ons_schedule *s, uint32_t i) {
+    ons_stage_grouping g = ons_schedule_grouping(s, i);
     if (g.size > 1) ONS_TRY(ons_plan_set_int(stage, "micro_batch", g.size));
-    return g.copies > 1 ? ons_plan_set_int(stage, "replicas", g.copies) : NULL;
+    if (g.copies == 1) return NULL;
+    ONS_TRY(ons_plan_set_int(stage, "replicas", g.copies));
+    return ons_grouping_stride(g) == 1 ? NULL : ons_plan_set_int(stage, "second_device", ons_schedule_device(s, i, 1));
 }
 
 static ons_status *write_stage_decisions(ons_json *stages, const ons_plan *plan, uint32_t i) {
@@ -104,7 +107,7 @@ static ons_status *write_stage_decisions(ons_json *stages, const ons_plan *plan,
     ONS_TRY(ons_plan_set_text(stage, "first_node", s->first_node));
     ONS_TRY(ons_plan_set_int(stage, "nodes", s->node_count));
     ONS_TRY(ons_plan_set_int(stage, "device", s->device));
-    ONS_TRY(write_grouping(stage, ons_schedule_grouping(&plan->schedule, i)));
+    ONS_TRY(write_grouping(stage, &plan->schedule, i));
     if (s->names != NULL) ONS_TRY(write_names(stage, s));
     ONS_TRY(write_tensors(stage, s, ONS_SWAP, "swap"));
     return write_tensors(stage, s, ONS_RECOMPUTE, "recompute");

@@ -1,30 +1,41 @@
+#include <stdio.h>
 #include <string.h>
 
 #include "planner/schedule/lockstep.h"
 
 /* ---------------------------------------------------------------------------------------------------------- placing */
 
+enum { PLACE_WORDS = 32 };
+
+static const char *place_words(int64_t stride, char words[PLACE_WORDS]) {
+    if (stride == 1) return "in a row";
+    snprintf(words, PLACE_WORDS, "%lld apart", (long long)stride);
+    return words;
+}
+
 static ons_status *place_action(ons_schedule *s, uint32_t device, uint32_t i) {
     const ons_action *a = &s->lists[device].items[i];
     ONS_CHECK(a->stage < s->stages && a->micro_batch < ons_schedule_copy_micro_batches(s, a->stage), ONS_INVALID_DATA,
               "device %u, action %u: there is no stage %u or no micro-batch %u", device, i, a->stage, a->micro_batch);
+    char words[PLACE_WORDS];
     uint32_t copies = ons_schedule_grouping(s, a->stage).copies, known = s->device_of[a->stage];
     ONS_CHECK(copies > 1 || a->copy == 0, ONS_INVALID_DATA,
               "device %u, action %u: stage %u has one copy, number 0, and no number %u", device, i, a->stage, a->copy);
     ONS_CHECK(a->copy < copies, ONS_INVALID_DATA,
               "device %u, action %u: stage %u has %u copies, from number 0 on, and no number %u", device, i, a->stage,
               copies, a->copy);
-    ONS_CHECK(a->copy <= device && copies - a->copy <= s->devices - device, ONS_INVALID_DATA,
-              "device %u, action %u: copy %u of stage %u; its %u copies lie on devices in a row, and there are %u",
-              device, i, a->copy, a->stage, copies, s->devices);
+    int64_t stride = ons_grouping_stride(ons_schedule_grouping(s, a->stage)), first = device - a->copy * stride,
+            last = first + (copies - 1) * stride;
+    ONS_CHECK(first >= 0 && first < s->devices && last >= 0 && last < s->devices, ONS_INVALID_DATA,
+              "device %u, action %u: copy %u of stage %u; its %u copies lie on devices %s, and there are %u", device, i,
+              a->copy, a->stage, copies, place_words(stride, words), s->devices);
     ONS_CHECK(known == UINT32_MAX || copies > 1 || known == device, ONS_INVALID_DATA,
               "device %u, action %u: stage %u is on device %u, too", device, i, a->stage, known);
-    ONS_CHECK(
-        known == UINT32_MAX || known + a->copy == device, ONS_INVALID_DATA,
-        "device %u, action %u: copy %u of stage %u belongs on device %u, as the stage's copies lie on devices in a "
-        "row",
-        device, i, a->copy, a->stage, known + a->copy);
-    s->device_of[a->stage] = device - a->copy;
+    ONS_CHECK(known == UINT32_MAX || known == first, ONS_INVALID_DATA,
+              "device %u, action %u: copy %u of stage %u belongs on device %lld, as the stage's copies lie on devices "
+              "%s",
+              device, i, a->copy, a->stage, (long long)(known + a->copy * stride), place_words(stride, words));
+    s->device_of[a->stage] = (uint32_t)first;
     return NULL;
 }
 
@@ -193,8 +204,7 @@ ons_status *ons_schedule_put_updates_last(ons_schedule *s, ons_arena *arena) {
     return NULL;
 }
 
-static ons_status *check_copies(const ons_pipeline *p) {
-    const ons_stage_grouping *g = p->generator->groupings;
+static ons_status *check_copies(const ons_pipeline *p, const ons_stage_grouping *g) {
     for (uint32_t i = 0; g != NULL && i < p->stages; ++i)
         ONS_CHECK(g[i].copies == 1 || p->replicas <= 1, ONS_UNSUPPORTED,
                   "stage %u has %u copies of its own, which do not go together with %u replicas of the whole pipeline",
@@ -210,7 +220,8 @@ static ons_status *generate(const ons_pipeline *p, ons_arena *arena, ons_schedul
                         .groupings = p->generator->groupings};
     ONS_NEW(s->lists, arena, p->devices);
     ONS_TRY(p->generator->generate(p, arena, s->lists));
-    ONS_TRY(check_copies(p));
+    if (p->generator->group != NULL) ONS_TRY(p->generator->group(p, arena, &s->groupings));
+    ONS_TRY(check_copies(p, s->groupings));
     if (!s->asynchronous) ONS_TRY(ons_schedule_put_updates_last(s, arena));
     return ons_schedule_take(s, arena);
 }
@@ -292,6 +303,7 @@ bool ons_schedule_equal(const ons_schedule *a, const ons_schedule *b) {
     for (uint32_t i = 0; i < a->stages; ++i) {
         ons_stage_grouping x = ons_schedule_grouping(a, i), y = ons_schedule_grouping(b, i);
         if (x.size != y.size || x.copies != y.copies) return false;
+        if (x.copies > 1 && ons_grouping_stride(x) != ons_grouping_stride(y)) return false;
     }
     for (uint32_t device = 0; device < a->devices; ++device) {
         const ons_action_list *x = &a->lists[device], *y = &b->lists[device];

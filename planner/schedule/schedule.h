@@ -36,6 +36,10 @@ struct ons_generator {
     bool asynchronous;                   /* updates come between micro-batches, and the pipeline is never empty */
     const void *given;                   /* for `generate`: options, or lists; NULL: none */
     const ons_stage_grouping *groupings; /* [stage]: of the schedules that it makes (below); NULL: none */
+    /* In the place of `groupings` where these follow from the pipeline: every stage has two copies, crosswise, whose
+     * sums of gradients are others than one stage's. Such a schedule is taken where it is asked for. NULL: it has not.
+     */
+    ons_status *(*group)(const ons_pipeline *pipeline, ons_arena *arena, const ons_stage_grouping **groupings);
 };
 
 #define ONS_GENERATOR(name) extern const ons_generator ons_generator_##name;
@@ -56,16 +60,21 @@ ons_pipeline ons_pipeline_of_one_stage(bool asynchronous, uint32_t micro_batches
 
 /* How a stage takes the samples of a step, where stages differ in it (GraphPipe, sections 3 and 6). A step consists of
  * units, which are the schedule's micro-batches; a stage's own micro-batch is `size` units in a row, computed at once.
- * Copies of a stage take its micro-batches in turn, and lie on as many devices from device_of[stage] on. Actions count
- * micro-batches by the copy that computes them: number j of copy c is the stage's number j · copies + c, and has the
- * units from (j · copies + c) · size on. `size` · `copies` divides the units of a step. A message between a copy and
- * one of a neighbour has the units that a micro-batch of the one and a micro-batch of the other have in common.
+ * Copies of a stage take its micro-batches in turn, and lie on as many devices, `stride` apart from device_of[stage]
+ * on: in a row, or, of two copies, anywhere (Chimera's two directions). Actions count micro-batches by the copy that
+ * computes them: number j of copy c is the stage's number j · copies + c, and has the units from (j · copies + c) ·
+ * size on. `size` · `copies` divides the units of a step. A message between a copy and one of a neighbour has the units
+ * that a micro-batch of the one and a micro-batch of the other have in common.
  *
  * So far a synchronous schedule alone has groupings, with whole forward and backward parts; stages on the same device
- * have the same size, and one copy. */
+ * have the same size, and one copy; or there are two of them with two copies each, which lie crosswise on two devices:
+ * the one's first copy with the other's second. */
 struct ons_stage_grouping {
     uint32_t size, copies;
+    int32_t stride; /* in devices, from a copy to the next one; 0: 1 */
 };
+
+static inline int64_t ons_grouping_stride(ons_stage_grouping g) { return g.stride == 0 ? 1 : g.stride; }
 
 typedef struct ons_schedule {
     uint32_t stages, devices, micro_batches;
@@ -80,7 +89,7 @@ typedef struct ons_schedule {
 } ons_schedule;
 
 static inline ons_stage_grouping ons_schedule_grouping(const ons_schedule *schedule, uint32_t stage) {
-    return schedule->groupings == NULL ? (ons_stage_grouping){1, 1} : schedule->groupings[stage];
+    return schedule->groupings == NULL ? (ons_stage_grouping){1, 1, 1} : schedule->groupings[stage];
 }
 /* Counts the micro-batches that a copy of the stage computes in a step. */
 static inline uint32_t ons_schedule_copy_micro_batches(const ons_schedule *schedule, uint32_t stage) {
@@ -101,15 +110,21 @@ static inline uint32_t ons_schedule_number(const ons_schedule *schedule, uint32_
 }
 /* Gives the device of one of the stage's copies. */
 static inline uint32_t ons_schedule_device(const ons_schedule *schedule, uint32_t stage, uint32_t copy) {
-    return schedule->device_of[stage] + copy;
+    return (uint32_t)(schedule->device_of[stage] + copy * ons_grouping_stride(ons_schedule_grouping(schedule, stage)));
 }
+/* Finds which of the stage's copies lies on the device; ONS_NO_COPY: none. */
+#define ONS_NO_COPY UINT32_MAX
+uint32_t ons_schedule_copy_on(const ons_schedule *schedule, uint32_t stage, uint32_t device);
 /* Tests whether a copy of the stage lies on the device. */
 static inline bool ons_schedule_holds(const ons_schedule *schedule, uint32_t stage, uint32_t device) {
-    uint32_t first = schedule->device_of[stage];
-    return device >= first && device - first < ons_schedule_grouping(schedule, stage).copies;
+    return ons_schedule_copy_on(schedule, stage, device) != ONS_NO_COPY;
 }
+/* Finds the first stage that the device holds a copy of; there is one. */
+uint32_t ons_schedule_first_stage(const ons_schedule *schedule, uint32_t device);
 /* Tests whether some stage has larger micro-batches than a unit, or several copies. */
 bool ons_schedule_is_grouped(const ons_schedule *schedule);
+/* Tests whether devices hold copies of two stages crosswise. */
+bool ons_schedule_is_crossed(const ons_schedule *schedule);
 /* Checks sizes and copies; ONS_INVALID_DATA and ONS_UNSUPPORTED name the stage or the action. */
 ons_status *ons_schedule_check_groupings(const ons_schedule *schedule);
 

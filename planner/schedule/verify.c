@@ -77,6 +77,22 @@ static uint32_t *position(const verifier *v, const lane *l, uint32_t micro_batch
     return &v->positions[((size_t)l->stage * v->s->micro_batches + number) * ONS_ACTION_COUNT + kind];
 }
 
+/* The device of the stage's first copy, by where the action is. */
+static int64_t first_device(const ons_schedule *s, uint32_t device, const ons_action *a) {
+    return device - a->copy * (ons_grouping_stride(ons_schedule_grouping(s, a->stage)));
+}
+
+static uint32_t device_of_copy(const verifier *v, uint32_t stage, uint32_t copy) {
+    return (uint32_t)(v->device_of[stage] + copy * ons_grouping_stride(ons_schedule_grouping(v->s, stage)));
+}
+
+/* ONS_NO_COPY: none. */
+static uint32_t copy_on(const verifier *v, uint32_t stage, uint32_t device) {
+    uint32_t copies = ons_schedule_grouping(v->s, stage).copies, copy = 0;
+    while (copy < copies && device_of_copy(v, stage, copy) != device) ++copy;
+    return copy < copies ? copy : ONS_NO_COPY;
+}
+
 static ons_status *check_action(const verifier *v, uint32_t device, uint32_t i, const ons_action *a) {
     ONS_CHECK((uint32_t)a->kind < ONS_ACTION_COUNT, ONS_INVALID_DATA, "device %u, action %u: no such kind of action",
               device, i);
@@ -89,11 +105,11 @@ static ons_status *check_action(const verifier *v, uint32_t device, uint32_t i, 
     ONS_CHECK(a->copy < copies, ONS_INVALID_DATA, "device %u, action %u: %s of copy %u of stage %u, which has %u",
               device, i, ons_action_name(a->kind), a->copy, a->stage, copies);
     uint32_t first = v->device_of[a->stage];
-    ONS_CHECK(
-        device >= a->copy && (first + a->copy == device || first == UINT32_MAX), ONS_INVALID_DATA,
-        "stage %u has actions on device %u and on device %u; a stage lies on one device, and its copies on devices "
-        "in a row",
-        a->stage, first == UINT32_MAX ? 0 : first, device);
+    int64_t own = first_device(v->s, device, a);
+    ONS_CHECK(own >= 0 && own < v->s->devices && (first == own || first == UINT32_MAX), ONS_INVALID_DATA,
+              "stage %u has actions on device %u and on device %u; a stage lies on one device, and its copies on "
+              "devices in a row, or as far apart as the schedule says",
+              a->stage, first == UINT32_MAX ? 0 : first, device);
     ONS_CHECK(!a->halved || a->kind == ONS_ACTION_FORWARD, ONS_INVALID_DATA,
               "device %u, action %u: %s of stage %u, micro-batch %u in two halves; only forward parts can be", device,
               i, ons_action_name(a->kind), a->stage, a->micro_batch);
@@ -111,7 +127,7 @@ static ons_status *place(verifier *v, uint32_t device, uint32_t i, const ons_act
     ONS_CHECK(*p == 0, ONS_INVALID_DATA, "device %u, actions %u and %u: %s of stage %u, micro-batch %u comes twice",
               device, *p - 1, i, ons_action_name(a->kind), a->stage, a->micro_batch);
     *p = i + 1;
-    v->device_of[a->stage] = device - a->copy;
+    v->device_of[a->stage] = (uint32_t)first_device(v->s, device, a);
     if (BIT(a->kind) & COMMUNICATION) v->explicit = true;
     return NULL;
 }
@@ -337,7 +353,7 @@ typedef enum message_end { SENDS, RECEIVES } message_end;
 
 static void wake_copies(verifier *v, uint32_t stage) {
     uint32_t copies = ons_schedule_grouping(v->s, stage).copies;
-    for (uint32_t copy = 0; copy < copies; ++copy) queue_device(v, v->device_of[stage] + copy);
+    for (uint32_t copy = 0; copy < copies; ++copy) queue_device(v, device_of_copy(v, stage, copy));
 }
 
 /* One end of what the copy sends or receives is there: the other device may be able to go on. `local`: within the
@@ -392,8 +408,8 @@ static uint32_t held_edge(const verifier *v, uint32_t device, bool *gradient) {
         for (int back = 0; back < 2; ++back) {
             const ons_stage_edge *e = &v->edges[i];
             *gradient = back == 1;
-            uint32_t sender = sender_of(e, *gradient), copy = device - v->device_of[sender];
-            if (e->detached || copy >= ons_schedule_grouping(v->s, sender).copies) continue;
+            uint32_t sender = sender_of(e, *gradient), copy = copy_on(v, sender, device);
+            if (e->detached || copy == ONS_NO_COPY) continue;
             if (placed(v, i, *gradient, copy) < channel_of(v, i, *gradient, copy)->sent) return i;
         }
     return v->edge_count;
@@ -433,7 +449,7 @@ static ons_status *describe_wait(const verifier *v, uint32_t device, uint32_t st
     uint32_t which = a->micro_batch;
     if (sends) {
         uint32_t sender = sender_of(e, gradient);
-        which = placed(v, edge, gradient, device - v->device_of[sender]) / ons_schedule_grouping(v->s, sender).size;
+        which = placed(v, edge, gradient, copy_on(v, sender, device)) / ons_schedule_grouping(v->s, sender).size;
     }
     if (is_local(v, e))
         return ons_status_new(ONS_INVALID_DATA,

@@ -112,11 +112,12 @@ static ons_status *add_generator(listing *l, const ons_generator *g) {
     return add(l, &c, make_schedule(l, &c));
 }
 
+/* Not those whose sums are others than one stage's: bits do not depend on what is chosen here. */
 static ons_status *add_generators(listing *l) {
     const ons_generator *first = ons_portfolio_first(l->devices * (l->chunks > 0 ? l->chunks : 1), l->devices);
     ONS_TRY(add_generator(l, first));
     for (const ons_generator *const *g = ons_generators; *g != NULL; ++g)
-        if (*g != first && !(*g)->asynchronous) ONS_TRY(add_generator(l, *g));
+        if (*g != first && !(*g)->asynchronous && (*g)->group == NULL) ONS_TRY(add_generator(l, *g));
     return NULL;
 }
 

@@ -72,13 +72,14 @@ static void drain(bounder *b) {
     }
 }
 
-/* Of a micro-batch, on the device. */
+/* Of a unit of a step, on the device: a stage's copies share its micro-batches. */
 static double load_of(const bounder *b, uint32_t device) {
     double load = 0;
     for (uint32_t i = 0; i < b->stages; ++i) {
         const ons_workload *work = ons_stage_work(b->p, i);
-        if (b->schedule->device_of[i] != device) continue;
-        load += ons_work_seconds(work, b->first[i], b->first[i + 1]) + again_seconds(b, i);
+        if (!ons_schedule_holds(b->schedule, i, device)) continue;
+        load += (ons_work_seconds(work, b->first[i], b->first[i + 1]) + again_seconds(b, i)) /
+                ons_schedule_grouping(b->schedule, i).copies;
         if (b->schedule->asynchronous) load += ons_work_update_seconds(work, b->first[i], b->first[i + 1]);
     }
     return load;
@@ -127,7 +128,7 @@ ons_status *ons_least_step(const ons_planning_problem *p, const ons_step_walk *w
     ons_status *status = find_bound(&b, walk, scratch, &computing);
     ons_arena_free(scratch);
     for (uint32_t i = 0; i < b.stages && solutions != NULL; ++i)
-        copying = fmax(copying, copy_seconds(p, &solutions[i]));
+        copying = fmax(copying, copy_seconds(p, &solutions[i]) / ons_schedule_grouping(b.schedule, i).copies);
     *seconds = fmax(computing * (1 - 1e-12), p->pipeline.micro_batches * copying * (1 - 1e-9));
     return status;
 }

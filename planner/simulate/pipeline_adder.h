@@ -31,7 +31,7 @@ static inline ons_status *ons_adder_wait(ons_pipeline_adder *a, ons_task_id task
 /* A link's value for one micro-batch, or its gradient; or the gradients of weights that two stages share. */
 typedef struct ons_pipeline_transfer {
     bool tie;
-    uint32_t link, unit; /* a link, or a tie; the message's first unit */
+    uint32_t link, unit; /* a link, or a tie; the message's first unit: of a tie the first one of its copies */
     bool gradient;       /* from the later stage to the earlier one */
     bool half;           /* the activation's first half, where halves go one by one */
     double start;        /* with links that are free */

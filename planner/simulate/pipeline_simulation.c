@@ -130,19 +130,23 @@ static void add_link_traffic(const ons_schedule *s, const ons_stage_link *link, 
     }
 }
 
+static void add_tie_traffic(ons_device_forecast *a, ons_device_forecast *b, int64_t bytes) {
+    if (a == b) return;
+    a->sent_bytes += bytes;
+    a->received_bytes += bytes;
+    b->sent_bytes += bytes;
+    b->received_bytes += bytes;
+}
+
 static void add_traffic(const stretch *x, ons_pipeline_forecast *f, uint32_t micro_batches) {
     const ons_pipeline_tasks *t = &x->tasks;
     const ons_schedule *s = t->schedule;
     for (uint32_t i = 0; i < t->link_count; ++i) add_link_traffic(s, &t->links[i], micro_batches, f);
     for (uint32_t i = 0; i < t->tie_count; ++i) {
         const ons_stage_tie *tie = &t->ties[i];
-        ons_device_forecast *a = &f->devices[t->schedule->device_of[tie->first]],
-                            *b = &f->devices[t->schedule->device_of[tie->second]];
-        if (a == b) continue;
-        a->sent_bytes += tie->bytes;
-        a->received_bytes += tie->bytes;
-        b->sent_bytes += tie->bytes;
-        b->received_bytes += tie->bytes;
+        for (uint32_t copy = 0; copy < ons_schedule_grouping(s, tie->first).copies; ++copy)
+            add_tie_traffic(&f->devices[ons_schedule_device(s, tie->first, copy)],
+                            &f->devices[ons_schedule_device(s, tie->second, copy)], tie->bytes);
     }
     for (uint32_t stage = 0; stage < t->split.stages; ++stage) {
         ons_stage_grouping g = ons_schedule_grouping(s, stage);

@@ -32,10 +32,12 @@ static ons_status *make_stages(ons_pipeline_tasks *x, const ons_stage_solution *
     return status == NULL ? divide_stages(x, whole, arena) : status;
 }
 
+/* Of copies that lie crosswise each exchanges gradients with the other stage's of its own number. */
 static ons_status *check_tie(const ons_pipeline_tasks *x, const ons_stage_tie *tie) {
-    ONS_CHECK(ons_schedule_grouping(x->schedule, tie->first).copies == 1 &&
-                  ons_schedule_grouping(x->schedule, tie->second).copies == 1,
-              ONS_UNSUPPORTED,
+    ons_stage_grouping a = ons_schedule_grouping(x->schedule, tie->first),
+                       b = ons_schedule_grouping(x->schedule, tie->second);
+    bool alike = ons_schedule_is_crossed(x->schedule) && a.copies == b.copies && a.size == b.size;
+    ONS_CHECK(alike || (a.copies == 1 && b.copies == 1), ONS_UNSUPPORTED,
               "stages %u and %u share weights, and one of them has several copies; stages that share weights have one "
               "each",
               tie->first, tie->second);
@@ -287,24 +289,55 @@ static ons_status *add_action(ons_pipeline_adder *a, const ons_action *action) {
     size_t at = ons_pipeline_place(x, action->stage, action->copy) + action->micro_batch;
     uint32_t number = number_of(x, action);
     ons_task_id before = a->last[ons_schedule_device(x->schedule, action->stage, action->copy)];
-    ons_stage_piece reduce = {.kind = ONS_ACTION_ALL_REDUCE, .seconds = t->reduce_seconds};
-    ons_stage_piece update = {.kind = ONS_ACTION_UPDATE, .seconds = t->update_seconds};
     switch ((int)action->kind) {
     case ONS_ACTION_FORWARD: x->before_forward[at] = before; return add_forward(a, action);
     case ONS_ACTION_BACKWARD:
     case ONS_ACTION_INPUT_GRADIENT: x->before_backward[at] = before; return add_backward(a, action);
     case ONS_ACTION_WEIGHT_GRADIENT: return add_piece(a, action, &t->weight_gradient, &a->gradient_last[number]);
-    case ONS_ACTION_UPDATE:
-        if (t->reduce_seconds > 0) ONS_TRY(add_piece(a, action, &reduce, &a->sum[number]));
-        ONS_TRY(add_piece(a, action, &update, &a->update[number]));
-        if (!(t->reduce_seconds > 0)) a->sum[number] = a->update[number];
-        return NULL;
     default: break;
     }
     return ons_status_new(ONS_UNSUPPORTED,
                           "stage %u, micro-batch %u: a list to simulate holds computations alone, %s is derived from "
                           "the plan",
                           action->stage, action->micro_batch, ons_action_name(action->kind));
+}
+
+/* The sums over a stage's copies or replicas, in front of its update; without any, the update is what waits. */
+static ons_status *add_sum(ons_pipeline_adder *a, const ons_action *action) {
+    double seconds = a->x->stages[action->stage].reduce_seconds;
+    const ons_stage_piece sum = {.kind = ONS_ACTION_ALL_REDUCE, .seconds = seconds};
+    return seconds > 0 ? add_piece(a, action, &sum, &a->sum[number_of(a->x, action)]) : NULL;
+}
+
+static ons_status *add_update(ons_pipeline_adder *a, const ons_action *action) {
+    const ons_stage_tasks *t = &a->x->stages[action->stage];
+    const ons_stage_piece update = {.kind = ONS_ACTION_UPDATE, .seconds = t->update_seconds};
+    uint32_t number = number_of(a->x, action);
+    ONS_TRY(add_piece(a, action, &update, &a->update[number]));
+    if (!(t->reduce_seconds > 0)) a->sum[number] = a->update[number];
+    return NULL;
+}
+
+/* Updates from one on. Those of stages that lie crosswise do not wait for each other: all sums come first. Else two
+ * devices could each wait, in front of one stage's update, for what the other sums up behind its own. */
+static ons_status *add_updates(ons_pipeline_adder *a, const ons_action_list *list, uint32_t *i) {
+    uint32_t first = *i, end = first + 1;
+    bool crossed = ons_schedule_is_crossed(a->x->schedule);
+    while (crossed && end < list->count && list->items[end].kind == ONS_ACTION_UPDATE) ++end;
+    for (uint32_t k = first; k < end; ++k) ONS_TRY(add_sum(a, &list->items[k]));
+    for (uint32_t k = first; k < end; ++k) ONS_TRY(add_update(a, &list->items[k]));
+    *i = end;
+    return NULL;
+}
+
+static ons_status *add_list(ons_pipeline_adder *a, const ons_action_list *list) {
+    for (uint32_t i = 0; i < list->count;) {
+        if (list->items[i].kind == ONS_ACTION_UPDATE)
+            ONS_TRY(add_updates(a, list, &i));
+        else
+            ONS_TRY(add_action(a, &list->items[i++]));
+    }
+    return NULL;
 }
 
 static ons_status *add_computations(ons_pipeline_adder *a) {
@@ -315,8 +348,7 @@ static ons_status *add_computations(ons_pipeline_adder *a) {
     }
     for (uint32_t device = 0; device < x->schedule->devices; ++device) {
         a->last[device] = ONS_NO_TASK;
-        for (uint32_t i = 0; i < x->schedule->lists[device].count; ++i)
-            ONS_TRY(add_action(a, &x->schedule->lists[device].items[i]));
+        ONS_TRY(add_list(a, &x->schedule->lists[device]));
     }
     return NULL;
 }

@@ -9,12 +9,12 @@ enum { PLACES = 3, FIRST_HALF = 2 };
 
 static size_t transfer_index(const ons_pipeline_tasks *x, const ons_pipeline_transfer *t) {
     uint32_t which = t->half ? FIRST_HALF : t->gradient;
-    if (t->tie) return ((size_t)x->link_count * x->micro_batches + t->link) * PLACES + which;
-    return ((size_t)t->link * x->micro_batches + t->unit) * PLACES + which;
+    size_t number = t->tie ? (size_t)x->link_count + t->link : t->link;
+    return (number * x->micro_batches + t->unit) * PLACES + which;
 }
 
 size_t ons_pipeline_transfer_places(const ons_pipeline_tasks *x) {
-    return ((size_t)x->link_count * x->micro_batches + x->tie_count) * PLACES;
+    return ((size_t)x->link_count + x->tie_count) * x->micro_batches * PLACES;
 }
 
 /* Tests whether halves go over the link one by one: both of its ends compute them so. Such a step has no units larger
@@ -161,7 +161,7 @@ static way make_way(ons_pipeline_adder *a, uint32_t number, bool gradient) {
     w.ends = gradient ? &link->gradient_ends : &link->ends;
     w.sender = gradient ? link->to : link->from;
     w.receiver = gradient ? link->from : link->to;
-    w.local = x->schedule->device_of[link->from] == x->schedule->device_of[link->to];
+    w.local = device_of(x, link->from, 0) == device_of(x, link->to, 0);
     uint32_t ahead = ons_schedule_ahead(x->schedule, link->from, link->to);
     w.places = count_places(&w, ons_schedule_in_micro_batches(x->schedule, w.sender, ahead));
     w.ahead = ons_schedule_in_micro_batches(x->schedule, w.receiver, ahead);
@@ -273,19 +273,36 @@ static ons_status *connect_copies(ons_pipeline_adder *a, uint32_t stage) {
     return NULL;
 }
 
+static ons_pipeline_transfer tie_of(const ons_pipeline_tasks *x, uint32_t number, uint32_t copy, bool up) {
+    uint32_t unit = ons_schedule_first_unit(x->schedule, x->ties[number].first, copy, 0);
+    return (ons_pipeline_transfer){.tie = true, .link = number, .unit = unit, .gradient = up};
+}
+
+/* What a stage has to give: its own gradients, or the sum over its copies. */
+static ons_status *wait_for_gradients(ons_pipeline_adder *a, uint32_t stage, uint32_t number, ons_task_id task) {
+    bool summed = ons_schedule_grouping(a->x->schedule, stage).copies > 1 && a->x->stages[stage].reduce_seconds > 0;
+    return ons_adder_wait(a, task, summed ? a->sum[number] : a->gradient_last[number]);
+}
+
 /* Each of two stages that share weights adds the other's gradients to its own before it updates. They exchange them
  * when both have all of theirs, so that nothing large stands in the way of the pipeline's own transfers. */
-static ons_status *connect_tie(ons_pipeline_adder *a, uint32_t number) {
+static ons_status *connect_tie(ons_pipeline_adder *a, uint32_t number, uint32_t copy) {
     const ons_pipeline_tasks *x = a->x;
     const ons_stage_tie *tie = &x->ties[number];
+    uint32_t first = x->first_copy[tie->first] + copy, second = x->first_copy[tie->second] + copy;
     for (int up = 0; up < 2; ++up) {
-        ons_task_id task =
-            a->transfers[transfer_index(x, &(ons_pipeline_transfer){.tie = true, .link = number, .gradient = up})];
-        uint32_t first = x->first_copy[tie->first], second = x->first_copy[tie->second]; /* both have one */
-        ONS_TRY(ons_adder_wait(a, task, a->gradient_last[first]));
-        ONS_TRY(ons_adder_wait(a, task, a->gradient_last[second]));
+        const ons_pipeline_transfer t = tie_of(x, number, copy, up != 0);
+        ons_task_id task = a->transfers[transfer_index(x, &t)];
+        ONS_TRY(wait_for_gradients(a, tie->first, first, task));
+        ONS_TRY(wait_for_gradients(a, tie->second, second, task));
         ONS_TRY(ons_adder_wait(a, a->update[up ? first : second], task));
     }
+    return NULL;
+}
+
+static ons_status *connect_ties(ons_pipeline_adder *a, uint32_t number) {
+    uint32_t copies = ons_schedule_grouping(a->x->schedule, a->x->ties[number].first).copies;
+    for (uint32_t copy = 0; copy < copies; ++copy) ONS_TRY(connect_tie(a, number, copy));
     return NULL;
 }
 
@@ -294,7 +311,7 @@ static ons_status *connect_links(ons_pipeline_adder *a) {
         ONS_TRY(connect_link(a, i, false));
         if (a->x->links[i].gradient) ONS_TRY(connect_link(a, i, true));
     }
-    for (uint32_t i = 0; i < a->x->tie_count; ++i) ONS_TRY(connect_tie(a, i));
+    for (uint32_t i = 0; i < a->x->tie_count; ++i) ONS_TRY(connect_ties(a, i));
     for (uint32_t i = 0; i < a->x->split.stages; ++i) ONS_TRY(connect_copies(a, i));
     return NULL;
 }
@@ -333,7 +350,7 @@ ons_status *ons_pipeline_transfers_list(const ons_pipeline_tasks *x, ons_arena *
                 (*list)[(*count)++] = (ons_pipeline_transfer){.link = link, .unit = i, .gradient = gradient != 0};
         }
     for (uint32_t tie = 0; tie < x->tie_count; ++tie)
-        for (int up = 0; up < 2; ++up)
-            (*list)[(*count)++] = (ons_pipeline_transfer){.tie = true, .link = tie, .gradient = up != 0};
+        for (uint32_t copy = 0; copy < ons_schedule_grouping(x->schedule, x->ties[tie].first).copies; ++copy)
+            for (int up = 0; up < 2; ++up) (*list)[(*count)++] = tie_of(x, tie, copy, up != 0);
     return NULL;
 }

@@ -120,7 +120,7 @@ ons_status *ons_stage_lists_schedule(const ons_stage_graph *g, int64_t unit, ons
     ONS_TRY(ons_stage_lists_make(g, arena, &lists));
     for (uint32_t i = 0; i < g->stage_count; ++i) {
         const ons_graph_stage *s = &g->stages[i];
-        groupings[i] = (ons_stage_grouping){(uint32_t)(own_samples(s) / unit), s->replicas};
+        groupings[i] = (ons_stage_grouping){(uint32_t)(own_samples(s) / unit), s->replicas, 1};
         for (uint32_t copy = 0; copy < s->replicas; ++copy)
             ONS_TRY(copy_list(&lists[i], copy, arena, &schedule->lists[s->first_device + copy]));
     }

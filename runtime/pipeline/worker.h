@@ -15,6 +15,7 @@
 #include "runtime/data/portions.h"
 #include "runtime/log/trace.h"
 #include "runtime/pipeline/reducer.h"
+#include "runtime/pipeline/turns.h"
 #include "runtime/program/stage_program.h"
 #include "runtime/program/units.h"
 #include "runtime/transport/links.h"
@@ -35,6 +36,7 @@ typedef struct ons_worker_options {
                               one everywhere */
     uint32_t replica;      /* of the whole pipeline, which messages and traces name; `transport` has its ranks */
     ons_ring ring;         /* of `reducer`: replicas, or copies of the stage */
+    ons_turn_end turns;    /* where another worker computes on the same device; it outlives the worker */
     const ons_stage_program *const *programs; /* all that will run; they outlive the worker */
     uint32_t program_count;
     ons_trace *trace; /* NULL: none. Not while another thread adds tracks */

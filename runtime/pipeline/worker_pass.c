@@ -415,8 +415,36 @@ static bool skips_turns(const ons_program_pass *x, ons_part part, uint32_t micro
            ons_pipeline_pass_number(x->f, micro_batch) >= x->w->o.ring.count;
 }
 
+static void await_turn(void *argument, uintptr_t native) {
+    (void)native;
+    const ons_job *job = argument;
+    ons_turns_await(&job->worker->o.turns, job->moment);
+}
+
+static void leave_turns(void *argument, uintptr_t native) {
+    (void)native;
+    const ons_job *job = argument;
+    ons_turns_reach(&job->worker->o.turns, job->moment);
+}
+
+/* A training pass comes to a part in its turn; updates of a device's workers may run beside each other. */
+static ons_status *put_turn(const ons_program_pass *x, ons_part part, uint32_t micro_batch) {
+    const ons_turn_end *end = &x->w->o.turns;
+    ons_job *job;
+    if (end->turns == NULL || x->f->form == ONS_PASS_OF_BATCH || part == ONS_PART_BEGIN) return NULL;
+    ONS_TRY(take_job(x, &job));
+    bool backward = ons_stage_program_kind(x->stage, part) != ONS_PART_FORWARD;
+    uint64_t step = x->f->step.step;
+    job->moment = is_end(x, part) ? ons_turn_moment(step + 1, false, 0)
+                                  : ons_turn_moment(step, x->f->form == ONS_PASS_OF_REST,
+                                                    end->places[2 * (size_t)micro_batch + backward]);
+    x->w->device->launch(x->w->compute, is_end(x, part) ? leave_turns : await_turn, job);
+    return NULL;
+}
+
 static ons_status *put_part(const ons_program_pass *any, ons_part part, uint32_t micro_batch) {
     const ons_program_pass *x = part == ONS_PART_BEGIN ? any : ons_program_pass_of(any, part, micro_batch);
+    ONS_TRY(put_turn(x, part, micro_batch));
     if (is_end(x, part) && x->w->o.reducer != NULL) ONS_TRY(ons_reducer_finish(x->w->o.reducer, x->w->compute));
     if (is_end(x, part)) share_faults(x); /* behind all sums: every rank asks NCCL in the same order */
     walk k = {.x = x, .part = part, .micro_batch = micro_batch};
@@ -503,7 +531,9 @@ ons_status *ons_worker_put(ons_worker *w, const ons_pipeline_pass *f) {
     ons_status *status = put_actions(shares);
     ons_status *settled = await_pending(shares);
     if (status != NULL) ons_status_free(settled);
-    return status != NULL ? status : settled;
+    if (status == NULL) status = settled;
+    if (status != NULL) ons_turns_give_up(&w->o.turns); /* else the other would wait for what is never put */
+    return status;
 }
 
 static void repeat(ons_worker *w, const ons_recorded_pass *kept) {

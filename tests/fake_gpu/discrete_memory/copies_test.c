@@ -82,6 +82,28 @@ Test(copies, half_precision, .timeout = 600) {
     try_copies((pipeline_setting){.model = "mlp", .options = options, .micro_batches = 6, .steps = 4}, KINDS);
 }
 
+/* Its two stages on a device share the GPU with all others. */
+Test(copies, chimera, .timeout = 600) {
+    static const uint32_t two_of_each[] = {2, 2, 2, 2};
+    const char *options[OPTIONS_MOST] = {NULL};
+    pipeline_setting s = {.model = "mlp", .batch = 30, .seed = 1, .steps = 8};
+    s = on_gpus(s, options);
+    for (s.stages = s.micro_batches = 2; s.stages <= 4; s.stages = s.micro_batches = 2 * s.stages) {
+        pipeline_record whole, cut;
+        s.copies = two_of_each;
+        s.grouped = true;
+        cr_assert_null(pipeline_run(&s, &whole));
+        s.copies = NULL;
+        s.grouped = false;
+        s.kind = &ons_generator_chimera;
+        discrete_seed(s.seed);
+        cr_assert_null(pipeline_run(&s, &cut));
+        cr_expect_null(pipeline_compare(&whole, &cut), "%u stages", s.stages);
+        pipeline_record_free(&whole);
+        pipeline_record_free(&cut);
+    }
+}
+
 Test(copies, running_statistics_are_refused, .timeout = 600) {
     static const char *const train[] = {"batchnorm", "train", NULL};
     const char *options[OPTIONS_MOST] = {NULL};

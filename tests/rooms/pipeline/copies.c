@@ -29,7 +29,7 @@ ons_status *copies_schedule(const uint32_t *copies, uint32_t stages, uint32_t mi
     ONS_NEW(s->lists, arena, devices);
     for (uint32_t i = 0, behind = devices; i < stages; behind -= copies[i++]) {
         uint32_t count = micro_batches / copies[i], ahead = (behind + copies[i] - 1) / copies[i];
-        groupings[i] = (ons_stage_grouping){1, copies[i]};
+        groupings[i] = (ons_stage_grouping){1, copies[i], 1};
         if (all_forward_first || ahead > count) ahead = count;
         for (uint32_t copy = 0; copy < copies[i]; ++copy)
             ONS_TRY(list_copy(i, copy, count, ahead, arena, &s->lists[device++]));

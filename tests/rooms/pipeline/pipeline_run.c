@@ -12,6 +12,7 @@
 #include "engine/stages/local_stages.h"
 #include "planner/cost/graph_positions.h"
 #include "planner/schedule/device_groups.h"
+#include "planner/schedule/lanes.h"
 #include "planner/schedule/slicer.h"
 #include "tests/rooms/graph/cut_case.h"
 #include "tests/rooms/pipeline/copies.h"
@@ -35,7 +36,8 @@ typedef struct trial {
     ons_map stage_of_name;                         /* of its nodes */
     ons_pipeline pipeline;
     ons_lowering lowering; /* of the setting's plan */
-    ons_schedule schedule;
+    ons_schedule_lanes lanes;
+    ons_schedule schedule; /* theirs */
     ons_device_groups groups;
     bool *apart;                /* of each stage */
     ons_transport **transports; /* of each device; NULL: there is one */
@@ -128,7 +130,10 @@ static ons_status *list_actions(trial *t, ons_schedule *schedule) {
 }
 
 static ons_status *make_schedule(trial *t) {
-    ONS_TRY(list_actions(t, &t->schedule));
+    ons_schedule made;
+    ONS_TRY(list_actions(t, &made));
+    ONS_TRY(ons_schedule_lanes_find(&made, t->arena, &t->lanes));
+    t->schedule = t->lanes.schedule;
     ONS_TRY(ons_device_groups_find(&t->schedule, t->arena, &t->groups));
     ONS_NEW(t->apart, t->arena, t->s->stages);
     for (uint32_t i = 0; i < t->s->stages; ++i) t->apart[i] = t->schedule.loads[i].apart;
@@ -241,7 +246,8 @@ static ons_status *cut_by_chance(trial *t) {
 
 static ons_status *cut_as_planned(trial *t) {
     const ons_stage_graph *whole = &t->dataset_graphs.graphs[ONS_WHOLE];
-    t->schedule = t->lowering.plan.schedule;
+    t->lanes = t->lowering.lanes;
+    t->schedule = t->lanes.schedule;
     ONS_TRY(ons_lowering_check(t->model, t->config, whole, &t->batching, &t->lowering));
     ONS_TRY(ons_lowering_check_decisions(whole->graph, &t->lowering));
     ONS_TRY(ons_lowering_place(whole->graph, &t->lowering));
@@ -314,6 +320,7 @@ static ons_status *build_local_stages(trial *t) {
         .validation = &t->validation,
         .pipeline = t->pipeline,
         .schedule = schedule,
+        .lanes = &t->lanes,
         .batching = t->batching,
         .threads = threads_of(t),
         .cap = t->s->cap,
@@ -468,7 +475,7 @@ static ons_status *check_plan(const trial *t, uint32_t index, int64_t taken) {
     if (t->s->plan == NULL || t->local_stages == NULL) return NULL;
     const ons_plan *plan = &t->lowering.plan;
     uint32_t device = ons_local_stages_get(t->local_stages, index)->device;
-    int64_t planned = plan->stages[ons_plan_first_stage(plan, device)].memory_bytes;
+    int64_t planned = plan->stages[ons_schedule_first_stage(&t->schedule, device)].memory_bytes;
     ONS_CHECK(taken == planned, ONS_DEFECT, "device %u: %lld bytes are planned, %lld taken", device, (long long)planned,
               (long long)taken);
     ONS_CHECK(t->s->cap == 0 || taken <= t->s->cap, ONS_DEFECT, "device %u: %lld bytes are taken, and %lld allowed",

@@ -29,7 +29,7 @@ static void compare(const pipeline_setting *s, const pipeline_record *whole) {
 
 static bool takes(const ons_generator *generator, uint32_t stages, uint32_t devices) {
     uint32_t chunks = stages / devices;
-    return !generator->asynchronous && (generator->chunks > 1 || chunks == 1) &&
+    return !generator->asynchronous && generator->group == NULL && (generator->chunks > 1 || chunks == 1) &&
            (generator != &ons_generator_v || chunks <= 2);
 }
 

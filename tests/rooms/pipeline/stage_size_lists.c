@@ -96,7 +96,7 @@ ons_status *stage_size_lists_make(const stage_size_lists *wanted, ons_arena *are
     uint32_t devices = 0;
     ONS_NEW(groupings, arena, wanted->stages);
     for (uint32_t i = 0; i < wanted->stages; ++i) {
-        groupings[i] = (ons_stage_grouping){wanted->sizes[i], wanted->copies == NULL ? 1 : wanted->copies[i]};
+        groupings[i] = (ons_stage_grouping){wanted->sizes[i], wanted->copies == NULL ? 1 : wanted->copies[i], 1};
         devices += groupings[i].copies;
     }
     maker m = {.in_flight = wanted->in_flight};

@@ -53,7 +53,7 @@ static ons_schedule lists(uint32_t units, uint32_t stages, const ons_stage_group
 }
 
 /* A stage of single units, two copies that take two units each in turn, and a stage that takes all four at once. */
-static const ons_stage_grouping mixed[] = {{1, 1}, {2, 2}, {4, 1}};
+static const ons_stage_grouping mixed[] = {{1, 1, 1}, {2, 2, 1}, {4, 1, 1}};
 static const char *const mixed_lists[] = {"0F0-3 0B0-3 0U3", "1F0 1B0 1U0", "1.1F0 1.1B0 1.1U0", "2F0 2B0 2U0"};
 
 static ons_status *verify_line(const ons_schedule *s, uint32_t ahead) {
@@ -122,13 +122,13 @@ Test(groupings, rules_are_checked) {
 
 Test(groupings, units_that_a_stage_waits_for_come_before_it) {
     /* Stage 0 waits for a gradient of units that stage 1 has not got all of. */
-    static const ons_stage_grouping two[] = {{1, 1}, {2, 1}};
+    static const ons_stage_grouping two[] = {{1, 1, 1}, {2, 1, 1}};
     ons_schedule s = lists(2, 2, two, 2, (const char *const[]){"0F0 0B0 0F1 0B1 0U1", "1F0 1B0 1U0"});
     expect_refusal(verify_line(&s, 2), ONS_INVALID_DATA, "hangs with room for 2 units");
     s = lists(2, 2, two, 2, (const char *const[]){"0F0 0F1 0B0 0B1 0U1", "1F0 1B0 1U0"});
     expect_success(verify_line(&s, 0));
     /* The larger one first: its first gradient comes of two smaller ones. */
-    static const ons_stage_grouping turned[] = {{2, 1}, {1, 1}};
+    static const ons_stage_grouping turned[] = {{2, 1, 1}, {1, 1, 1}};
     s = lists(2, 2, turned, 2, (const char *const[]){"0F0 0B0 0U0", "1F0 1B0 1F1 1B1 1U1"});
     expect_success(verify_line(&s, 0));
     s = lists(2, 2, turned, 2, (const char *const[]){"0F0 0B0 0U0", "1F0 1F1 1B0 1B1 1U1"});
@@ -136,8 +136,8 @@ Test(groupings, units_that_a_stage_waits_for_come_before_it) {
 }
 
 Test(groupings, what_lists_cannot_hold_yet_is_refused) {
-    static const ons_stage_grouping large[] = {{2, 1}, {2, 1}}, unlike[] = {{1, 1}, {2, 1}},
-                                    copies[] = {{1, 2}, {1, 1}}, uneven[] = {{2, 1}, {3, 1}};
+    static const ons_stage_grouping large[] = {{2, 1, 1}, {2, 1, 1}}, unlike[] = {{1, 1, 1}, {2, 1, 1}},
+                                    copies[] = {{1, 2, 1}, {1, 1, 1}}, uneven[] = {{2, 1, 1}, {3, 1, 1}};
     ons_schedule s = lists(2, 2, large, 1, (const char *const[]){"0F0 1F0 1B0 0B0 0U0 1U0"});
     expect_success(ons_schedule_take(&s, arena));
     expect_success(ons_schedule_verify(&s, NULL, arena));
@@ -157,7 +157,7 @@ Test(groupings, what_lists_cannot_hold_yet_is_refused) {
 }
 
 Test(groupings, copies_lie_on_devices_in_a_row) {
-    static const ons_stage_grouping copies[] = {{1, 2}, {1, 1}};
+    static const ons_stage_grouping copies[] = {{1, 2, 1}, {1, 1, 1}};
     ons_schedule s =
         lists(2, 2, copies, 3, (const char *const[]){"0F0 0B0 0U0", "1F0-1 1B0-1 1U1", "0.1F0 0.1B0 0.1U0"});
     expect_refusal(ons_schedule_take(&s, arena), ONS_INVALID_DATA, "in a row");
@@ -186,7 +186,7 @@ Test(groupings, lists_that_are_given_keep_them) {
 }
 
 Test(groupings, a_shorter_step_has_whole_micro_batches) {
-    static const ons_stage_grouping two[] = {{1, 2}, {2, 1}};
+    static const ons_stage_grouping two[] = {{1, 2, 1}, {2, 1, 1}};
     static const char *const texts[] = {"0F0-3 0B0-3 0U3", "0.1F0-3 0.1B0-3 0.1U3",
                                         "1F0 1B0 1F1 1B1 1F2 1B2 1F3 1B3 1U3"};
     ons_schedule s = lists(8, 2, two, 3, texts), shorter;
@@ -238,7 +238,7 @@ static ons_pipeline_forecast simulate_two(const ons_stage_grouping *groupings, u
 
 /* The second stage begins when both units have come, and its gradients leave one by one. */
 Test(groupings, a_message_has_the_units_that_both_ends_have_in_common) {
-    static const ons_stage_grouping larger[] = {{1, 1}, {2, 1}};
+    static const ons_stage_grouping larger[] = {{1, 1, 1}, {2, 1, 1}};
     ons_pipeline_forecast f = simulate_two(larger, 2, (const char *const[]){"0F0-1 0B0-1 0U1", "1F0 1B0 1U0"}, 0);
     cr_expect_float_eq(f.iteration_seconds, 2.5 + 2 + 4 + 0.5 + 2 + 2, 1e-9, "%g", f.iteration_seconds);
     cr_expect_eq(f.devices[0].sent_bytes, 2000);
@@ -249,7 +249,7 @@ Test(groupings, a_message_has_the_units_that_both_ends_have_in_common) {
 
 /* Copies take units in turn, and sum their gradients up when the last of them has its own. */
 Test(groupings, copies_sum_up_before_they_update) {
-    static const ons_stage_grouping copies[] = {{1, 1}, {1, 2}};
+    static const ons_stage_grouping copies[] = {{1, 1, 1}, {1, 2, 1}};
     static const char *const texts[] = {"0F0-1 0B0-1 0U1", "1F0 1B0 1U0", "1.1F0 1.1B0 1.1U0"};
     ons_pipeline_forecast f = simulate_two(copies, 3, texts, 0);
     cr_expect_float_eq(f.iteration_seconds, 1.5 + 1 + 2 + 0.5 + 2 + 2, 1e-9, "%g", f.iteration_seconds);

@@ -9,7 +9,7 @@ static void choose_groupings(random_source *random, random_groupings *r, ons_are
     ons_stage_grouping *g = ons_arena_allocate(arena, s->stages, sizeof *g);
     for (uint32_t i = 0; i < s->stages; ++i) {
         do {
-            g[i] = (ons_stage_grouping){1 + random_below(random, 4), 1 + random_below(random, 3)};
+            g[i] = (ons_stage_grouping){1 + random_below(random, 4), 1 + random_below(random, 3), 1};
         } while (s->micro_batches % (g[i].size * g[i].copies) != 0);
         r->first_device[i] = s->devices;
         bool like = i > 0 && g[i - 1].copies == 1 && g[i].copies == 1 && random_chance(random, 0.5);

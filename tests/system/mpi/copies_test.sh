@@ -42,6 +42,25 @@ done
 if grep -q '"stage 0, copy 2"' "$work/trace.json" && grep -q '"forward to 2, copy 1"' "$work/trace.json"; then pass "a trace has the rows of all copies"
 else fail "a trace has the rows of all copies" "they are missing"; fi
 
+# Chimera's two directions: a process for each stage of each device. Sums are those of two copies of each stage on devices of
+# their own.
+make_plan 2,2,2,2 --batch 24 --micro-batches 4
+run "$onstage" train "${data[@]}" --plan "$work/plan.json" --epochs 2 --out "$work/copies.onnx"
+chimera=("$onstage" train "${data[@]}" --batch 24 --pipeline chimera --epochs 2)
+run "${chimera[@]}" --stages 4 --out "$work/threads.onnx" --log-json "$work/threads.jsonl"
+compare "chimera: two copies of each stage" "$work/copies.onnx" "$work/threads.onnx"
+run "${mpirun[@]}" -n 8 "${chimera[@]}" --out "$work/processes.onnx" --log-json "$work/processes.jsonl"
+compare "chimera: threads and processes" "$work/threads.onnx" "$work/processes.onnx"
+figures "$work/threads.jsonl" >"$work/threads.txt"
+figures "$work/processes.jsonl" >"$work/processes.txt"
+compare "… the same losses" "$work/threads.txt" "$work/processes.txt"
+run "$onstage" plan "${data[0]}" --loss cross_entropy --threads 1 --batch 24 --stages 2 --pipeline chimera -o "$work/plan.json"
+run "$onstage" train "${data[@]}" --plan "$work/plan.json" --steps 6 --out "$work/threads.onnx"
+run "${mpirun[@]}" -n 4 "$onstage" train "${data[@]}" --plan "$work/plan.json" --steps 3 --checkpoint "$work/both_ways"
+run "${mpirun[@]}" -n 4 "$onstage" train "${data[@]}" --plan "$work/plan.json" --steps 6 --checkpoint "$work/both_ways" --resume \
+    --out "$work/processes.onnx"
+compare "chimera: a plan, resumed from a checkpoint" "$work/threads.onnx" "$work/processes.onnx"
+
 # Copy 2 of 3 has every third of six micro-batches. Validations compute nothing backward.
 row=$(grep '"process_name".*"stage 0, copy 2"' "$work/trace.json" | grep -oE '"pid":[0-9]+' | sort -u)
 numbers=$(grep -F '"cat":"weight_gradient"' "$work/trace.json" | grep -F "$row," | grep -oE '"micro_batch":[0-9]+' | sort -u | xargs)
@@ -85,6 +104,8 @@ data mlp
 make_plan 2,1 --batch 24 --micro-batches 6
 refuses "too few processes" 1 "2 stages on 3 devices cannot run in 2 processes.*mpirun -n 3" \
     "${mpirun[@]}" -n 2 "$onstage" train "${data[@]}" --plan "$work/plan.json"
+refuses "a process for each device of chimera's" 1 "two stages on each of 4 devices, which cannot run in 4 processes.*mpirun -n 8" \
+    "${mpirun[@]}" -n 4 "$onstage" train "${data[@]}" --batch 24 --stages 4 --pipeline chimera
 refuses "other kernels in one of the processes" 3 "replicas would not stay the same" \
     "${mpirun[@]}" -n 3 "${by_rank[@]}" 1 env ONSTAGE_CPU=baseline "$onstage" train "${data[@]}" --plan "$work/plan.json" + 2 \
     env ONSTAGE_CPU=v3 "$onstage" train "${data[@]}" --plan "$work/plan.json"
