@@ -1,7 +1,7 @@
 /* What stages choose by themselves (--stage-sizes, --stage-replicas): the planner's problem then has workloads of
  * several sizes of micro-batches. */
-#ifndef ONSTAGE_ENGINE_STAGE_CHOICE_H
-#define ONSTAGE_ENGINE_STAGE_CHOICE_H
+#ifndef ONSTAGE_ENGINE_PLAN_STAGE_CHOICE_H
+#define ONSTAGE_ENGINE_PLAN_STAGE_CHOICE_H
 
 #include "engine/plan/planning.h"
 

@@ -239,29 +239,53 @@ void ons_gemm_run(const ons_gemm *prepared_gemm, const float *a, const float *b,
 
 /* -------------------------------------------------------------------------------------------------------- reference */
 
-#define PRODUCT_REFERENCE(SYMBOL, TYPE, SUM)                                                                           \
-    void SYMBOL(const ons_operands *o, const ons_shape *a_shape, const ons_shape *b_shape, const ons_gemm_form *form,  \
-                const TYPE *a, const TYPE *b, TYPE *c) {                                                               \
-        ons_gemm_sizes s;                                                                                              \
-        ons_shape result, left = promote(a_shape, true), right = promote(b_shape, false);                              \
-        ons_resolved(ons_gemm_resolve(o, a_shape, b_shape, form, &s, &result));                                        \
-        bool ta = form->transpose_a, tb = form->transpose_b;                                                           \
-        for (int64_t i = 0; i < s.batch; ++i) {                                                                        \
-            int64_t from_a = i * s.m * s.k, from_b = i * s.k * s.n;                                                    \
-            if (s.broadcast) {                                                                                         \
-                from_a = offset_of(&s.batch_shape, &left, i) * s.m * s.k;                                              \
-                from_b = offset_of(&s.batch_shape, &right, i) * s.k * s.n;                                             \
-            }                                                                                                          \
-            for (int64_t row = 0; row < s.m; ++row)                                                                    \
-                for (int64_t column = 0; column < s.n; ++column) {                                                     \
-                    SUM sum = 0;                                                                                       \
-                    for (int64_t l = 0; l < s.k; ++l)                                                                  \
-                        sum += (SUM)a[from_a + (ta ? l * s.m + row : row * s.k + l)] *                                 \
-                               (SUM)b[from_b + (tb ? column * s.k + l : l * s.n + column)];                            \
-                    c[(i * s.m + row) * s.n + column] = (TYPE)((SUM)form->alpha * sum);                                \
-                }                                                                                                      \
-        }                                                                                                              \
-    }
+/* `count` elements of a row and of a column, so many elements apart. */
+typedef struct line {
+    const void *first;
+    int64_t step;
+} line;
 
-PRODUCT_REFERENCE(ons_gemm_reference, double, double)
-PRODUCT_REFERENCE(ons_gemm_reference_integer, int64_t, uint64_t)
+static double dot(line a, line b, int64_t count) {
+    const double *x = a.first, *y = b.first;
+    double sum = 0;
+    for (int64_t i = 0; i < count; ++i) sum += x[i * a.step] * y[i * b.step];
+    return sum;
+}
+
+static uint64_t dot_integer(line a, line b, int64_t count) {
+    const int64_t *x = a.first, *y = b.first;
+    uint64_t sum = 0;
+    for (int64_t i = 0; i < count; ++i) sum += (uint64_t)x[i * a.step] * (uint64_t)y[i * b.step];
+    return sum;
+}
+
+/* Over words of eight bytes: doubles or integers. */
+static void multiply(const ons_operands *o, const ons_shape *a_shape, const ons_shape *b_shape,
+                     const ons_gemm_form *form, const void *a, const void *b, void *c, bool integer) {
+    enum { WORD = 8 };
+    ons_gemm_sizes s;
+    ons_shape result, left = promote(a_shape, true), right = promote(b_shape, false);
+    ons_resolved(ons_gemm_resolve(o, a_shape, b_shape, form, &s, &result));
+    int64_t a_row = form->transpose_a ? 1 : s.k, b_column = form->transpose_b ? s.k : 1;
+    for (int64_t i = 0; i < s.batch * s.m * s.n; ++i) {
+        int64_t matrix = i / (s.m * s.n), row = i / s.n % s.m, column = i % s.n;
+        int64_t a_matrix = s.broadcast ? offset_of(&s.batch_shape, &left, matrix) : matrix;
+        int64_t b_matrix = s.broadcast ? offset_of(&s.batch_shape, &right, matrix) : matrix;
+        line x = {(const char *)a + (a_matrix * s.m * s.k + row * a_row) * WORD, form->transpose_a ? s.m : 1};
+        line y = {(const char *)b + (b_matrix * s.k * s.n + column * b_column) * WORD, form->transpose_b ? 1 : s.n};
+        if (integer)
+            ((int64_t *)c)[i] = (int64_t)((uint64_t)form->alpha * dot_integer(x, y, s.k));
+        else
+            ((double *)c)[i] = form->alpha * dot(x, y, s.k);
+    }
+}
+
+void ons_gemm_reference(const ons_operands *o, const ons_shape *a_shape, const ons_shape *b_shape,
+                        const ons_gemm_form *form, const double *a, const double *b, double *c) {
+    multiply(o, a_shape, b_shape, form, a, b, c, false);
+}
+
+void ons_gemm_reference_integer(const ons_operands *o, const ons_shape *a_shape, const ons_shape *b_shape,
+                                const ons_gemm_form *form, const int64_t *a, const int64_t *b, int64_t *c) {
+    multiply(o, a_shape, b_shape, form, a, b, c, true);
+}

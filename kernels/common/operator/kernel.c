@@ -100,13 +100,6 @@ ons_status *ons_refuse_cotangents(const ons_gradient *g, uint32_t first) {
     return NULL;
 }
 
-ons_status *ons_prepare_state(ons_prepare *p, size_t bytes, void **state) {
-    *state = ons_arena_allocate(p->arena, 1, bytes);
-    if (*state == NULL) return ons_status_out_of_memory();
-    p->state = *state;
-    return NULL;
-}
-
 int ons_team_size(const ons_prepare *p) {
     /* One core of today, at what it reaches in short work; threads meet, and part, in some microseconds. */
     const double flops_per_nanosecond = 48, bytes_per_nanosecond = 16, worth_meeting = 16000;

@@ -69,10 +69,8 @@ ons_type ons_loss_type(const ons_type *prediction);
  * alone. */
 ons_status *ons_refuse_cotangents(const ons_gradient *g, uint32_t first);
 
-/* A kernel that needs nothing prepared but a copy of plain old data: allocates `bytes` of state in p->arena. */
-ons_status *ons_prepare_state(ons_prepare *p, size_t bytes, void **state);
-
-/* The same for a pointer of the state's type: ONS_NEW_STATE(pointer, p) leaves the function where memory is short. */
+/* A kernel that needs nothing prepared but a copy of plain old data: ONS_NEW_STATE(pointer, p) lets the pointer, of the
+ * state's type, point at new state in p->arena, all zero, and leaves the function where memory is short. */
 #define ONS_NEW_STATE(pointer, p)                                                                                      \
     do {                                                                                                               \
         ONS_NEW(pointer, (p)->arena, 1);                                                                               \
