@@ -215,11 +215,6 @@ static void find_conflicts(const ons_stage_maker *m, ons_buffer_id buffer, ons_h
         if (writes(m, id, buffer)) note_conflict(m, d, id);
 }
 
-static bool is_persistent(const ons_value *value) {
-    return value->kind == ONS_PARAMETER || value->kind == ONS_CONSTANT || value->kind == ONS_STATE ||
-           value->kind == ONS_BUFFER;
-}
-
 ons_status *ons_stage_maker_find_hazards(ons_stage_maker *m) {
     uint32_t sends = m->cut->send_count, swaps = m->cut->swap_count;
     ONS_NEW(m->r->hazards, m->r->arena, (size_t)sends + swaps + 1);
@@ -231,7 +226,7 @@ ons_status *ons_stage_maker_find_hazards(ons_stage_maker *m) {
         for (ons_part part = ONS_PART_BEGIN; part < m->parts; ++part) d->conflict[part] = ONS_NO_POSITION;
         /* Persistent places are written again in the next step at the earliest; rings have their own rule. */
         ons_buffer_id buffer = l->buffer_of_value[value];
-        if (!is_persistent(ons_graph_value(m->graph, value)) && m->rings[value] == 0) find_conflicts(m, buffer, d);
+        if (!ons_is_persistent(ons_graph_value(m->graph, value)) && m->rings[value] == 0) find_conflicts(m, buffer, d);
     }
     return NULL;
 }

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "planner/cost/graph_positions.h"
 #include "tests/rooms/pipeline/guarded.h"
 #include "tests/rooms/pipeline/pipeline_trial.h"
 
@@ -248,7 +247,7 @@ static ons_status *keep_each(pipeline_trial *t, ons_host_copy *copy) {
     ONS_NEW(t->r->values, t->r->arena, graph->values.count + 1);
     for (ons_value_id id = 0; id < graph->values.count; ++id) {
         const ons_value *v = ons_graph_value(graph, id);
-        if (v->producer == ONS_NONE && v->kind != ONS_CONSTANT && ons_is_held(v)) ONS_TRY(keep_value(t, v, copy));
+        if (v->producer == ONS_NONE && v->kind != ONS_CONSTANT && ons_is_persistent(v)) ONS_TRY(keep_value(t, v, copy));
     }
     return NULL;
 }
