@@ -239,44 +239,38 @@ void ons_gemm_run(const ons_gemm *prepared_gemm, const float *a, const float *b,
 
 /* -------------------------------------------------------------------------------------------------------- reference */
 
-/* `count` elements of a row and of a column, so many elements apart. */
-typedef struct line {
-    const void *first;
-    int64_t step;
-} line;
-
-static double dot(line a, line b, int64_t count) {
-    const double *x = a.first, *y = b.first;
+/* A row times a column, each with so many elements from one to the next. */
+static double dot(const double *a, int64_t a_step, const double *b, int64_t b_step, int64_t count) {
     double sum = 0;
-    for (int64_t i = 0; i < count; ++i) sum += x[i * a.step] * y[i * b.step];
+    for (int64_t i = 0; i < count; ++i) sum += a[i * a_step] * b[i * b_step];
     return sum;
 }
 
-static uint64_t dot_integer(line a, line b, int64_t count) {
-    const int64_t *x = a.first, *y = b.first;
+static uint64_t dot_integer(const int64_t *a, int64_t a_step, const int64_t *b, int64_t b_step, int64_t count) {
     uint64_t sum = 0;
-    for (int64_t i = 0; i < count; ++i) sum += (uint64_t)x[i * a.step] * (uint64_t)y[i * b.step];
+    for (int64_t i = 0; i < count; ++i) sum += (uint64_t)a[i * a_step] * (uint64_t)b[i * b_step];
     return sum;
 }
 
-/* Over words of eight bytes: doubles or integers. */
+/* Each element of the result, of doubles or of integers. */
 static void multiply(const ons_operands *o, const ons_shape *a_shape, const ons_shape *b_shape,
                      const ons_gemm_form *form, const void *a, const void *b, void *c, bool integer) {
-    enum { WORD = 8 };
     ons_gemm_sizes s;
     ons_shape result, left = promote(a_shape, true), right = promote(b_shape, false);
     ons_resolved(ons_gemm_resolve(o, a_shape, b_shape, form, &s, &result));
-    int64_t a_row = form->transpose_a ? 1 : s.k, b_column = form->transpose_b ? s.k : 1;
+    bool ta = form->transpose_a, tb = form->transpose_b;
+    int64_t a_step = ta ? s.m : 1, b_step = tb ? 1 : s.n;
     for (int64_t i = 0; i < s.batch * s.m * s.n; ++i) {
         int64_t matrix = i / (s.m * s.n), row = i / s.n % s.m, column = i % s.n;
-        int64_t a_matrix = s.broadcast ? offset_of(&s.batch_shape, &left, matrix) : matrix;
-        int64_t b_matrix = s.broadcast ? offset_of(&s.batch_shape, &right, matrix) : matrix;
-        line x = {(const char *)a + (a_matrix * s.m * s.k + row * a_row) * WORD, form->transpose_a ? s.m : 1};
-        line y = {(const char *)b + (b_matrix * s.k * s.n + column * b_column) * WORD, form->transpose_b ? 1 : s.n};
+        int64_t x =
+            (s.broadcast ? offset_of(&s.batch_shape, &left, matrix) : matrix) * s.m * s.k + row * (ta ? 1 : s.k);
+        int64_t y =
+            (s.broadcast ? offset_of(&s.batch_shape, &right, matrix) : matrix) * s.k * s.n + column * (tb ? s.k : 1);
         if (integer)
-            ((int64_t *)c)[i] = (int64_t)((uint64_t)form->alpha * dot_integer(x, y, s.k));
+            ((int64_t *)c)[i] = (int64_t)((uint64_t)form->alpha * dot_integer((const int64_t *)a + x, a_step,
+                                                                              (const int64_t *)b + y, b_step, s.k));
         else
-            ((double *)c)[i] = form->alpha * dot(x, y, s.k);
+            ((double *)c)[i] = form->alpha * dot((const double *)a + x, a_step, (const double *)b + y, b_step, s.k);
     }
 }
 

@@ -30,6 +30,7 @@ ons_status *ons_infer_broadcast_compare(ons_operands *o); /* the same with a boo
 ons_cost ons_cost_free(const ons_operands *o);        /* a view: nothing moves */
 ons_cost ons_cost_copy(const ons_operands *o);        /* outputs written, as many elements read; no arithmetic */
 ons_cost ons_cost_elementwise(const ons_operands *o); /* all operands once; one operation an output element */
+ons_cost ons_cost_each_input(const ons_operands *o);  /* the same; one operation an element of input 0 */
 
 /* Takes what an operator works out of its operands, which it does in one function: inference, which comes first,
  * reports that function's errors, so later callers have none. */
