@@ -116,6 +116,13 @@ ons_status *ons_json_get_text(const ons_json *object, const char *name, const ch
     return NULL;
 }
 
+ons_status *ons_json_copy_text(const ons_json *object, const char *name, ons_arena *arena, const char **value) {
+    const char *text;
+    ONS_TRY(ons_json_get_text(object, name, &text));
+    *value = ons_arena_copy_text(arena, text);
+    return *value != NULL ? NULL : ons_status_out_of_memory();
+}
+
 ons_status *ons_json_get_double(const ons_json *object, const char *name, double *value) {
     const ons_json *member;
     ONS_TRY(find_member(object, name, &member));

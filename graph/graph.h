@@ -74,6 +74,12 @@ typedef struct ons_value {
     const char *sources;   /* the parameters that it was computed from, for messages; NULL: it was not */
 } ons_value;
 
+/* Kept from step to step: weights, tables, states, statistics. */
+static inline bool ons_is_persistent(const ons_value *value) {
+    return value->kind == ONS_PARAMETER || value->kind == ONS_CONSTANT || value->kind == ONS_STATE ||
+           value->kind == ONS_BUFFER;
+}
+
 typedef enum ons_phase {
     ONS_FORWARD,
     ONS_INPUT_GRADIENT,  /* on the way to an earlier stage */

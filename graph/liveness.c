@@ -12,11 +12,6 @@ typedef struct finder {
     bool *either;     /* of each value: who reads it last is not known */
 } finder;
 
-static bool is_persistent(const ons_value *value) {
-    return value->kind == ONS_PARAMETER || value->kind == ONS_CONSTANT || value->kind == ONS_STATE ||
-           value->kind == ONS_BUFFER;
-}
-
 static ons_buffer_id add_buffer(finder *f, ons_buffer buffer) {
     f->l->buffers[f->l->buffer_count] = buffer;
     return f->l->buffer_count++;
@@ -174,7 +169,7 @@ static void place_sources(finder *f) {
         if (value->producer != ONS_NONE) continue;
         ons_buffer buffer = {
             .bytes = held_bytes(f, id),
-            .persistent = is_persistent(value),
+            .persistent = ons_is_persistent(value),
             .owner = id,
         };
         if (!buffer.persistent && f->o->arrives != NULL) buffer.first = buffer.last = f->o->arrives[id];

@@ -8,7 +8,7 @@ bool ons_is_view(const ons_operator *op) {
     return false;
 }
 
-static bool connects(const ons_node *node, const ons_alias *a) {
+bool ons_alias_connects(const ons_node *node, const ons_alias *a) {
     return a->output < node->output_count && node->outputs[a->output] != ONS_NONE && a->input < node->input_count &&
            node->inputs[a->input] != ONS_NONE;
 }
@@ -20,7 +20,7 @@ static ons_status *find_sources(const ons_graph *graph, bool states, ons_arena *
     for (ons_node_id id = 0; id < graph->nodes.count; ++id) {
         const ons_node *node = ons_graph_node(graph, id);
         for (const ons_alias *a = node->op->aliases; a->kind != ONS_ALIAS_END; ++a)
-            if ((a->kind == ONS_ALIAS_VIEW || (states && a->kind == ONS_ALIAS_STATE)) && connects(node, a))
+            if ((a->kind == ONS_ALIAS_VIEW || (states && a->kind == ONS_ALIAS_STATE)) && ons_alias_connects(node, a))
                 root[node->outputs[a->output]] = root[node->inputs[a->input]];
     }
     *roots = root;

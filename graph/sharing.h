@@ -3,10 +3,13 @@
 #ifndef ONSTAGE_GRAPH_SHARING_H
 #define ONSTAGE_GRAPH_SHARING_H
 
-#include "graph/graph.h"
+#include "graph/operator.h"
 
 /* A view does not run: its output is its input's bytes. */
 bool ons_is_view(const ons_operator *op);
+
+/* Tests whether the node has both ends of the alias: either may be left out. */
+bool ons_alias_connects(const ons_node *node, const ons_alias *alias);
 
 /* (*roots)[value]: the value, made by no view, whose bytes a value shows; itself where it has its own. In `arena`. */
 ons_status *ons_find_roots(const ons_graph *graph, ons_arena *arena, ons_value_id **roots);

@@ -1,6 +1,6 @@
 /* The configuration, parsed. */
-#ifndef ONSTAGE_ENGINE_CONFIG_H
-#define ONSTAGE_ENGINE_CONFIG_H
+#ifndef ONSTAGE_ENGINE_CONFIG_CONFIG_H
+#define ONSTAGE_ENGINE_CONFIG_CONFIG_H
 
 #include "base/arena.h"
 #include "base/vector.h"

@@ -1,7 +1,7 @@
 /* Options whose value is one of a list of words: what ons_config_set accepts, what --help, completion and the manual
  * page name, and what docs/plan.schema.json allows. A list stands in config_words.c, or is made of another room's. */
-#ifndef ONSTAGE_ENGINE_CONFIG_WORDS_H
-#define ONSTAGE_ENGINE_CONFIG_WORDS_H
+#ifndef ONSTAGE_ENGINE_CONFIG_CONFIG_WORDS_H
+#define ONSTAGE_ENGINE_CONFIG_CONFIG_WORDS_H
 
 #include "base/status.h"
 

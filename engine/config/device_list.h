@@ -1,6 +1,6 @@
 /* --device-profile with several names: the kind of each device, where they differ. */
-#ifndef ONSTAGE_ENGINE_DEVICE_LIST_H
-#define ONSTAGE_ENGINE_DEVICE_LIST_H
+#ifndef ONSTAGE_ENGINE_CONFIG_DEVICE_LIST_H
+#define ONSTAGE_ENGINE_CONFIG_DEVICE_LIST_H
 
 #include "engine/config/config.h"
 #include "planner/cost/device_profile.h"

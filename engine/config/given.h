@@ -1,6 +1,6 @@
 /* Arguments of the public functions that must not be NULL. */
-#ifndef ONSTAGE_ENGINE_GIVEN_H
-#define ONSTAGE_ENGINE_GIVEN_H
+#ifndef ONSTAGE_ENGINE_CONFIG_GIVEN_H
+#define ONSTAGE_ENGINE_CONFIG_GIVEN_H
 
 #include "base/status.h"
 

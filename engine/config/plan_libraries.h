@@ -1,6 +1,6 @@
 /* The libraries that a plan was made with, beside those that are here. */
-#ifndef ONSTAGE_ENGINE_PLAN_LIBRARIES_H
-#define ONSTAGE_ENGINE_PLAN_LIBRARIES_H
+#ifndef ONSTAGE_ENGINE_CONFIG_PLAN_LIBRARIES_H
+#define ONSTAGE_ENGINE_CONFIG_PLAN_LIBRARIES_H
 
 #include <stdio.h>
 

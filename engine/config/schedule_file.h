@@ -1,6 +1,6 @@
 /* --schedule: lists that somebody wrote, in the place of a generator. */
-#ifndef ONSTAGE_ENGINE_SCHEDULE_FILE_H
-#define ONSTAGE_ENGINE_SCHEDULE_FILE_H
+#ifndef ONSTAGE_ENGINE_CONFIG_SCHEDULE_FILE_H
+#define ONSTAGE_ENGINE_CONFIG_SCHEDULE_FILE_H
 
 #include "engine/config/config.h"
 

@@ -1,7 +1,7 @@
 /* What a run takes for granted about a model, where the file does not say what the framework's own training would do:
  * each with what helps. A run whose losses differ from the framework's says why before its first step. */
-#ifndef ONSTAGE_ENGINE_ASSUMPTIONS_H
-#define ONSTAGE_ENGINE_ASSUMPTIONS_H
+#ifndef ONSTAGE_ENGINE_MODEL_ASSUMPTIONS_H
+#define ONSTAGE_ENGINE_MODEL_ASSUMPTIONS_H
 
 #include "engine/model/model.h"
 

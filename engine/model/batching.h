@@ -1,6 +1,6 @@
 /* How a step's samples are cut into micro-batches. */
-#ifndef ONSTAGE_ENGINE_BATCHING_H
-#define ONSTAGE_ENGINE_BATCHING_H
+#ifndef ONSTAGE_ENGINE_MODEL_BATCHING_H
+#define ONSTAGE_ENGINE_MODEL_BATCHING_H
 
 #include "engine/model/model.h"
 #include "runtime/data/portions.h"

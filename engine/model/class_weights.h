@@ -1,6 +1,6 @@
 /* --class-weights: what a target of each class counts. */
-#ifndef ONSTAGE_ENGINE_CLASS_WEIGHTS_H
-#define ONSTAGE_ENGINE_CLASS_WEIGHTS_H
+#ifndef ONSTAGE_ENGINE_MODEL_CLASS_WEIGHTS_H
+#define ONSTAGE_ENGINE_MODEL_CLASS_WEIGHTS_H
 
 #include "engine/config/config.h"
 

@@ -1,6 +1,6 @@
 /* The arrays of a configuration as a dataset, and how a model's inputs are fed from it. */
-#ifndef ONSTAGE_ENGINE_DATA_H
-#define ONSTAGE_ENGINE_DATA_H
+#ifndef ONSTAGE_ENGINE_MODEL_DATA_H
+#define ONSTAGE_ENGINE_MODEL_DATA_H
 
 #include "engine/model/model.h"
 #include "graph/passes/bind.h"

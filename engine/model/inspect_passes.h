@@ -1,6 +1,6 @@
 /* The graph that a model becomes, after any of the passes that make it (engine/model/stage_graph.h). */
-#ifndef ONSTAGE_ENGINE_INSPECT_PASSES_H
-#define ONSTAGE_ENGINE_INSPECT_PASSES_H
+#ifndef ONSTAGE_ENGINE_MODEL_INSPECT_PASSES_H
+#define ONSTAGE_ENGINE_MODEL_INSPECT_PASSES_H
 
 #include "engine/model/model.h"
 

@@ -1,6 +1,6 @@
 /* A model as opened: the file, its graph, its weights. */
-#ifndef ONSTAGE_ENGINE_MODEL_H
-#define ONSTAGE_ENGINE_MODEL_H
+#ifndef ONSTAGE_ENGINE_MODEL_MODEL_H
+#define ONSTAGE_ENGINE_MODEL_MODEL_H
 
 #include "engine/config/config.h"
 #include "graph/registry.h"

@@ -1,6 +1,6 @@
 /* --new-head OUTPUT=N: fresh weights for N classes in place of a model's last layer. */
-#ifndef ONSTAGE_ENGINE_NEW_HEAD_H
-#define ONSTAGE_ENGINE_NEW_HEAD_H
+#ifndef ONSTAGE_ENGINE_MODEL_NEW_HEAD_H
+#define ONSTAGE_ENGINE_MODEL_NEW_HEAD_H
 
 #include "engine/model/model.h"
 

@@ -1,6 +1,6 @@
 /* --lr-of: learning rates of single weights. */
-#ifndef ONSTAGE_ENGINE_OWN_RATES_H
-#define ONSTAGE_ENGINE_OWN_RATES_H
+#ifndef ONSTAGE_ENGINE_MODEL_OWN_RATES_H
+#define ONSTAGE_ENGINE_MODEL_OWN_RATES_H
 
 #include "engine/config/config.h"
 

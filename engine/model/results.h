@@ -1,7 +1,7 @@
 /* Files that a run writes, checked before it begins: hours of work must not end with a result that cannot be written,
  * or that has taken the place of the data. */
-#ifndef ONSTAGE_ENGINE_RESULTS_H
-#define ONSTAGE_ENGINE_RESULTS_H
+#ifndef ONSTAGE_ENGINE_MODEL_RESULTS_H
+#define ONSTAGE_ENGINE_MODEL_RESULTS_H
 
 #include "engine/model/model.h"
 

@@ -1,6 +1,6 @@
 /* From an imported model to the graphs that run: one for training, one for inference, each for a number of samples. */
-#ifndef ONSTAGE_ENGINE_STAGE_GRAPH_H
-#define ONSTAGE_ENGINE_STAGE_GRAPH_H
+#ifndef ONSTAGE_ENGINE_MODEL_STAGE_GRAPH_H
+#define ONSTAGE_ENGINE_MODEL_STAGE_GRAPH_H
 
 #include "engine/model/data.h"
 #include "graph/passes/autograd.h"

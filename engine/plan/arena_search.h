@@ -3,8 +3,8 @@
  * The planner estimates what kernels need beside tensors, counts what one node makes in another's place twice, and does
  * not know how well an arena packs: a plan that it makes for some capacity takes more or less than that. The planner is
  * asked for the largest capacity whose plan still fits, since more memory never makes a plan slower. */
-#ifndef ONSTAGE_ENGINE_ARENA_SEARCH_H
-#define ONSTAGE_ENGINE_ARENA_SEARCH_H
+#ifndef ONSTAGE_ENGINE_PLAN_ARENA_SEARCH_H
+#define ONSTAGE_ENGINE_PLAN_ARENA_SEARCH_H
 
 #include <stdint.h>
 

@@ -3,8 +3,8 @@
  * The plan speaks in names of forward nodes and tensors; the graphs of a run are several, one for each variant of its
  * micro-batches, which differ in shapes and, here and there, in layouts.
  */
-#ifndef ONSTAGE_ENGINE_LOWERING_H
-#define ONSTAGE_ENGINE_LOWERING_H
+#ifndef ONSTAGE_ENGINE_PLAN_LOWERING_H
+#define ONSTAGE_ENGINE_PLAN_LOWERING_H
 
 #include "engine/plan/schedule_choice.h"
 #include "engine/stages/dataset_graphs.h"

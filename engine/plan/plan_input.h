@@ -1,6 +1,6 @@
 /* From a model and options to what the planner plans. */
-#ifndef ONSTAGE_ENGINE_PLAN_INPUT_H
-#define ONSTAGE_ENGINE_PLAN_INPUT_H
+#ifndef ONSTAGE_ENGINE_PLAN_PLAN_INPUT_H
+#define ONSTAGE_ENGINE_PLAN_PLAN_INPUT_H
 
 #include "engine/model/model.h"
 #include "engine/model/stage_graph.h"

@@ -1,6 +1,6 @@
 /* What a plan says it is for. */
-#ifndef ONSTAGE_ENGINE_PLAN_SUBJECT_H
-#define ONSTAGE_ENGINE_PLAN_SUBJECT_H
+#ifndef ONSTAGE_ENGINE_PLAN_PLAN_SUBJECT_H
+#define ONSTAGE_ENGINE_PLAN_PLAN_SUBJECT_H
 
 #include <stdio.h>
 

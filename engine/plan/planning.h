@@ -1,6 +1,6 @@
 /* A plan in the making: what it is for, what was found. */
-#ifndef ONSTAGE_ENGINE_PLANNING_H
-#define ONSTAGE_ENGINE_PLANNING_H
+#ifndef ONSTAGE_ENGINE_PLAN_PLANNING_H
+#define ONSTAGE_ENGINE_PLAN_PLANNING_H
 
 #include "engine/config/device_list.h"
 #include "engine/plan/degree_choice.h"

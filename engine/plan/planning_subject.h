@@ -1,6 +1,6 @@
 /* What a plan says it is for, and what it costs where nothing fits; parts of engine/plan/planning.c. */
-#ifndef ONSTAGE_ENGINE_PLANNING_SUBJECT_H
-#define ONSTAGE_ENGINE_PLANNING_SUBJECT_H
+#ifndef ONSTAGE_ENGINE_PLAN_PLANNING_SUBJECT_H
+#define ONSTAGE_ENGINE_PLAN_PLANNING_SUBJECT_H
 
 #include "engine/plan/planning.h"
 

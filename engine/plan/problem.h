@@ -1,6 +1,6 @@
 /* What the configuration asks the planner. */
-#ifndef ONSTAGE_ENGINE_PROBLEM_H
-#define ONSTAGE_ENGINE_PROBLEM_H
+#ifndef ONSTAGE_ENGINE_PLAN_PROBLEM_H
+#define ONSTAGE_ENGINE_PLAN_PROBLEM_H
 
 #include "engine/config/config.h"
 #include "planner/cost/device_profile.h"

@@ -1,7 +1,7 @@
 /* --pipeline auto: schedules of the portfolio that fit as estimated, the fastest first, for whoever finds out what
  * their memory really is. */
-#ifndef ONSTAGE_ENGINE_SCHEDULE_CHOICE_H
-#define ONSTAGE_ENGINE_SCHEDULE_CHOICE_H
+#ifndef ONSTAGE_ENGINE_PLAN_SCHEDULE_CHOICE_H
+#define ONSTAGE_ENGINE_PLAN_SCHEDULE_CHOICE_H
 
 #include "planner/search/portfolio.h"
 

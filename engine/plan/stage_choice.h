@@ -2,8 +2,8 @@
  * several sizes of micro-batches. With a barrier, stages that compare samples (joint_samples.h) have no choice: they
  * take all of a step's, so that a contrastive loss is the whole batch's, whatever the micro-batches of the towers are.
  */
-#ifndef ONSTAGE_ENGINE_STAGE_CHOICE_H
-#define ONSTAGE_ENGINE_STAGE_CHOICE_H
+#ifndef ONSTAGE_ENGINE_PLAN_STAGE_CHOICE_H
+#define ONSTAGE_ENGINE_PLAN_STAGE_CHOICE_H
 
 #include "engine/plan/planning.h"
 

@@ -1,8 +1,8 @@
 /* Which stages of a cut training graph hold what training changes (trained weights, running statistics), so that
  * another cut of the same model's graphs, which shares the stages' memory, reads it there: anywhere else it would keep
  * its first contents for ever. */
-#ifndef ONSTAGE_ENGINE_WEIGHT_PLACES_H
-#define ONSTAGE_ENGINE_WEIGHT_PLACES_H
+#ifndef ONSTAGE_ENGINE_PLAN_WEIGHT_PLACES_H
+#define ONSTAGE_ENGINE_PLAN_WEIGHT_PLACES_H
 
 #include "engine/model/stage_graph.h"
 #include "graph/passes/cut.h"

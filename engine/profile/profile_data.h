@@ -1,6 +1,6 @@
 /* What a profiled step computes on: the first samples of the data that was given, or made-up ones. */
-#ifndef ONSTAGE_ENGINE_PROFILE_DATA_H
-#define ONSTAGE_ENGINE_PROFILE_DATA_H
+#ifndef ONSTAGE_ENGINE_PROFILE_PROFILE_DATA_H
+#define ONSTAGE_ENGINE_PROFILE_PROFILE_DATA_H
 
 #include "engine/model/stage_graph.h"
 #include "runtime/measure/profiler.h"

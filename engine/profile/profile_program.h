@@ -1,6 +1,6 @@
 /* What a profile runs: the program of a training run of one stage, with updates where that has them. */
-#ifndef ONSTAGE_ENGINE_PROFILE_PROGRAM_H
-#define ONSTAGE_ENGINE_PROFILE_PROGRAM_H
+#ifndef ONSTAGE_ENGINE_PROFILE_PROFILE_PROGRAM_H
+#define ONSTAGE_ENGINE_PROFILE_PROFILE_PROGRAM_H
 
 #include "engine/stages/dataset_graphs.h"
 

@@ -1,6 +1,6 @@
 /* What the device reaches at best, by micro-benchmark or as it was measured before, and a device profile of it. */
-#ifndef ONSTAGE_ENGINE_PROFILE_SPEED_H
-#define ONSTAGE_ENGINE_PROFILE_SPEED_H
+#ifndef ONSTAGE_ENGINE_PROFILE_PROFILE_SPEED_H
+#define ONSTAGE_ENGINE_PROFILE_PROFILE_SPEED_H
 
 #include <stdio.h>
 

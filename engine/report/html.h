@@ -1,6 +1,6 @@
 /* Text in pages and pictures. */
-#ifndef ONSTAGE_ENGINE_HTML_H
-#define ONSTAGE_ENGINE_HTML_H
+#ifndef ONSTAGE_ENGINE_REPORT_HTML_H
+#define ONSTAGE_ENGINE_REPORT_HTML_H
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* What devices cost, by device profile. */
-#ifndef ONSTAGE_ENGINE_PRICES_H
-#define ONSTAGE_ENGINE_PRICES_H
+#ifndef ONSTAGE_ENGINE_REPORT_PRICES_H
+#define ONSTAGE_ENGINE_REPORT_PRICES_H
 
 #include "base/json.h"
 

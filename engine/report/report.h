@@ -1,7 +1,7 @@
 /* The capacity report of a plan: gathered by planner/report/report.h, here with what it is made from and written as a
  * page. */
-#ifndef ONSTAGE_ENGINE_REPORT_H
-#define ONSTAGE_ENGINE_REPORT_H
+#ifndef ONSTAGE_ENGINE_REPORT_REPORT_H
+#define ONSTAGE_ENGINE_REPORT_REPORT_H
 
 #include <stdio.h>
 

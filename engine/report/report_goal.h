@@ -1,6 +1,6 @@
 /* --goal: how much is trained in all, as a number of samples. */
-#ifndef ONSTAGE_ENGINE_REPORT_GOAL_H
-#define ONSTAGE_ENGINE_REPORT_GOAL_H
+#ifndef ONSTAGE_ENGINE_REPORT_REPORT_GOAL_H
+#define ONSTAGE_ENGINE_REPORT_REPORT_GOAL_H
 
 #include "engine/plan/planning.h"
 #include "planner/report/goal.h"

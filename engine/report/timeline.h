@@ -1,8 +1,8 @@
 /* How a schedule goes, drawn: a row for each device, its actions where they lie in time. On a terminal as text, in the
  * capacity report and in a file of its own as SVG. What is drawn is what the simulation says of each action: its kind,
  * stage and micro-batch. */
-#ifndef ONSTAGE_ENGINE_TIMELINE_H
-#define ONSTAGE_ENGINE_TIMELINE_H
+#ifndef ONSTAGE_ENGINE_REPORT_TIMELINE_H
+#define ONSTAGE_ENGINE_REPORT_TIMELINE_H
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* A dataset with the graphs that run over it, one for each variant of its (micro-)batches (runtime/data/portions.h). */
-#ifndef ONSTAGE_ENGINE_DATASET_GRAPHS_H
-#define ONSTAGE_ENGINE_DATASET_GRAPHS_H
+#ifndef ONSTAGE_ENGINE_STAGES_DATASET_GRAPHS_H
+#define ONSTAGE_ENGINE_STAGES_DATASET_GRAPHS_H
 
 #include "engine/model/batching.h"
 #include "engine/model/stage_graph.h"

@@ -1,7 +1,7 @@
 /* The stages of a run that are in this process: each with its device and arena, its programs, the worker that runs
  * them. */
-#ifndef ONSTAGE_ENGINE_LOCAL_STAGES_H
-#define ONSTAGE_ENGINE_LOCAL_STAGES_H
+#ifndef ONSTAGE_ENGINE_STAGES_LOCAL_STAGES_H
+#define ONSTAGE_ENGINE_STAGES_LOCAL_STAGES_H
 
 #include <stdatomic.h>
 

@@ -1,7 +1,7 @@
 /* What the local stages consist of: shared by local_stages.c (their life), local_stages_start.c and
  * local_stages_step.c. */
-#ifndef ONSTAGE_ENGINE_LOCAL_STAGES_STATE_H
-#define ONSTAGE_ENGINE_LOCAL_STAGES_STATE_H
+#ifndef ONSTAGE_ENGINE_STAGES_LOCAL_STAGES_STATE_H
+#define ONSTAGE_ENGINE_STAGES_LOCAL_STAGES_STATE_H
 
 #include "engine/stages/local_stages.h"
 

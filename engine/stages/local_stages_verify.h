@@ -1,6 +1,6 @@
 /* Verifies that the stages of a run can run together, before they do. */
-#ifndef ONSTAGE_ENGINE_LOCAL_STAGES_VERIFY_H
-#define ONSTAGE_ENGINE_LOCAL_STAGES_VERIFY_H
+#ifndef ONSTAGE_ENGINE_STAGES_LOCAL_STAGES_VERIFY_H
+#define ONSTAGE_ENGINE_STAGES_LOCAL_STAGES_VERIFY_H
 
 #include "engine/stages/local_stages.h"
 

@@ -1,8 +1,8 @@
 /* States of the optimiser of which each replica, or copy of a stage, keeps a slice (--shard-optimizer), in checkpoints:
  * a whole state has its name there, NAME#exp_avg, the slice of replica 1 of 4 is the vector NAME#exp_avg#1-of-4. Both
  * can be read by a run that keeps states whole, and by one of any number of replicas that does not. */
-#ifndef ONSTAGE_ENGINE_STATE_SLICES_H
-#define ONSTAGE_ENGINE_STATE_SLICES_H
+#ifndef ONSTAGE_ENGINE_TRAIN_STATE_SLICES_H
+#define ONSTAGE_ENGINE_TRAIN_STATE_SLICES_H
 
 #include "graph/slice.h"
 #include "runtime/checkpoint/checkpoint.h"

@@ -1,6 +1,6 @@
 /* What a trainer consists of; its functions are spread over trainer*.c by purpose. */
-#ifndef ONSTAGE_ENGINE_TRAINER_H
-#define ONSTAGE_ENGINE_TRAINER_H
+#ifndef ONSTAGE_ENGINE_TRAIN_TRAINER_H
+#define ONSTAGE_ENGINE_TRAIN_TRAINER_H
 
 #include "engine/model/assumptions.h"
 #include "engine/plan/lowering.h"
@@ -85,8 +85,16 @@ bool ons_trainer_repeats(const ons_trainer *trainer);
 bool ons_trainer_leads(const ons_trainer *trainer);
 int64_t ons_trainer_processes(const ons_trainer *trainer);
 
-/* trainer_world.c: which stages there are, and who talks to whom; choose_local_stages once the graphs are there */
+/* The other processes, as this one reaches them; NULL: all stages are in this one. */
+static inline ons_transport *ons_trainer_world(const ons_trainer *trainer) {
+    return trainer->remote ? trainer->transports[0] : NULL;
+}
+
+/* trainer_world.c: how many stages there are, and who talks to whom */
 ons_status *ons_trainer_open_world(ons_trainer *trainer);
+/* What `mine` is for everybody, as rank 0 has it. */
+ons_status *ons_trainer_tell_all(const ons_trainer *trainer, void *mine, size_t bytes);
+/* trainer_plan.c: the plan, and the stages of this process by it; once the graphs are there */
 ons_status *ons_trainer_choose_local_stages(ons_trainer *trainer);
 /* trainer_gpus.c: which GPU a stage takes, and whether messages go by NCCL; once the world is open */
 ons_status *ons_trainer_choose_gpus(ons_trainer *trainer);
@@ -126,10 +134,12 @@ ons_status *ons_trainer_restore_best(ons_trainer *trainer, const ons_checkpoint 
 uint32_t ons_trainer_owner(const ons_trainer *trainer, ons_value_id value);
 /* Whether this process speaks for a persistent value: it has that stage, of the first replica. */
 bool ons_trainer_owns(const ons_trainer *trainer, ons_value_id value);
+/* Why the processes cannot go on: the first failure of all. */
+ons_status *ons_trainer_failure(const ons_trainer *trainer);
 /* What the tensors of a checkpoint take, those of all processes. */
 uint64_t ons_trainer_checkpoint_bytes(const ons_trainer *trainer);
 /* A meeting of all processes; `mine`: this one's failure so far, taken over. Everybody's record comes to everybody. */
-ons_status *ons_trainer_meet(ons_trainer *trainer, ons_status *mine, const void *record, void *all, size_t bytes);
+ons_status *ons_trainer_meet(const ons_trainer *trainer, ons_status *mine, const void *record, void *all, size_t bytes);
 
 /* The process that leads calls collect as often as it likes and then collected (with its own status, taken over); at
  * the same time the others call hand_over. */

@@ -208,9 +208,9 @@ static ons_status *check_alike(ons_trainer *t) {
     };
     graphs_of_run *all;
     if (!t->remote) return NULL;
-    ONS_NEW(all, t->arena, t->transports[0]->ranks);
+    ONS_NEW(all, t->arena, ons_trainer_world(t)->ranks);
     ONS_TRY(ons_trainer_meet(t, NULL, &own, all, sizeof own));
-    for (uint32_t i = 1; i < t->transports[0]->ranks; ++i) {
+    for (uint32_t i = 1; i < ons_trainer_world(t)->ranks; ++i) {
         ONS_CHECK(all[i].threads == all[0].threads, ONS_INVALID_ARGUMENT,
                   "rank %u computes with %" PRId64 " threads, and rank 0 with %" PRId64
                   ": replicas and copies need the same number to have the same bits; give --threads",

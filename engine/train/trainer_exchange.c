@@ -19,8 +19,6 @@ struct ons_exchange {
     size_t size;
 };
 
-static ons_transport *world(const ons_trainer *t) { return t->transports[0]; }
-
 uint32_t ons_trainer_owner(const ons_trainer *t, ons_value_id value) {
     const ons_cut *cut = &t->training.cuts[ONS_WHOLE];
     uint32_t stage = 0;
@@ -29,27 +27,27 @@ uint32_t ons_trainer_owner(const ons_trainer *t, ons_value_id value) {
 }
 
 bool ons_trainer_owns(const ons_trainer *t, ons_value_id value) {
-    return !t->remote || ons_trainer_owner(t, value) == world(t)->rank;
+    return !t->remote || ons_trainer_owner(t, value) == ons_trainer_world(t)->rank;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- meeting */
 
-static ons_status *failure(ons_transport *transport) {
-    ons_status *status = transport->failure(transport);
+ons_status *ons_trainer_failure(const ons_trainer *t) {
+    ons_status *status = ons_trainer_world(t)->failure(ons_trainer_world(t));
     return status != NULL ? status : ons_status_new(ONS_IO_ERROR, "a stage in another process has ended");
 }
 
 /* Of this process's own failure the others are told; what is reported is the first of all. */
-static ons_status *tell_failure(ons_transport *transport, ons_status *mine) {
-    transport->fail(transport, mine);
+static ons_status *tell_failure(const ons_trainer *t, ons_status *mine) {
+    ons_trainer_world(t)->fail(ons_trainer_world(t), mine);
     ons_status_free(mine);
-    return failure(transport);
+    return ons_trainer_failure(t);
 }
 
-ons_status *ons_trainer_meet(ons_trainer *t, ons_status *mine, const void *record, void *all, size_t bytes) {
-    ons_transport *transport = world(t);
-    if (mine != NULL) return tell_failure(transport, mine);
-    return transport->gather(transport, record, all, bytes) ? NULL : failure(transport);
+ons_status *ons_trainer_meet(const ons_trainer *t, ons_status *mine, const void *record, void *all, size_t bytes) {
+    ons_transport *transport = ons_trainer_world(t);
+    if (mine != NULL) return tell_failure(t, mine);
+    return transport->gather(transport, record, all, bytes) ? NULL : ons_trainer_failure(t);
 }
 
 /* --------------------------------------------------------------------------------------------------------- channels */
@@ -61,7 +59,7 @@ static ons_status *open_pair(ons_transport *transport, uint32_t other, ons_chann
 
 static ons_status *open_exchange(ons_trainer *t) {
     if (t->exchange != NULL) return NULL;
-    ons_transport *transport = world(t);
+    ons_transport *transport = ons_trainer_world(t);
     ons_exchange *x;
     ONS_NEW(x, t->arena, 1);
     ONS_NEW(x->requests, t->arena, transport->ranks);
@@ -92,7 +90,7 @@ static ons_value_id find_value(const ons_graph *graph, const char *name) {
 }
 
 static ons_status *request(ons_trainer *t, ons_value_id value, uint32_t owner) {
-    ons_transport *transport = world(t);
+    ons_transport *transport = ons_trainer_world(t);
     ons_exchange *x = t->exchange;
     size_t bytes = (size_t)ons_type_dense_bytes(&ons_graph_value(t->training.graphs[ONS_WHOLE].graph, value)->type);
     if (x->held == value) return NULL;
@@ -103,10 +101,10 @@ static ons_status *request(ons_trainer *t, ons_value_id value, uint32_t owner) {
         x->size = x->contents == NULL ? 0 : bytes;
         if (x->contents == NULL) return ons_status_out_of_memory();
     }
-    if (!transport->send(x->requests[owner], &value, sizeof value)) return failure(transport);
+    if (!transport->send(x->requests[owner], &value, sizeof value)) return ons_trainer_failure(t);
     for (size_t at = 0; at < bytes; at += PIECE)
         if (!transport->receive(x->replies[owner], (char *)x->contents + at, bytes - at < PIECE ? bytes - at : PIECE))
-            return failure(transport);
+            return ons_trainer_failure(t);
     x->held = value;
     return NULL;
 }
@@ -143,18 +141,18 @@ ons_status *ons_trainer_collect(ons_trainer *t, const char *name, ons_type *type
 
 ons_status *ons_trainer_collected(ons_trainer *t, ons_status *status) {
     if (!t->remote) return status;
-    ons_transport *transport = world(t);
+    ons_transport *transport = ons_trainer_world(t);
     if (status == NULL) status = open_exchange(t);
-    if (status != NULL) return tell_failure(transport, status);
+    if (status != NULL) return tell_failure(t, status);
     t->exchange->held = ONS_NONE; /* the next step changes it */
     ons_value_id end = ONS_NONE;
     for (uint32_t i = 1; i < transport->ranks; ++i)
-        if (!transport->send(t->exchange->requests[i], &end, sizeof end)) return failure(transport);
+        if (!transport->send(t->exchange->requests[i], &end, sizeof end)) return ons_trainer_failure(t);
     return NULL;
 }
 
 static ons_status *answer(ons_trainer *t, ons_value_id value) {
-    ons_transport *transport = world(t);
+    ons_transport *transport = ons_trainer_world(t);
     ONS_CHECK(value < t->training.graphs[ONS_WHOLE].graph->values.count, ONS_DEFECT, "rank 0 asks for value %u", value);
     ons_type type;
     const char *name = ons_graph_value(t->training.graphs[ONS_WHOLE].graph, value)->name;
@@ -166,18 +164,18 @@ static ons_status *answer(ons_trainer *t, ons_value_id value) {
     size_t bytes = (size_t)ons_type_dense_bytes(&type);
     for (size_t at = 0; at < bytes; at += PIECE)
         if (!transport->send(t->exchange->replies[0], address + at, bytes - at < PIECE ? bytes - at : PIECE))
-            return failure(transport);
+            return ons_trainer_failure(t);
     return NULL;
 }
 
 ons_status *ons_trainer_hand_over(ons_trainer *t) {
-    ons_transport *transport = world(t);
+    ons_transport *transport = ons_trainer_world(t);
     ons_status *status = open_exchange(t);
     while (status == NULL) {
         ons_value_id value;
-        if (!transport->receive(t->exchange->requests[0], &value, sizeof value)) return failure(transport);
+        if (!transport->receive(t->exchange->requests[0], &value, sizeof value)) return ons_trainer_failure(t);
         if (value == ONS_NONE) return NULL;
         status = answer(t, value);
     }
-    return tell_failure(transport, status);
+    return tell_failure(t, status);
 }

@@ -37,12 +37,12 @@ static ons_status *find_place(ons_trainer *t, const ons_device_kind *kind, place
 
 /* Processes: each takes the GPU of its number on the host. */
 static ons_status *choose_among_processes(ons_trainer *t, const ons_device_kind *kind) {
-    ons_transport *world = t->transports[0];
-    place own, *places = calloc(world->ranks, sizeof *places);
+    uint32_t ranks = ons_trainer_world(t)->ranks;
+    place own, *places = calloc(ranks, sizeof *places);
     if (places == NULL) return ons_status_out_of_memory();
     ons_status *status = find_place(t, kind, &own);
-    if (status == NULL && !world->gather(world, &own, places, sizeof own)) status = world->failure(world);
-    if (status == NULL) status = check_places(places, world->ranks);
+    if (status == NULL) status = ons_trainer_meet(t, NULL, &own, places, sizeof own);
+    if (status == NULL) status = check_places(places, ranks);
     free(places);
     t->nccl = true;
     return status;

@@ -68,9 +68,8 @@ ons_status *ons_trainer_gather_stages(ons_trainer *t) {
     ONS_NEW(t->stages, t->arena, t->lowering.lanes.schedule.devices * t->batching.replicas);
     for (uint32_t i = 0; i < here; ++i) ONS_TRY(describe(t, ons_local_stages_get(t->local_stages, i), &t->stages[i]));
     if (!t->remote) return NULL;
-    ons_transport *transport = t->transports[0];
     const ons_stage_report own = t->stages[0];
-    return transport->gather(transport, &own, t->stages, sizeof own) ? NULL : transport->failure(transport);
+    return ons_trainer_meet(t, NULL, &own, t->stages, sizeof own);
 }
 
 enum { LIBRARIES_BYTES = 1024 };
@@ -109,7 +108,7 @@ ons_status *ons_trainer_gather_libraries(ons_trainer *t) {
     t->libraries = ons_libraries_text(t->arena);
     if (t->libraries == NULL) return ons_status_out_of_memory();
     if (!t->remote) return NULL;
-    uint32_t count = t->transports[0]->ranks;
+    uint32_t count = ons_trainer_world(t)->ranks;
     libraries_of_process own = {""}, *all;
     snprintf(own.text, sizeof own.text, "%s", t->libraries);
     ONS_NEW(all, t->arena, count);

@@ -121,7 +121,7 @@ static ons_status *list_tensors(const ons_trainer *t, const kept_values *values,
 static ons_status *write_shards(ons_trainer *t, const ons_checkpoint_info *info,
                                 const ons_safetensors_content *content) {
     const char *folder = t->config->checkpoint;
-    const ons_transport *transport = t->transports[0];
+    const ons_transport *transport = ons_trainer_world(t);
     ons_shard_place place = {.step = info->step, .index = transport->rank, .count = transport->ranks};
     uint32_t *copies;
     ons_shard *shards, mine;
@@ -414,7 +414,7 @@ static ons_status *restore(ons_trainer *t, const ons_checkpoint *c) {
 /* Ranks that see different folders would go on from different steps. */
 static ons_status *check_alike(ons_trainer *t, ons_status *status) {
     if (!t->remote) return status;
-    const ons_transport *transport = t->transports[0];
+    const ons_transport *transport = ons_trainer_world(t);
     int64_t *steps = calloc(transport->ranks, sizeof *steps);
     if (steps == NULL && status == NULL) status = ons_status_out_of_memory();
     status = ons_trainer_meet(t, status, &t->step, steps, sizeof *steps);

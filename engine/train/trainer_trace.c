@@ -12,15 +12,8 @@
 enum { TO_LEADER = 1000002, FROM_LEADER = 1000003 };
 enum { TRACE_EVENTS = 200000, QUESTIONS = 16, PIECE = 1 << 20 };
 
-static ons_transport *world(const ons_trainer *t) { return t->transports[0]; }
-
-static ons_status *failure(const ons_trainer *t) {
-    ons_status *status = world(t)->failure(world(t));
-    return status != NULL ? status : ons_status_new(ONS_IO_ERROR, "a stage in another process has ended");
-}
-
 static ons_status *open_ways(ons_trainer *t) {
-    ons_transport *w = world(t);
+    ons_transport *w = ons_trainer_world(t);
     ONS_NEW(t->trace_in, t->arena, w->ranks);
     ONS_NEW(t->trace_out, t->arena, w->ranks);
     if (w->rank != 0) {
@@ -37,25 +30,25 @@ static ons_status *open_ways(ons_trainer *t) {
 /* ----------------------------------------------------------------------------------------------------------- clocks */
 
 static ons_status *tell_time(ons_trainer *t) {
-    ons_transport *w = world(t);
+    ons_transport *w = ons_trainer_world(t);
     for (uint32_t i = 1; i < w->ranks; ++i)
         for (int k = 0; k < QUESTIONS; ++k) {
             char question;
-            if (!w->receive(t->trace_in[i], &question, 1)) return failure(t);
+            if (!w->receive(t->trace_in[i], &question, 1)) return ons_trainer_failure(t);
             int64_t now = ons_trace_now();
-            if (!w->send(t->trace_out[i], &now, sizeof now)) return failure(t);
+            if (!w->send(t->trace_out[i], &now, sizeof now)) return ons_trainer_failure(t);
         }
     return NULL;
 }
 
 static ons_status *ask_time(ons_trainer *t, int measurement) {
-    ons_transport *w = world(t);
+    ons_transport *w = ons_trainer_world(t);
     int64_t quickest = INT64_MAX;
     for (int k = 0; k < QUESTIONS; ++k) {
         const char question = 0;
         int64_t theirs, asked = ons_trace_now();
-        if (!w->send(t->trace_out[0], &question, 1)) return failure(t);
-        if (!w->receive(t->trace_in[0], &theirs, sizeof theirs)) return failure(t);
+        if (!w->send(t->trace_out[0], &question, 1)) return ons_trainer_failure(t);
+        if (!w->receive(t->trace_in[0], &theirs, sizeof theirs)) return ons_trainer_failure(t);
         int64_t took = ons_trace_now() - asked, ahead = theirs - (asked + took / 2);
         if (took >= quickest) continue;
         quickest = took;
@@ -73,9 +66,9 @@ static ons_status *measure_clocks(ons_trainer *t, int measurement) {
 static ons_status *agree(ons_trainer *t) {
     bool own = t->config->trace != NULL, *all;
     if (!t->remote) return NULL;
-    ONS_NEW(all, t->arena, world(t)->ranks);
+    ONS_NEW(all, t->arena, ons_trainer_world(t)->ranks);
     ONS_TRY(ons_trainer_meet(t, NULL, &own, all, sizeof own));
-    for (uint32_t i = 1; i < world(t)->ranks; ++i)
+    for (uint32_t i = 1; i < ons_trainer_world(t)->ranks; ++i)
         ONS_CHECK(all[i] == all[0], ONS_INVALID_ARGUMENT, "rank 0 was started %s --trace, rank %u %s it",
                   all[0] ? "with" : "without", i, all[i] ? "with" : "without");
     return NULL;
@@ -103,11 +96,11 @@ typedef struct parcel {
 } parcel;
 
 static ons_status *send_parcel(parcel *p) {
-    ons_transport *w = world(p->t);
+    ons_transport *w = ons_trainer_world(p->t);
     ons_channel *out = p->t->trace_out[0];
     bool sent = w->send(out, &p->size, sizeof p->size) && (p->size == 0 || w->send(out, p->text, p->size));
     p->size = 0;
-    return sent ? NULL : failure(p->t);
+    return sent ? NULL : ons_trainer_failure(p->t);
 }
 
 static ons_status *pack(void *context, const void *bytes, size_t size) {
@@ -128,21 +121,21 @@ static ons_status *hand_over(parcel *p) {
     ONS_TRY(ons_trace_print(p->t->trace, &p->t->clock, pack, p, &lost));
     if (p->size > 0) ONS_TRY(send_parcel(p));
     ONS_TRY(send_parcel(p));
-    return world(p->t)->send(p->t->trace_out[0], &lost, sizeof lost) ? NULL : failure(p->t);
+    return ons_trainer_world(p->t)->send(p->t->trace_out[0], &lost, sizeof lost) ? NULL : ons_trainer_failure(p->t);
 }
 
 static ons_status *unpack(const parcel *p, ons_channel *in, ons_byte_sink *sink, void *file, uint64_t *lost) {
-    ons_transport *w = world(p->t);
+    ons_transport *w = ons_trainer_world(p->t);
     for (;;) {
         uint64_t size, more;
-        if (!w->receive(in, &size, sizeof size)) return failure(p->t);
+        if (!w->receive(in, &size, sizeof size)) return ons_trainer_failure(p->t);
         ONS_CHECK(size <= PIECE, ONS_DEFECT, "a trace comes in pieces of %llu bytes", (unsigned long long)size);
         if (size > 0) {
-            if (!w->receive(in, p->text, size)) return failure(p->t);
+            if (!w->receive(in, p->text, size)) return ons_trainer_failure(p->t);
             ONS_TRY(sink(file, p->text, size));
             continue;
         }
-        if (!w->receive(in, &more, sizeof more)) return failure(p->t);
+        if (!w->receive(in, &more, sizeof more)) return ons_trainer_failure(p->t);
         *lost += more;
         return NULL;
     }
@@ -150,16 +143,17 @@ static ons_status *unpack(const parcel *p, ons_channel *in, ons_byte_sink *sink,
 
 static ons_status *take_all(void *context, ons_byte_sink *sink, void *file, uint64_t *lost) {
     const parcel *p = context;
-    for (uint32_t i = 1; i < world(p->t)->ranks; ++i) ONS_TRY(unpack(p, p->t->trace_in[i], sink, file, lost));
+    for (uint32_t i = 1; i < ons_trainer_world(p->t)->ranks; ++i)
+        ONS_TRY(unpack(p, p->t->trace_in[i], sink, file, lost));
     return NULL;
 }
 
 static ons_status *write_together(ons_trainer *t) {
-    ons_transport *w = world(t);
+    ons_transport *w = ons_trainer_world(t);
     int64_t own = ons_trace_origin(t->trace), *origins;
     ONS_NEW(origins, t->arena, w->ranks);
     ONS_TRY(measure_clocks(t, 1));
-    if (!w->gather(w, &own, origins, sizeof own)) return failure(t);
+    if (!w->gather(w, &own, origins, sizeof own)) return ons_trainer_failure(t);
     t->clock.origin = origins[0];
     parcel p = {.t = t, .text = malloc(PIECE)};
     if (p.text == NULL) return ons_status_out_of_memory();

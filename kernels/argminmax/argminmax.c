@@ -13,10 +13,6 @@ ons_status *ons_argminmax_infer(ons_operands *o) {
     return NULL;
 }
 
-ons_cost ons_argminmax_cost(const ons_operands *o) {
-    return (ons_cost){(double)ons_elements(&o->inputs[0]), ons_operand_bytes(o)};
-}
-
 /* 1 where word `a` wins over word `b`, 0 where they are equal. */
 static int compare(ons_dtype dtype, bool largest, const void *words, int64_t a, int64_t b) {
     int order;

@@ -16,7 +16,6 @@ typedef struct ons_argminmax {
 } ons_argminmax;
 
 ons_status *ons_argminmax_infer(ons_operands *o);
-ons_cost ons_argminmax_cost(const ons_operands *o);
 ons_status *ons_argminmax_prepare(ons_prepare *p); /* state: ons_argminmax */
 void ons_argminmax_reference(const ons_operands *o, bool largest, const void *in, int64_t *out);
 

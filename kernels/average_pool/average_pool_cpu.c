@@ -11,21 +11,44 @@ static ons_status *average_pool_prepare(ons_prepare *p) {
     return ons_pooling_plan_make(p, &pooling, o->inputs[0].layout, true, plan);
 }
 
-/* `count` channels of one window. Inlined with a constant count, nothing is left of its handling. */
+/* The sum over a window: of `count` channels, or of a plane's single one. */
+typedef struct channel_sum {
+    const float *plane;
+    int64_t width;
+    int count;
+    ons_simd_float sum;
+} channel_sum;
+
+typedef struct single_sum {
+    const float *plane;
+    float sum;
+} single_sum;
+
+static inline void add_channels(void *context, int64_t at) {
+    channel_sum *s = context;
+    s->sum += ons_take(s->plane + at * s->width, s->count);
+}
+
+static inline void add_single(void *context, int64_t at) {
+    single_sum *s = context;
+    s->sum += s->plane[at];
+}
+
+/* Inlined with a constant count, nothing is left of its handling. */
 static inline __attribute__((always_inline)) ons_simd_float add_up(const ons_pooling_plan *plan,
                                                                    const ons_pooling_span *z, const ons_pooling_span *y,
                                                                    const ons_pooling_span *x, const float *plane,
                                                                    int count) {
-    ons_simd_float sum = {0};
-    ONS_FOR_TAPS(plan, z, y, x, sum += ons_take(plane + at * plan->width, count));
-    return sum;
+    channel_sum s = {.plane = plane, .width = plan->width, .count = count};
+    ons_pooling_each_tap(&plan->window, z, y, x, add_channels, &s);
+    return s.sum;
 }
 
 static float add_up_single(const ons_pooling_plan *plan, const ons_pooling_span *z, const ons_pooling_span *y,
                            const ons_pooling_span *x, const float *plane) {
-    float sum = 0;
-    ONS_FOR_TAPS(plan, z, y, x, sum += plane[at]);
-    return sum;
+    single_sum s = {.plane = plane};
+    ons_pooling_each_tap(&plan->window, z, y, x, add_single, &s);
+    return s.sum;
 }
 
 /* One row of windows of one plane. */

@@ -17,9 +17,8 @@ static ons_status *batch_normalization_gradient_prepare(ons_prepare *p) {
     if (o->inputs[1].dtype != ONS_FLOAT32 || o->inputs[2].dtype != ONS_FLOAT32)
         return ons_node_error(o, "no CPU kernel for %s; convert the model to float32",
                               ons_dtype_name(o->inputs[1].dtype));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(state), &memory));
-    state *s = memory;
+    state *s;
+    ONS_NEW_STATE(s, p);
     s->constant = ons_attribute_int(o, CONSTANT_STATISTICS) != 0;
     s->gated = ons_has_input(o, GATE_REST);
     s->epsilon = ons_attribute_float(o, EPSILON);

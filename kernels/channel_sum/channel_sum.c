@@ -11,10 +11,6 @@ static ons_status *channel_sum_infer(ons_operands *o) {
     return NULL;
 }
 
-static ons_cost channel_sum_cost(const ons_operands *o) {
-    return (ons_cost){(double)ons_elements(&o->inputs[0]), ons_operand_bytes(o)};
-}
-
 static ons_status *channel_sum_choose(const ons_operands *o, ons_layout *inputs, ons_layout *outputs) {
     inputs[0] = o->inputs[0].layout == ONS_LAYOUT_CHANNELS_LAST ? ONS_LAYOUT_CHANNELS_LAST : ONS_LAYOUT_ONNX;
     outputs[0] = ONS_LAYOUT_ONNX;
@@ -32,7 +28,7 @@ static void channel_sum_reference(const ons_operands *o, const ons_step *step, c
 }
 
 ONS_DEFINE_OPERATOR(channel_sum, "ChannelSum", ONS_INTERNAL, ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES,
-                    ONS_INFER(channel_sum_infer), ONS_COST(channel_sum_cost),
+                    ONS_INFER(channel_sum_infer), ONS_COST(ons_cost_each_input),
                     ONS_NOT_DIFFERENTIABLE("it is itself part of a gradient"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
                     ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(channel_sum_choose), ONS_ONE_FORM,
                     ONS_REFERENCE(channel_sum_reference));

@@ -10,10 +10,6 @@ static ons_status *col2im_infer(ons_operands *o) {
 }
 
 /* One addition for each element of a block. */
-static ons_cost col2im_cost(const ons_operands *o) {
-    return (ons_cost){(double)ons_elements(&o->inputs[0]), ons_operand_bytes(o)};
-}
-
 static void col2im_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                              void *const *outputs) {
     ons_unfold u;
@@ -40,6 +36,6 @@ static ons_status *col2im_gradient(ons_gradient *g) {
 }
 
 ONS_DEFINE_OPERATOR(col2im, "Col2Im", ONS_ONNX(18, ONS_NEWEST), ONS_ARITY(3, 3, 1, 1),
-                    ONS_ATTRIBUTES(ONS_UNFOLD_ATTRIBUTES), ONS_INFER(col2im_infer), ONS_COST(col2im_cost),
+                    ONS_ATTRIBUTES(ONS_UNFOLD_ATTRIBUTES), ONS_INFER(col2im_infer), ONS_COST(ons_cost_each_input),
                     ONS_GRADIENT_RULE(col2im_gradient, ONS_INPUT_BIT(0)), ONS_SAVES_NOTHING, ONS_ANY_PRECISION_OPERATOR,
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(col2im_reference));

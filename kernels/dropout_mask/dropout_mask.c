@@ -14,10 +14,6 @@ static ons_status *dropout_mask_infer(ons_operands *o) {
     return NULL;
 }
 
-static ons_cost dropout_mask_cost(const ons_operands *o) {
-    return (ons_cost){(double)ons_elements(&o->outputs[0]), ons_operand_bytes(o)};
-}
-
 static void dropout_mask_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                    void *const *outputs) {
     double ratio = ons_attribute_float(o, RATIO);
@@ -37,7 +33,7 @@ ONS_DEFINE_OPERATOR(dropout_mask, "DropoutMask", ONS_INTERNAL, ONS_ARITY(0, 0, 1
                     ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("ratio", 0.5), ONS_OPTIONAL_ATTRIBUTE("seed", ONS_ATTRIBUTE_INT),
                                    ONS_REQUIRED_ATTRIBUTE("shape", ONS_ATTRIBUTE_INTS), ONS_FIRST_ELEMENT_ATTRIBUTE,
                                    ONS_UNIT_ELEMENTS_ATTRIBUTE),
-                    ONS_INFER(dropout_mask_infer), ONS_COST(dropout_mask_cost),
+                    ONS_INFER(dropout_mask_infer), ONS_COST(ons_cost_elementwise),
                     ONS_NOT_DIFFERENTIABLE("it has no inputs"), ONS_SAVES_NOTHING,
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_RANDOM, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(dropout_mask_reference));

@@ -4,9 +4,9 @@
 #include "kernels/common/indexing/indexing.h"
 
 ons_status *ons_gather_prepare(ons_prepare *p) {
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(state), &memory));
-    *(state *)memory = make_state(p->operands, (int64_t)ons_dtype_size(p->operands->inputs[DATA].dtype));
+    state *s;
+    ONS_NEW_STATE(s, p);
+    *s = make_state(p->operands, (int64_t)ons_dtype_size(p->operands->inputs[DATA].dtype));
     return NULL;
 }
 

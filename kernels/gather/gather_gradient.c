@@ -24,10 +24,6 @@ static ons_status *gather_gradient_infer(ons_operands *o) {
     return NULL;
 }
 
-static ons_cost gather_gradient_cost(const ons_operands *o) {
-    return (ons_cost){(double)ons_elements(&o->inputs[COTANGENT]), ons_operand_bytes(o)};
-}
-
 static void gather_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                       void *const *outputs) {
     state s = make_state(o);
@@ -45,6 +41,6 @@ static void gather_gradient_reference(const ons_operands *o, const ons_step *ste
 
 ONS_DEFINE_OPERATOR(gather_gradient, "GatherGradient", ONS_INTERNAL, ONS_ARITY(2, 2, 1, 1),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", 0), ONS_REQUIRED_ATTRIBUTE("shape", ONS_ATTRIBUTE_INTS)),
-                    ONS_INFER(gather_gradient_infer), ONS_COST(gather_gradient_cost),
+                    ONS_INFER(gather_gradient_infer), ONS_COST(ons_cost_each_input),
                     ONS_NOT_DIFFERENTIABLE("a gradient"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_NO_ALIASES,
                     ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(gather_gradient_reference));

@@ -21,9 +21,8 @@ static ons_status *gather_gradient_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     if (o->inputs[COTANGENT].dtype != ONS_FLOAT32)
         return ons_node_error(o, "no CPU kernel for %s", ons_dtype_name(o->inputs[COTANGENT].dtype));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(state), &memory));
-    state *s = memory;
+    state *s;
+    ONS_NEW_STATE(s, p);
     *s = make_state(o);
     if (ons_elements(&o->outputs[0]) == 0) return NULL;
     p->scratch_bytes = (2 * s->count * (int64_t)sizeof(int64_t) + 63) / 64 * 64; /* sort_places */

@@ -8,9 +8,8 @@ static ons_status *gather_gradient_cuda_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     if (o->inputs[COTANGENT].dtype != ONS_FLOAT32)
         return ons_node_error(o, "no CUDA kernel for %s", ons_dtype_name(o->inputs[COTANGENT].dtype));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(state), &memory));
-    state *s = memory;
+    state *s;
+    ONS_NEW_STATE(s, p);
     *s = make_state(o);
     return ons_sorted_places_scratch(p, s->outer, s->count, s->inner);
 }

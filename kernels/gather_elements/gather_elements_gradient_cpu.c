@@ -4,10 +4,9 @@
 #include "kernels/gather_scatter/lines.h"
 
 ons_status *ons_gather_elements_gradient_prepare(ons_prepare *p) {
-    void *memory;
     ONS_TRY(ons_require_float32(p->operands));
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_gather_elements_gradient), &memory));
-    ons_gather_elements_gradient *s = memory;
+    ons_gather_elements_gradient *s;
+    ONS_NEW_STATE(s, p);
     s->bytes = ons_type_dense_bytes(&p->operands->outputs[0]);
     return find_map(p->operands, &s->map);
 }

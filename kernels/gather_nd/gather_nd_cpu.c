@@ -5,10 +5,9 @@
 
 ons_status *ons_gather_nd_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
-    void *memory;
     uint32_t tail;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_gather_nd), &memory));
-    ons_gather_nd *s = memory;
+    ons_gather_nd *s;
+    ONS_NEW_STATE(s, p);
     s->size = ons_dtype_size(o->inputs[DATA].dtype);
     return find_indexing(o, &s->indexing, &tail);
 }

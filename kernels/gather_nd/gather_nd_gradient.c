@@ -16,10 +16,6 @@ static ons_status *gather_nd_gradient_infer(ons_operands *o) {
     return NULL;
 }
 
-static ons_cost gather_nd_gradient_cost(const ons_operands *o) {
-    return (ons_cost){(double)ons_elements(&o->inputs[COTANGENT]), ons_operand_bytes(o)};
-}
-
 static void gather_nd_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                          void *const *outputs) {
     ons_nd_indexing indexing = {0};
@@ -38,6 +34,6 @@ static void gather_nd_gradient_reference(const ons_operands *o, const ons_step *
 ONS_DEFINE_OPERATOR(gather_nd_gradient, "GatherNDGradient", ONS_INTERNAL, ONS_ARITY(2, 2, 1, 1),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("batch_dims", 0),
                                    ONS_REQUIRED_ATTRIBUTE("shape", ONS_ATTRIBUTE_INTS)),
-                    ONS_INFER(gather_nd_gradient_infer), ONS_COST(gather_nd_gradient_cost),
+                    ONS_INFER(gather_nd_gradient_infer), ONS_COST(ons_cost_each_input),
                     ONS_NOT_DIFFERENTIABLE("a gradient"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_NO_ALIASES,
                     ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(gather_nd_gradient_reference));

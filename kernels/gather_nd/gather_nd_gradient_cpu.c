@@ -5,12 +5,11 @@
 #include "kernels/gather_scatter/nd_indexing.h"
 
 ons_status *ons_gather_nd_gradient_prepare(ons_prepare *p) {
-    void *memory;
     uint32_t tail;
     ons_shape data;
     ONS_TRY(ons_require_float32(p->operands));
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_gather_nd_gradient), &memory));
-    ons_gather_nd_gradient *s = memory;
+    ons_gather_nd_gradient *s;
+    ONS_NEW_STATE(s, p);
     s->bytes = ons_type_dense_bytes(&p->operands->outputs[0]);
     return find_indexing(p->operands, &data, &s->indexing, &tail);
 }

@@ -1,10 +1,11 @@
 /* What the CPU runs of scatter_lines.h. */
+#include <string.h>
+
 #include "kernels/gather_scatter/scatter_lines.h"
 
 ons_status *ons_scatter_lines_prepare(ons_prepare *p) {
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(ons_scatter_lines), &memory));
-    ons_scatter_lines *s = memory;
+    ons_scatter_lines *s;
+    ONS_NEW_STATE(s, p);
     s->mode = ons_scatter_mode_of(ons_scatter_lines_reduction_of(p->operands));
     s->size = ons_dtype_size(p->operands->outputs[0].dtype);
     s->bytes = ons_type_dense_bytes(&p->operands->outputs[0]);
@@ -12,16 +13,19 @@ ons_status *ons_scatter_lines_prepare(ons_prepare *p) {
     return ons_scatter_lines_find_map(p->operands, &s->map);
 }
 
-#define PUT(TYPE)                                                                                                      \
-    for (int64_t i = 0; i < b->count; ++i)                                                                             \
-        if (b->targets[i] >= 0) ((TYPE *)out)[b->targets[i]] = ((const TYPE *)updates)[b->first + i]
+/* Elements are moved, not looked at. Inlined with a size that the compiler knows. */
+static inline __attribute__((always_inline)) void put_elements(int64_t size, const ons_line_block *b,
+                                                               const char *updates, char *out) {
+    for (int64_t i = 0; i < b->count; ++i)
+        if (b->targets[i] >= 0) memcpy(out + b->targets[i] * size, updates + (b->first + i) * size, (size_t)size);
+}
 
 static void put_block(size_t size, const ons_line_block *b, const void *updates, void *out) {
     switch (size) {
-    case 1: PUT(uint8_t); break;
-    case 2: PUT(uint16_t); break;
-    case 4: PUT(uint32_t); break;
-    default: PUT(uint64_t); break;
+    case 1: put_elements(1, b, updates, out); break;
+    case 2: put_elements(2, b, updates, out); break;
+    case 4: put_elements(4, b, updates, out); break;
+    default: put_elements(8, b, updates, out); break;
     }
 }
 

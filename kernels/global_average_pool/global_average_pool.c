@@ -2,10 +2,6 @@
 #include "kernels/operators.h"
 #include "kernels/pooling/global_pool.h"
 
-static ons_cost global_average_pool_cost(const ons_operands *o) {
-    return (ons_cost){(double)ons_elements(&o->inputs[0]), ons_operand_bytes(o)};
-}
-
 /* With one position left, the output is in ONNX's order whatever the input is. */
 static ons_status *global_average_pool_choose(const ons_operands *o, ons_layout *inputs, ons_layout *outputs) {
     inputs[0] = o->inputs[0].layout == ONS_LAYOUT_CHANNELS_LAST ? ONS_LAYOUT_CHANNELS_LAST : ONS_LAYOUT_ONNX;
@@ -33,7 +29,7 @@ static ons_status *global_average_pool_gradient(ons_gradient *g) {
 }
 
 ONS_DEFINE_OPERATOR(global_average_pool, "GlobalAveragePool", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
-                    ONS_NO_ATTRIBUTES, ONS_INFER(ons_global_pool_infer), ONS_COST(global_average_pool_cost),
+                    ONS_NO_ATTRIBUTES, ONS_INFER(ons_global_pool_infer), ONS_COST(ons_cost_each_input),
                     ONS_GRADIENT_RULE(global_average_pool_gradient, ONS_ALL_INPUTS), ONS_SAVES_NOTHING,
                     ONS_ANY_PRECISION_OPERATOR, ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(global_average_pool_choose),
                     ONS_ONE_FORM, ONS_REFERENCE(global_average_pool_reference));

@@ -4,10 +4,6 @@
 #include "kernels/operators.h"
 #include "kernels/pooling/global_pool.h"
 
-static ons_cost global_max_pool_cost(const ons_operands *o) {
-    return (ons_cost){(double)ons_elements(&o->inputs[0]), ons_operand_bytes(o)};
-}
-
 static void global_max_pool_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                       void *const *outputs) {
     ons_channels c = ons_channels_of(&o->inputs[0]);
@@ -30,7 +26,7 @@ static ons_status *global_max_pool_gradient(ons_gradient *g) {
 }
 
 ONS_DEFINE_OPERATOR(global_max_pool, "GlobalMaxPool", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1), ONS_NO_ATTRIBUTES,
-                    ONS_INFER(ons_global_pool_infer), ONS_COST(global_max_pool_cost),
+                    ONS_INFER(ons_global_pool_infer), ONS_COST(ons_cost_each_input),
                     ONS_GRADIENT_RULE(global_max_pool_gradient, ONS_ALL_INPUTS),
                     ONS_SAVES(ONS_INPUT_BIT(0), ONS_INPUT_BIT(0)), ONS_ANY_PRECISION_OPERATOR, ONS_NO_ALIASES,
                     ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(global_max_pool_reference));

@@ -16,12 +16,6 @@ static ons_cost group_normalization_cost(const ons_operands *o) {
     return (ons_cost){8 * (double)ons_elements(&o->inputs[0]), ons_operand_bytes(o)};
 }
 
-static ons_status *group_normalization_choose(const ons_operands *o, ons_layout *inputs, ons_layout *outputs) {
-    if (ons_layout_is_for_cuda(o)) return NULL; /* that kernel wants groups side by side: ONNX's order for all */
-    ons_channels_choose(o, inputs, outputs);
-    return NULL;
-}
-
 static void group_normalization_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                           void *const *outputs) {
     ons_group_norm norm;
@@ -47,6 +41,6 @@ ONS_DEFINE_OPERATOR(group_normalization, "GroupNormalization", ONS_ONNX(18, ONS_
                     ONS_INFER(group_normalization_infer), ONS_COST(group_normalization_cost),
                     ONS_GRADIENT_RULE(group_normalization_gradient, ONS_ALL_INPUTS),
                     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), ONS_INPUT_BIT(1) | ONS_INPUT_BIT(2)),
-                    ONS_ANY_PRECISION_OPERATOR, ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(group_normalization_choose),
+                    ONS_ANY_PRECISION_OPERATOR, ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(ons_group_norm_choose),
                     ONS_FORMS(group_normalization_upgrade, ons_group_norm_patterns, NULL),
                     ONS_REFERENCE(group_normalization_reference));

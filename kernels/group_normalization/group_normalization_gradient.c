@@ -21,12 +21,6 @@ static ons_cost group_normalization_gradient_cost(const ons_operands *o) {
     return (ons_cost){9 * (double)ons_elements(&o->inputs[1]), ons_operand_bytes(o)};
 }
 
-static ons_status *group_normalization_gradient_choose(const ons_operands *o, ons_layout *inputs, ons_layout *outputs) {
-    if (ons_layout_is_for_cuda(o)) return NULL; /* that kernel wants groups side by side: ONNX's order for all */
-    ons_channels_choose(o, inputs, outputs);
-    return NULL;
-}
-
 static void group_normalization_gradient_reference(const ons_operands *o, const ons_step *step,
                                                    const void *const *inputs, void *const *outputs) {
     ons_group_norm norm;
@@ -63,5 +57,5 @@ ONS_DEFINE_OPERATOR(group_normalization_gradient, "GroupNormalizationGradient", 
                                    ONS_INT_ATTRIBUTE("scale_per_group", 0)),
                     ONS_INFER(group_normalization_gradient_infer), ONS_COST(group_normalization_gradient_cost),
                     ONS_NOT_DIFFERENTIABLE("it is itself a gradient"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
-                    ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(group_normalization_gradient_choose), ONS_ONE_FORM,
+                    ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(ons_group_norm_choose), ONS_ONE_FORM,
                     ONS_REFERENCE(group_normalization_gradient_reference));

@@ -12,9 +12,8 @@ typedef struct layer_normalization_state {
 static ons_status *layer_normalization_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     ONS_TRY(ons_require_float32(o));
-    void *memory;
-    ONS_TRY(ons_prepare_state(p, sizeof(layer_normalization_state), &memory));
-    layer_normalization_state *state = memory;
+    layer_normalization_state *state;
+    ONS_NEW_STATE(state, p);
     state->epsilon = (float)ons_attribute_float(o, EPSILON);
     state->has_bias = ons_has_input(o, 2);
     return find_norm(o, &state->norm);

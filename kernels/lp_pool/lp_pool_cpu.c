@@ -20,33 +20,57 @@ static ons_status *lp_pool_prepare(ons_prepare *p) {
     return ons_pooling_plan_make(p, &pooling, o->inputs[0].layout, false, &state->plan);
 }
 
+/* The sum over a window: of `count` channels, or of a plane's single one. */
+typedef struct channel_sum {
+    const float *plane;
+    int64_t width;
+    int count, p;
+    ons_simd_float sum;
+} channel_sum;
+
+typedef struct single_sum {
+    const float *plane;
+    int p;
+    float sum;
+} single_sum;
+
+static inline void add_squares(void *context, int64_t at) {
+    channel_sum *s = context;
+    ons_simd_float value = ons_take(s->plane + at * s->width, s->count);
+    s->sum += value * value;
+}
+
+static inline void add_terms(void *context, int64_t at) {
+    channel_sum *s = context;
+    ons_simd_float value = ons_take(s->plane + at * s->width, s->count);
+    for (int i = 0; i < ONS_SIMD_FLOATS; ++i) s->sum[i] += ons_lp_term(value[i], s->p);
+}
+
+static inline void add_single(void *context, int64_t at) {
+    single_sum *s = context;
+    s->sum += ons_lp_term(s->plane[at], s->p);
+}
+
 /* `count` channels of one window; they are added up before the root is taken, so that p = 2, the usual one, has nothing
  * but vector code. */
 static inline __attribute__((always_inline)) void pool_window(const lp_pool_state *s, const ons_pooling_span *z,
                                                               const ons_pooling_span *y, const ons_pooling_span *x,
                                                               const float *plane, int count, float *to) {
     const ons_pooling_plan *plan = &s->plan;
-    ons_simd_float sum = {0};
-    if (s->p == 2) {
-        ONS_FOR_TAPS(plan, z, y, x, {
-            ons_simd_float value = ons_take(plane + at * plan->width, count);
-            sum += value * value;
-        });
-    } else {
-        ONS_FOR_TAPS(plan, z, y, x, {
-            ons_simd_float value = ons_take(plane + at * plan->width, count);
-            for (int i = 0; i < ONS_SIMD_FLOATS; ++i) sum[i] += ons_lp_term(value[i], s->p);
-        });
-    }
-    for (int i = 0; i < ONS_SIMD_FLOATS; ++i) sum[i] = ons_lp_root(sum[i], s->p);
-    ons_put(to, sum, count);
+    channel_sum total = {.plane = plane, .width = plan->width, .count = count, .p = s->p};
+    if (s->p == 2)
+        ons_pooling_each_tap(&plan->window, z, y, x, add_squares, &total);
+    else
+        ons_pooling_each_tap(&plan->window, z, y, x, add_terms, &total);
+    for (int i = 0; i < ONS_SIMD_FLOATS; ++i) total.sum[i] = ons_lp_root(total.sum[i], s->p);
+    ons_put(to, total.sum, count);
 }
 
 static float pool_single(const lp_pool_state *s, const ons_pooling_span *z, const ons_pooling_span *y,
                          const ons_pooling_span *x, const float *plane) {
-    float sum = 0;
-    ONS_FOR_TAPS(&s->plan, z, y, x, sum += ons_lp_term(plane[at], s->p));
-    return ons_lp_root(sum, s->p);
+    single_sum total = {.plane = plane, .p = s->p};
+    ons_pooling_each_tap(&s->plan.window, z, y, x, add_single, &total);
+    return ons_lp_root(total.sum, s->p);
 }
 
 /* One row of windows of one plane. */

@@ -13,10 +13,6 @@ static ons_status *max_pool_gradient_infer(ons_operands *o) {
     return NULL;
 }
 
-static ons_cost max_pool_gradient_cost(const ons_operands *o) {
-    return (ons_cost){(double)ons_elements(&o->inputs[0]), ons_operand_bytes(o)};
-}
-
 static void max_pool_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                         void *const *outputs) {
     ons_pooling pooling;
@@ -35,6 +31,6 @@ static void max_pool_gradient_reference(const ons_operands *o, const ons_step *s
 
 ONS_DEFINE_OPERATOR(max_pool_gradient, "MaxPoolGradient", ONS_INTERNAL, ONS_ARITY(2, 2, 1, 1),
                     ONS_ATTRIBUTES(ONS_POOLING_GRADIENT_ATTRIBUTES), ONS_INFER(max_pool_gradient_infer),
-                    ONS_COST(max_pool_gradient_cost), ONS_NOT_DIFFERENTIABLE("second derivatives are not supported"),
+                    ONS_COST(ons_cost_each_input), ONS_NOT_DIFFERENTIABLE("second derivatives are not supported"),
                     ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(ons_pooling_choose),
                     ONS_ONE_FORM, ONS_REFERENCE(max_pool_gradient_reference));

@@ -30,10 +30,6 @@ static ons_status *max_roi_pool_gradient_infer(ons_operands *o) {
     return NULL;
 }
 
-static ons_cost max_roi_pool_gradient_cost(const ons_operands *o) {
-    return (ons_cost){(double)ons_elements(&o->inputs[0]), ons_operand_bytes(o)};
-}
-
 static void max_roi_pool_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                             void *const *outputs) {
     ons_max_roi_pool_gradient s = {0};
@@ -51,6 +47,6 @@ static void max_roi_pool_gradient_reference(const ons_operands *o, const ons_ste
 
 ONS_DEFINE_OPERATOR(max_roi_pool_gradient, "MaxRoiPoolGradient", ONS_INTERNAL, ONS_ARITY(3, 3, 1, 1),
                     ONS_ATTRIBUTES(ONS_REQUIRED_ATTRIBUTE("input_shape", ONS_ATTRIBUTE_INTS)),
-                    ONS_INFER(max_roi_pool_gradient_infer), ONS_COST(max_roi_pool_gradient_cost),
+                    ONS_INFER(max_roi_pool_gradient_infer), ONS_COST(ons_cost_each_input),
                     ONS_NOT_DIFFERENTIABLE("it is itself a gradient"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(max_roi_pool_gradient_reference));

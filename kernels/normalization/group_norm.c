@@ -25,6 +25,12 @@ ons_type ons_group_norm_saved(const ons_group_norm *norm) {
     return ons_type_make(ONS_FLOAT32, (ons_shape){.rank = 2, .dims = {norm->size.batch, norm->groups}});
 }
 
+ons_status *ons_group_norm_choose(const ons_operands *o, ons_layout *inputs, ons_layout *outputs) {
+    if (ons_layout_is_for_cuda(o)) return NULL; /* that kernel wants groups side by side: ONNX's order for all */
+    ons_channels_choose(o, inputs, outputs);
+    return NULL;
+}
+
 ons_status *ons_group_norm_infer(ons_operands *o, const ons_group_norm *norm) {
     if (!ons_type_equal(&o->inputs[1], &o->inputs[2]))
         return ons_node_error(o, "scale and bias must be vectors of one size");

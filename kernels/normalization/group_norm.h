@@ -22,6 +22,8 @@ ons_type ons_group_norm_saved(const ons_group_norm *norm);
 
 /* Outputs 0 to 2: y, mean, inverse deviation. Inputs x, scale, bias. */
 ons_status *ons_group_norm_infer(ons_operands *o, const ons_group_norm *norm);
+/* Chooses the layouts of such a node, or of its gradient: ons_layout_rule.choose. */
+ons_status *ons_group_norm_choose(const ons_operands *o, ons_layout *inputs, ons_layout *outputs);
 ons_status *ons_group_norm_prepare(ons_prepare *p, const ons_group_norm *norm, double epsilon);
 void ons_group_norm_run(const ons_launch *launch);
 void ons_group_norm_reference(const ons_operands *o, const ons_group_norm *norm, double epsilon,

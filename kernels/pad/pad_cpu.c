@@ -71,28 +71,19 @@ static ons_status *pad_prepare(ons_prepare *p) {
     return NULL;
 }
 
-#define DEFINE_COPY(TYPE)                                                                                              \
-    static void copy_##TYPE(const int64_t *sources, int64_t begin, int64_t end, const void *in, void *out) {           \
-        const TYPE *from = in;                                                                                         \
-        TYPE *to = out;                                                                                                \
-        for (int64_t i = begin; i < end; ++i) to[i] = from[sources[i]];                                                \
-    }
+/* Elements are moved, not looked at. Inlined with a size that the compiler knows. */
+static inline __attribute__((always_inline)) void copy_elements(int64_t size, const int64_t *sources, int64_t begin,
+                                                                int64_t end, const char *in, char *out) {
+    for (int64_t i = begin; i < end; ++i) memcpy(out + i * size, in + sources[i] * size, (size_t)size);
+}
 
-DEFINE_COPY(uint8_t)
-
-DEFINE_COPY(uint16_t)
-
-DEFINE_COPY(uint32_t)
-
-DEFINE_COPY(uint64_t)
-
-static void copy_listed(const state *s, int64_t begin, int64_t end, const void *in, void *out) {
+static void copy_listed(const state *s, int64_t begin, int64_t end, const char *in, char *out) {
     const int64_t *sources = s->sources[s->result.rank - 1];
     switch (s->size) {
-    case 1: copy_uint8_t(sources, begin, end, in, out); break;
-    case 2: copy_uint16_t(sources, begin, end, in, out); break;
-    case 4: copy_uint32_t(sources, begin, end, in, out); break;
-    default: copy_uint64_t(sources, begin, end, in, out); break;
+    case 1: copy_elements(1, sources, begin, end, in, out); break;
+    case 2: copy_elements(2, sources, begin, end, in, out); break;
+    case 4: copy_elements(4, sources, begin, end, in, out); break;
+    default: copy_elements(8, sources, begin, end, in, out); break;
     }
 }
 

@@ -15,10 +15,6 @@ static ons_status *pad_gradient_infer(ons_operands *o) {
 }
 
 /* An addition for each cotangent. */
-static ons_cost pad_gradient_cost(const ons_operands *o) {
-    return (ons_cost){(double)ons_elements(&o->inputs[0]), ons_operand_bytes(o)};
-}
-
 static void pad_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                    void *const *outputs) {
     ons_padding padding;
@@ -41,6 +37,6 @@ static void pad_gradient_reference(const ons_operands *o, const ons_step *step, 
 ONS_DEFINE_OPERATOR(pad_gradient, "PadGradient", ONS_INTERNAL, ONS_ARITY(2, 4, 1, 1),
                     ONS_ATTRIBUTES(ONS_STRING_ATTRIBUTE("mode", "constant"),
                                    ONS_REQUIRED_ATTRIBUTE("onstage_shape", ONS_ATTRIBUTE_INTS)),
-                    ONS_INFER(pad_gradient_infer), ONS_COST(pad_gradient_cost), ONS_NOT_DIFFERENTIABLE("a gradient"),
+                    ONS_INFER(pad_gradient_infer), ONS_COST(ons_cost_each_input), ONS_NOT_DIFFERENTIABLE("a gradient"),
                     ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_NO_ALIASES,
                     ONS_CHOOSES_LAYOUT(ons_channels_choose_first), ONS_ONE_FORM, ONS_REFERENCE(pad_gradient_reference));

@@ -55,21 +55,21 @@ static inline int32_t ons_pooling_tap(const ons_window *w, int dim, int64_t inpu
     return distance % w->dilation[dim] == 0 ? (int32_t)(distance / w->dilation[dim]) : -1;
 }
 
-/* Calls EACH with the input position `at` of every tap of a window, whose spans are Z, Y and X. */
-#define ONS_FOR_TAPS(PLAN, Z, Y, X, EACH)                                                                              \
-    do {                                                                                                               \
-        const ons_window *w_ = &(PLAN)->window;                                                                        \
-        for (int32_t kz = (Z)->first; kz < (Z)->end; ++kz)                                                             \
-            for (int32_t ky = (Y)->first; ky < (Y)->end; ++ky) {                                                       \
-                int64_t row_ =                                                                                         \
-                    (((Z)->start + kz * w_->dilation[0]) * w_->input[1] + (Y)->start + ky * w_->dilation[1]) *         \
-                    w_->input[2];                                                                                      \
-                for (int32_t kx = (X)->first; kx < (X)->end; ++kx) {                                                   \
-                    int64_t at = row_ + (X)->start + kx * w_->dilation[2];                                             \
-                    EACH;                                                                                              \
-                }                                                                                                      \
-            }                                                                                                          \
-    } while (0)
+/* Takes the tap at an input position of the plane. */
+typedef void ons_pooling_take(void *context, int64_t at);
+
+/* Every tap of a window whose spans are z, y and x, in order. Inlined, and `take` with it where the caller names it. */
+static inline __attribute__((always_inline)) void ons_pooling_each_tap(const ons_window *w, const ons_pooling_span *z,
+                                                                       const ons_pooling_span *y,
+                                                                       const ons_pooling_span *x,
+                                                                       ons_pooling_take *take, void *context) {
+    for (int32_t kz = z->first; kz < z->end; ++kz)
+        for (int32_t ky = y->first; ky < y->end; ++ky) {
+            int64_t row =
+                ((z->start + kz * w->dilation[0]) * w->input[1] + y->start + ky * w->dilation[1]) * w->input[2];
+            for (int32_t kx = x->first; kx < x->end; ++kx) take(context, row + x->start + kx * w->dilation[2]);
+        }
+}
 
 /* Prepared for a run: rows of windows, and `width` elements that lie side by side in memory: all channels of a position
  * with channels last, else one. */

@@ -34,10 +34,6 @@ static ons_status *top_k_infer(ons_operands *o) {
     return NULL;
 }
 
-static ons_cost top_k_cost(const ons_operands *o) {
-    return (ons_cost){(double)ons_elements(&o->inputs[DATA]), ons_operand_bytes(o)};
-}
-
 /* Whether word `a` comes before word `b` by value. */
 static bool precedes(ons_dtype dtype, bool largest, const void *words, int64_t a, int64_t b) {
     if (ons_dtype_is_float(dtype)) {
@@ -93,7 +89,7 @@ static ons_status *top_k_upgrade(ons_upgrade *u) { return ons_upgrade_attribute_
 ONS_DEFINE_OPERATOR(top_k, "TopK", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 2, 1, 2),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", -1), ONS_INT_ATTRIBUTE("largest", 1),
                                    ONS_INT_ATTRIBUTE("sorted", 1)),
-                    ONS_INFER(top_k_infer), ONS_COST(top_k_cost),
+                    ONS_INFER(top_k_infer), ONS_COST(ons_cost_each_input),
                     ONS_GRADIENT_RULE(top_k_gradient, ONS_INPUT_BIT(DATA)), ONS_SAVES(0, ONS_INPUT_BIT(1)),
                     ONS_ANY_PRECISION_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
                     ONS_FORMS(top_k_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(top_k_reference));

@@ -25,20 +25,14 @@ static ons_status *check_members(const ons_json *object, const char *const *know
 }
 
 static ons_status *get_name(const ons_json *object, ons_arena *arena, const char **name) {
-    const char *text;
-    ONS_TRY(ons_json_get_text(object, "name", &text));
-    ONS_CHECK(text[0] != '\0', ONS_INVALID_DATA, "'name' is empty");
-    *name = ons_arena_copy_text(arena, text);
-    return *name == NULL ? ons_status_out_of_memory() : NULL;
+    ONS_TRY(ons_json_copy_text(object, "name", arena, name));
+    ONS_CHECK((*name)[0] != '\0', ONS_INVALID_DATA, "'name' is empty");
+    return NULL;
 }
 
 /* A member that is not there keeps the value given. */
 static ons_status *get_text(const ons_json *object, const char *name, ons_arena *arena, const char **value) {
-    const char *text;
-    if (ons_json_find(object, name) == NULL) return NULL;
-    ONS_TRY(ons_json_get_text(object, name, &text));
-    *value = ons_arena_copy_text(arena, text);
-    return *value == NULL ? ons_status_out_of_memory() : NULL;
+    return ons_json_find(object, name) == NULL ? NULL : ons_json_copy_text(object, name, arena, value);
 }
 
 static ons_status *get_time(const ons_json *object, const char *name, double *seconds) {

@@ -63,13 +63,6 @@ static ons_status *read_number(const ons_json *object, const char *name, range a
     return NULL;
 }
 
-static ons_status *read_text(const ons_json *object, const char *name, ons_arena *arena, const char **value) {
-    const char *text;
-    ONS_TRY(ons_json_get_text(object, name, &text));
-    *value = ons_arena_copy_text(arena, text);
-    return *value != NULL ? NULL : ons_status_out_of_memory();
-}
-
 static ons_status *read_precisions(const ons_json *object, ons_device_profile *p) {
     for (int i = 0; i < ONS_PRECISION_COUNT; ++i)
         if (ons_json_find(object, precision_names[i]) != NULL)
@@ -260,10 +253,11 @@ static ons_status *read_profile(const ons_json *json, bool measured, ons_arena *
     ONS_CHECK(version == VERSION, ONS_INVALID_DATA, "'onstage_device_profile' is %lld; this program knows version %d",
               (long long)version, VERSION);
     ONS_TRY(check_known(json, known));
-    ONS_TRY(read_text(json, "name", arena, &p->name));
-    ONS_TRY(read_text(json, "title", arena, &p->title));
+    ONS_TRY(ons_json_copy_text(json, "name", arena, &p->name));
+    ONS_TRY(ons_json_copy_text(json, "title", arena, &p->title));
     ONS_TRY(read_kind(json, measured, p));
-    if (ons_json_find(json, "instructions") != NULL) ONS_TRY(read_text(json, "instructions", arena, &p->instructions));
+    if (ons_json_find(json, "instructions") != NULL)
+        ONS_TRY(ons_json_copy_text(json, "instructions", arena, &p->instructions));
     ONS_TRY(read_matrix_flops(json, p));
     ONS_TRY(read_number(json, "vector_flops", positive_number, &p->vector_flops));
     ONS_TRY(read_number(json, "memory_bandwidth", positive_number, &p->memory_bandwidth));

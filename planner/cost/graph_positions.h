@@ -11,10 +11,4 @@ ons_status *ons_graph_positions_find(const ons_graph_work_options *options, ons_
 /* Tests whether the node is a position of its own: it runs in the forward part of every micro-batch. */
 static inline bool ons_is_forward_unit(const ons_node *node) { return node->phase == ONS_FORWARD && !node->per_step; }
 
-/* Kept from step to step: weights, tables, states, statistics. */
-static inline bool ons_is_held(const ons_value *value) {
-    return value->kind == ONS_PARAMETER || value->kind == ONS_CONSTANT || value->kind == ONS_STATE ||
-           value->kind == ONS_BUFFER;
-}
-
 #endif

@@ -5,7 +5,7 @@
 
 #include "graph/arena_layout.h"
 #include "graph/slice.h"
-#include "planner/cost/graph_positions.h"
+#include "planner/cost/graph_work.h"
 
 typedef struct finder {
     const ons_graph_work_options *o;
@@ -85,7 +85,7 @@ static int64_t slice_bytes(const finder *f, const ons_type *type, int64_t whole)
 static void add_entries(finder *f) {
     for (ons_value_id id = 0; id < f->graph->values.count; ++id) {
         const ons_value *value = ons_graph_value(f->graph, id);
-        bool source = value->producer == ONS_NONE && ons_is_held(value);
+        bool source = value->producer == ONS_NONE && ons_is_persistent(value);
         if (f->r->root_of_value[id] != id || (!source && !is_made_at_start(f->graph, value))) continue;
         int64_t bytes = ons_arena_align(ons_registry_type_bytes(f->o->registry, &value->type));
         ons_value_id weight = value->kind == ONS_STATE ? f->weight_of_value[id] : ONS_NONE;

@@ -10,18 +10,8 @@ typedef struct finder {
     ons_value_id *root; /* of each value: the one whose bytes it is */
 } finder;
 
-static bool is_persistent(const ons_value *value) {
-    return value->kind == ONS_PARAMETER || value->kind == ONS_CONSTANT || value->kind == ONS_STATE ||
-           value->kind == ONS_BUFFER;
-}
-
 static int64_t bytes_of(const finder *f, ons_value_id value) {
     return ons_arena_align(ons_registry_type_bytes(f->registry, &ons_graph_value(f->graph, value)->type));
-}
-
-static bool connects(const ons_node *node, const ons_alias *a) {
-    return a->output < node->output_count && node->outputs[a->output] != ONS_NONE && a->input < node->input_count &&
-           node->inputs[a->input] != ONS_NONE;
 }
 
 static bool is_counted_before(const finder *f, const ons_node *node, uint32_t index, ons_value_id root) {
@@ -35,7 +25,7 @@ static bool is_counted_before(const finder *f, const ons_node *node, uint32_t in
 static bool can_take_place(const finder *f, const ons_node *node, uint32_t output) {
     bool found = false;
     for (const ons_alias *a = node->op->aliases; a->kind != ONS_ALIAS_END && !found; ++a)
-        found = a->output == output && connects(node, a) &&
+        found = a->output == output && ons_alias_connects(node, a) &&
                 bytes_of(f, node->inputs[a->input]) == bytes_of(f, node->outputs[output]);
     return found;
 }
@@ -45,12 +35,13 @@ static int64_t width_of(const finder *f, const ons_node *node) {
     for (uint32_t i = 0; i < node->input_count; ++i) {
         if (node->inputs[i] == ONS_NONE) continue;
         ons_value_id root = f->root[node->inputs[i]];
-        if (is_persistent(ons_graph_value(f->graph, root)) || is_counted_before(f, node, i, root)) continue;
+        if (ons_is_persistent(ons_graph_value(f->graph, root)) || is_counted_before(f, node, i, root)) continue;
         bytes += bytes_of(f, root);
     }
     for (uint32_t i = 0; i < node->output_count; ++i) {
         ons_value_id value = node->outputs[i];
-        bool fresh = value != ONS_NONE && f->root[value] == value && !is_persistent(ons_graph_value(f->graph, value));
+        bool fresh =
+            value != ONS_NONE && f->root[value] == value && !ons_is_persistent(ons_graph_value(f->graph, value));
         if (fresh && !can_take_place(f, node, i)) bytes += bytes_of(f, value);
     }
     return bytes;

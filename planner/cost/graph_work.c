@@ -38,7 +38,7 @@ static int64_t bytes_of(const maker *m, ons_value_id value) {
 /* Values of the forward part, and data from outside. */
 static bool is_tensor(const maker *m, ons_value_id id) {
     const ons_value *value = ons_graph_value(m->graph, id);
-    if (root_of(m, id) != id || ons_is_held(value)) return false;
+    if (root_of(m, id) != id || ons_is_persistent(value)) return false;
     return value->producer == ONS_NONE ? value->kind == ONS_INPUT
                                        : ons_is_forward_unit(ons_graph_node(m->graph, value->producer));
 }

@@ -13,13 +13,6 @@ enum { VERSION = 1 };
 
 /* ---------------------------------------------------------------------------------------------------------- reading */
 
-static ons_status *read_text(const ons_json *json, const char *name, ons_arena *arena, const char **text) {
-    const char *value;
-    ONS_TRY(ons_json_get_text(json, name, &value));
-    *text = ons_arena_copy_text(arena, value);
-    return *text != NULL ? NULL : ons_status_out_of_memory();
-}
-
 static ons_status *read_amount(const ons_json *json, const char *name, double *value) {
     ONS_TRY(ons_json_get_double(json, name, value));
     ONS_CHECK(*value >= 0 && *value < 1e24, ONS_INVALID_DATA, "'%s' is %g, which is no cost", name, *value);
@@ -45,11 +38,12 @@ static ons_status *read_phase(const ons_json *json, ons_phase *phase) {
 }
 
 static ons_status *read_node(const ons_json *json, ons_arena *arena, ons_node_cost *node) {
-    ONS_TRY(read_text(json, "key", arena, &node->key));
-    ONS_TRY(read_text(json, "name", arena, &node->name));
-    ONS_TRY(read_text(json, "operator", arena, &node->operator_name));
-    ONS_TRY(read_text(json, "implementation", arena, &node->implementation));
-    if (ons_json_find(json, "attributes") != NULL) ONS_TRY(read_text(json, "attributes", arena, &node->attributes));
+    ONS_TRY(ons_json_copy_text(json, "key", arena, &node->key));
+    ONS_TRY(ons_json_copy_text(json, "name", arena, &node->name));
+    ONS_TRY(ons_json_copy_text(json, "operator", arena, &node->operator_name));
+    ONS_TRY(ons_json_copy_text(json, "implementation", arena, &node->implementation));
+    if (ons_json_find(json, "attributes") != NULL)
+        ONS_TRY(ons_json_copy_text(json, "attributes", arena, &node->attributes));
     ONS_TRY(read_phase(json, &node->phase));
     ONS_TRY(read_amount(json, "seconds", &node->seconds));
     ONS_TRY(read_amount(json, "flops", &node->flops));
@@ -80,9 +74,10 @@ static ons_status *read_later_amount(const ons_json *run, const char *name, doub
 static ons_status *read_run(const ons_json *json, ons_arena *arena, ons_node_costs *costs) {
     const ons_json *run;
     ONS_TRY(ons_json_get_object(json, "run", &run));
-    ONS_TRY(read_text(run, "model", arena, &costs->model));
+    ONS_TRY(ons_json_copy_text(run, "model", arena, &costs->model));
     costs->libraries = "";
-    if (ons_json_find(run, "libraries") != NULL) ONS_TRY(read_text(run, "libraries", arena, &costs->libraries));
+    if (ons_json_find(run, "libraries") != NULL)
+        ONS_TRY(ons_json_copy_text(run, "libraries", arena, &costs->libraries));
     ONS_TRY(read_count(run, "samples", &costs->samples));
     ONS_TRY(read_count(run, "threads", &costs->threads));
     ONS_TRY(read_count(run, "repetitions", &costs->repetitions));

@@ -4,8 +4,8 @@
  * micro-batch in flight, the time in which a copy can hide spans the micro-batches in between, and what a period copies
  * must fit the host link in that period (DawnPiper, section 4.3; Algorithm 2, MemOpt).
  */
-#ifndef ONSTAGE_PLANNER_MEMORY_H
-#define ONSTAGE_PLANNER_MEMORY_H
+#ifndef ONSTAGE_PLANNER_MEMORY_MEMORY_H
+#define ONSTAGE_PLANNER_MEMORY_MEMORY_H
 
 #include "base/status.h"
 #include "planner/workload/workload.h"

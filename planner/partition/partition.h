@@ -1,6 +1,6 @@
 /* A partition splits a workload into stages. */
-#ifndef ONSTAGE_PLANNER_PARTITION_H
-#define ONSTAGE_PLANNER_PARTITION_H
+#ifndef ONSTAGE_PLANNER_PARTITION_PARTITION_H
+#define ONSTAGE_PLANNER_PARTITION_PARTITION_H
 
 #include "planner/memory/memory.h"
 #include "planner/schedule/schedule.h"

@@ -15,9 +15,7 @@ typedef struct reader {
 /* ----------------------------------------------------------------------------------------------------------- fields */
 
 static ons_status *get_text(const reader *r, const ons_json *object, const char *name, const char **value) {
-    ONS_TRY(ons_json_get_text(object, name, value));
-    *value = ons_arena_copy_text(r->arena, *value);
-    return *value == NULL ? ons_status_out_of_memory() : NULL;
+    return ons_json_copy_text(object, name, r->arena, value);
 }
 
 /* NULL where it is left out. */

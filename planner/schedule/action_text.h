@@ -1,6 +1,6 @@
 /* Actions as short texts, close to PyTorch's schedule files: "2F0" is stage 2, forward, micro-batch 0. */
-#ifndef ONSTAGE_PLANNER_ACTION_TEXT_H
-#define ONSTAGE_PLANNER_ACTION_TEXT_H
+#ifndef ONSTAGE_PLANNER_SCHEDULE_ACTION_TEXT_H
+#define ONSTAGE_PLANNER_SCHEDULE_ACTION_TEXT_H
 
 #include "planner/schedule/schedule.h"
 

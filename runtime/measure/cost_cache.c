@@ -156,15 +156,6 @@ static ons_status *fill_file(ons_json *json, const ons_cost_cache *c) {
     return fill_own(part, c);
 }
 
-static ons_status *write_text(const char *path, const char *text) {
-    ons_file_writer *writer;
-    ONS_TRY(ons_file_writer_open(path, &writer));
-    ons_status *status = ons_file_write(writer, text, strlen(text));
-    if (status == NULL) return ons_file_commit(writer);
-    ons_file_discard(writer);
-    return status;
-}
-
 ons_status *ons_cost_cache_save(ons_cost_cache *c) {
     if (!c->changed || c->path == NULL) return NULL;
     ons_json *json;
@@ -173,7 +164,7 @@ ons_status *ons_cost_cache_save(ons_cost_cache *c) {
     ONS_TRY(ons_json_new_object(&json));
     ons_status *status = fill_file(json, c);
     if (status == NULL) status = ons_json_print(json, &text);
-    if (status == NULL) status = write_text(c->path, text);
+    if (status == NULL) status = ons_file_write_text(c->path, text);
     free(text);
     ons_json_free(json);
     if (status == NULL) c->changed = false;

@@ -6,6 +6,7 @@
 #include "runtime/log/trace.h"
 #include "runtime/measure/cache_size.h"
 #include "runtime/measure/gemm_speed.h"
+#include "runtime/measure/median.h"
 
 enum { ARRAYS = 3, PIECES = 16, SWEEPS = 3, LATENCY_RUNS = 101, LATENCY_BYTES = 64 };
 
@@ -23,11 +24,6 @@ typedef struct measuring {
 } measuring;
 
 static double seconds_since(int64_t start) { return (double)(ons_trace_now() - start) * 1e-9; }
-
-static int by_value(const void *left, const void *right) {
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
 
 /* ----------------------------------------------------------------------------------------------------------- pieces */
 
@@ -66,15 +62,14 @@ static double seconds_of_piece(measuring *m, char *to) {
         double now = to == NULL ? sum_seconds(m) : copy_seconds(m, to + m->at, m->at, m->piece);
         if (i >= 0) each[i] = now;
     }
-    qsort(each, SWEEPS * PIECES, sizeof each[0], by_value);
+    ons_sort_seconds(each, SWEEPS * PIECES);
     return each[SWEEPS * PIECES / 4];
 }
 
 static void measure_copy(measuring *m, char *to, double *bandwidth, double *latency) {
     double each[LATENCY_RUNS], seconds = seconds_of_piece(m, to);
     for (int i = 0; i < LATENCY_RUNS; ++i) each[i] = copy_seconds(m, to, 0, LATENCY_BYTES);
-    qsort(each, LATENCY_RUNS, sizeof each[0], by_value);
-    *latency = each[LATENCY_RUNS / 2];
+    *latency = ons_median(each, LATENCY_RUNS);
     *bandwidth = (double)m->piece / (seconds > 2 * *latency ? seconds - *latency : seconds);
 }
 

@@ -1,12 +1,12 @@
 #include "runtime/measure/gpu_speed.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/philox.h"
 #include "graph/small_types.h"
 #include "kernels/kernels.h"
 #include "runtime/measure/device_clock.h"
+#include "runtime/measure/median.h"
 
 enum { RUNS = 5, LATENCY_RUNS = 51, LATENCY_BYTES = 64, STREAMS = 2, WARM_UP = 2 };
 enum { EDGE_MOST = 8192, EDGE_OF_FP32 = 4096, EDGE_STEP = 128, WORKSPACE_BYTES = 32 << 20 };
@@ -87,16 +87,10 @@ static double copy_seconds(measuring *m, void *to, const void *from, int64_t byt
     return seconds;
 }
 
-static int by_value(const void *left, const void *right) {
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
 static double latency_of(measuring *m, void *to, const void *from) {
     double each[LATENCY_RUNS];
     for (int i = 0; i < LATENCY_RUNS; ++i) each[i] = copy_seconds(m, to, from, LATENCY_BYTES);
-    qsort(each, LATENCY_RUNS, sizeof each[0], by_value);
-    return each[LATENCY_RUNS / 2];
+    return ons_median(each, LATENCY_RUNS);
 }
 
 static double bandwidth_of(measuring *m, void *to, const void *from, int64_t bytes, double latency) {

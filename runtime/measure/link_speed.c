@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "runtime/measure/median.h"
 
 enum {
     HOST_BYTES = 64,
@@ -38,17 +39,6 @@ typedef struct measuring {
     char *data;
     double *heard; /* a number from each rank */
 } measuring;
-
-static int compare(const void *left, const void *right) {
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
-/* Sorts them. */
-static double median(double *values, uint32_t count) {
-    qsort(values, count, sizeof *values, compare);
-    return count % 2 == 1 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
-}
 
 /* ------------------------------------------------------------------------------------------------------------ pairs */
 
@@ -138,7 +128,7 @@ static ons_status *take_turns(measuring *m) {
 static ons_status *find_excess(measuring *m, const pair *p, const ons_link_speed *s, int64_t bytes, double *excess) {
     double seconds[ROUNDS];
     for (int round = 0; round < ROUNDS; ++round) ONS_TRY(exchange(m, p, bytes, &seconds[round]));
-    *excess = median(seconds, ROUNDS) - (double)bytes / s->bandwidth;
+    *excess = ons_median(seconds, ROUNDS) - (double)bytes / s->bandwidth;
     return NULL;
 }
 
@@ -168,7 +158,7 @@ static ons_status *find_eager(measuring *m, const pair *p, ons_link_speed *s) {
 /* The latency is what the small message takes; the bandwidth what a large one takes longer than one of a quarter, so
  * that no latency is in it. */
 static double pair_bandwidth(pair *p) {
-    double quarter = median(p->seconds[1], ROUNDS), whole = median(p->seconds[2], ROUNDS);
+    double quarter = ons_median(p->seconds[1], ROUNDS), whole = ons_median(p->seconds[2], ROUNDS);
     double difference = whole > quarter ? whole - quarter : whole * 3 / 4;
     int64_t more = p->large - p->large / 4;
     return (double)more / difference;
@@ -183,7 +173,7 @@ static ons_status *sum_up(measuring *m, bool between, ons_link_speed *s) {
         if (p->between_hosts != between) continue;
         if (first == NULL) first = p;
         bandwidths[s->pairs] = pair_bandwidth(p);
-        latencies[s->pairs] = median(p->seconds[0], ROUNDS);
+        latencies[s->pairs] = ons_median(p->seconds[0], ROUNDS);
         if (s->pairs == 0 || bandwidths[s->pairs] < s->slowest) {
             s->slowest = bandwidths[s->pairs];
             memcpy(s->slowest_ranks, p->ranks, sizeof p->ranks);
@@ -191,8 +181,8 @@ static ons_status *sum_up(measuring *m, bool between, ons_link_speed *s) {
         ++s->pairs;
     }
     if (s->pairs == 0) return NULL;
-    s->bandwidth = median(bandwidths, s->pairs);
-    s->latency = median(latencies, s->pairs);
+    s->bandwidth = ons_median(bandwidths, s->pairs);
+    s->latency = ons_median(latencies, s->pairs);
     return find_eager(m, first, s);
 }
 

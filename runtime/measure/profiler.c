@@ -1,11 +1,11 @@
 #include "runtime/measure/profiler.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "graph/evaluate.h"
 #include "runtime/log/trace.h"
+#include "runtime/measure/median.h"
 #include "runtime/measure/profiler_state.h"
 
 static void observe(void *context, const ons_observed *o) {
@@ -89,16 +89,6 @@ static ons_status *repeat(ons_profiling *p) {
     return NULL;
 }
 
-static int by_value(const void *left, const void *right) {
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
-static double median(double *values, int64_t count) {
-    qsort(values, (size_t)count, sizeof *values, by_value);
-    return count % 2 == 1 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
-}
-
 /* All arrays are in ascending order. */
 static double find_launch(const ons_profiling *p, const ons_program_times *times) {
     double fastest = p->steps[0], middle = times->step_seconds;
@@ -131,10 +121,10 @@ ons_status *ons_profiler_run(const ons_profiler_options *options, ons_arena *are
     ons_profiler_close_discrete(&p);
     ONS_TRY(status);
     for (size_t node = 0; node < p.nodes; ++node)
-        times->node_seconds[node] = median(&p.kept[node * (size_t)options->repetitions], options->repetitions);
-    times->step_seconds = median(p.steps, options->repetitions);
-    times->feed_seconds = median(p.feeds, options->repetitions);
-    times->handover_seconds = median(p.handovers, options->repetitions);
+        times->node_seconds[node] = ons_median(&p.kept[node * (size_t)options->repetitions], options->repetitions);
+    times->step_seconds = ons_median(p.steps, options->repetitions);
+    times->feed_seconds = ons_median(p.feeds, options->repetitions);
+    times->handover_seconds = ons_median(p.handovers, options->repetitions);
     times->launch_seconds = find_launch(&p, times);
     times->unrecorded = p.unrecorded;
     return NULL;

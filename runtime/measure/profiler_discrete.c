@@ -5,12 +5,12 @@
  * step: otherwise a small kernel would be said to take as long as its launch. What lies between two timestamps with
  * nothing in between comes off every node. Whole steps are repeated as a recording where the trainer does that.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/environment.h"
 #include "runtime/log/trace.h"
 #include "runtime/measure/device_clock.h"
+#include "runtime/measure/median.h"
 #include "runtime/measure/profiler_state.h"
 
 enum { HOLD_BYTES = 16 << 20, HOLDS_MOST = 512, EMPTY_TIMESTAMPS = 33 };
@@ -76,19 +76,13 @@ static double seconds_of(ons_discrete_profiler *f, uint32_t begin, uint32_t end)
     return (double)(ons_device_clock_time(f->clock, end) - ons_device_clock_time(f->clock, begin)) * 1e-9;
 }
 
-static int by_value(const void *left, const void *right) {
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
 static void calibrate(ons_discrete_profiler *f) {
     double between[EMPTY_TIMESTAMPS - 1];
     uint32_t begin = ons_device_clock_timestamp(f->clock, f->compute), timestamps[EMPTY_TIMESTAMPS];
     hold_stream(f, 2);
     for (int i = 0; i < EMPTY_TIMESTAMPS; ++i) timestamps[i] = ons_device_clock_timestamp(f->clock, f->compute);
     for (int i = 0; i + 1 < EMPTY_TIMESTAMPS; ++i) between[i] = seconds_of(f, timestamps[i], timestamps[i + 1]);
-    qsort(between, EMPTY_TIMESTAMPS - 1, sizeof between[0], by_value);
-    f->empty_seconds = between[(EMPTY_TIMESTAMPS - 1) / 2];
+    f->empty_seconds = ons_median(between, EMPTY_TIMESTAMPS - 1);
     f->hold_seconds = seconds_of(f, begin, timestamps[0]) / 2;
     ons_device_clock_reset(f->clock);
 }

@@ -21,11 +21,6 @@ typedef struct finder {
 
 static const ons_value *value_of(const finder *f, ons_value_id id) { return ons_graph_value(f->graph, id); }
 
-static bool is_persistent(const ons_value *value) {
-    return value->kind == ONS_PARAMETER || value->kind == ONS_CONSTANT || value->kind == ONS_STATE ||
-           value->kind == ONS_BUFFER;
-}
-
 /* ----------------------------------------------------------------------------------------------------------- values */
 
 static void relate_value(finder *f, ons_value_id id) {
@@ -59,7 +54,7 @@ static bool works_by_sample(const finder *f, ons_node_id node_id) {
     if ((node->op->roles.traits & ONS_TRAIT_COUPLES_SAMPLES) != 0 || f->behind[node_id]) return false;
     for (uint32_t i = 0; i < node->input_count; ++i) {
         ons_value_id id = node->inputs[i];
-        if (id == ONS_NONE || is_persistent(value_of(f, id))) continue;
+        if (id == ONS_NONE || ons_is_persistent(value_of(f, id))) continue;
         if (f->unlike[id] || (f->inner[id] && value_of(f, id)->producer == ONS_NONE)) return false;
         reads_samples = reads_samples || f->h->split[id] || f->inner[id];
     }
@@ -132,7 +127,7 @@ static void note_readers(finder *f) {
         const ons_node *node = ons_graph_node(f->graph, id);
         for (uint32_t i = 0; i < node->input_count; ++i) {
             ons_value_id input = node->inputs[i];
-            if (input == ONS_NONE || is_persistent(value_of(f, input))) continue;
+            if (input == ONS_NONE || ons_is_persistent(value_of(f, input))) continue;
             ons_node_id maker = value_of(f, input)->producer;
             bool inside = maker != ONS_NONE && h->runs[maker] && h->runs[id] && part_of(f, maker) == part_of(f, id);
             h->outer[input] = h->outer[input] || !inside;
@@ -216,7 +211,7 @@ ons_status *ons_halves_find(const ons_halves_options *o, ons_arena *arena, ons_h
     ONS_NEW(f.cause, arena, nodes);
     ONS_NEW(f.mixed, arena, values);
     for (ons_value_id id = 0; id < f.graph->values.count; ++id)
-        if (!is_persistent(value_of(&f, id))) relate_value(&f, id);
+        if (!ons_is_persistent(value_of(&f, id))) relate_value(&f, id);
     for (bool again = true; again;) {
         memset(h->outer, 0, values * sizeof *h->outer);
         ONS_TRY(place_nodes(&f));

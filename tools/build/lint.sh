@@ -83,6 +83,21 @@ check_environment() {
         'planner/*.[ch]' 'runtime/*.[ch]' 'tools/*.[ch]'
 }
 
+# The macro that keeps a header from being read twice is called as the header's path; the public one's is short.
+# shellcheck disable=SC2016  # awk's own $
+check_guards() {
+    sources '*.h' '*.cuh' ':!include/onstage.h' | xargs -0 awk '
+        function complain(file, text) { print file ": " text; bad = 1 }
+        FNR == 1 {
+            if (file != "" && !line) complain(file, "no include guard")
+            file = FILENAME; line = 0
+            guard = "ONSTAGE_" toupper(file); gsub(/[^A-Z0-9]/, "_", guard)
+        }
+        !line && $1 == "#ifndef" { line = FNR; if ($2 != guard) complain(file, "the guard is " $2 ", not " guard) }
+        line && FNR == line + 1 && ($1 != "#define" || $2 != guard) { complain(file, guard " is not defined") }
+        END { if (!line) complain(file, "no include guard"); exit bad }'
+}
+
 passed=0 failed=0
 # Runs check $1, which is called $2 in the report, and counts it.
 count() {
@@ -99,6 +114,7 @@ tools/build/packages.sh build test lint
 case "${1:-all}" in
 all)
     count check_environment "variables of the environment are in base/environment.inc"
+    count check_guards "include guards are called as their files are"
     count check_format "layout (clang-format; tools/build/lint.sh fix mends it)"
     count check_tidy "suspicious code (clang-tidy)"
     count check_cuda "suspicious code in CUDA's kernels (clang-tidy)"

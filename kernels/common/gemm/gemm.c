@@ -239,29 +239,47 @@ void ons_gemm_run(const ons_gemm *prepared_gemm, const float *a, const float *b,
 
 /* -------------------------------------------------------------------------------------------------------- reference */
 
-#define PRODUCT_REFERENCE(SYMBOL, TYPE, SUM)                                                                           \
-    void SYMBOL(const ons_operands *o, const ons_shape *a_shape, const ons_shape *b_shape, const ons_gemm_form *form,  \
-                const TYPE *a, const TYPE *b, TYPE *c) {                                                               \
-        ons_gemm_sizes s;                                                                                              \
-        ons_shape result, left = promote(a_shape, true), right = promote(b_shape, false);                              \
-        ons_resolved(ons_gemm_resolve(o, a_shape, b_shape, form, &s, &result));                                        \
-        bool ta = form->transpose_a, tb = form->transpose_b;                                                           \
-        for (int64_t i = 0; i < s.batch; ++i) {                                                                        \
-            int64_t from_a = i * s.m * s.k, from_b = i * s.k * s.n;                                                    \
-            if (s.broadcast) {                                                                                         \
-                from_a = offset_of(&s.batch_shape, &left, i) * s.m * s.k;                                              \
-                from_b = offset_of(&s.batch_shape, &right, i) * s.k * s.n;                                             \
-            }                                                                                                          \
-            for (int64_t row = 0; row < s.m; ++row)                                                                    \
-                for (int64_t column = 0; column < s.n; ++column) {                                                     \
-                    SUM sum = 0;                                                                                       \
-                    for (int64_t l = 0; l < s.k; ++l)                                                                  \
-                        sum += (SUM)a[from_a + (ta ? l * s.m + row : row * s.k + l)] *                                 \
-                               (SUM)b[from_b + (tb ? column * s.k + l : l * s.n + column)];                            \
-                    c[(i * s.m + row) * s.n + column] = (TYPE)((SUM)form->alpha * sum);                                \
-                }                                                                                                      \
-        }                                                                                                              \
-    }
+/* A row times a column, each with so many elements from one to the next. */
+static double dot(const double *a, int64_t a_step, const double *b, int64_t b_step, int64_t count) {
+    double sum = 0;
+    for (int64_t i = 0; i < count; ++i) sum += a[i * a_step] * b[i * b_step];
+    return sum;
+}
 
-PRODUCT_REFERENCE(ons_gemm_reference, double, double)
-PRODUCT_REFERENCE(ons_gemm_reference_integer, int64_t, uint64_t)
+static uint64_t dot_integer(const int64_t *a, int64_t a_step, const int64_t *b, int64_t b_step, int64_t count) {
+    uint64_t sum = 0;
+    for (int64_t i = 0; i < count; ++i) sum += (uint64_t)a[i * a_step] * (uint64_t)b[i * b_step];
+    return sum;
+}
+
+/* Each element of the result, of doubles or of integers. */
+static void multiply(const ons_operands *o, const ons_shape *a_shape, const ons_shape *b_shape,
+                     const ons_gemm_form *form, const void *a, const void *b, void *c, bool integer) {
+    ons_gemm_sizes s;
+    ons_shape result, left = promote(a_shape, true), right = promote(b_shape, false);
+    ons_resolved(ons_gemm_resolve(o, a_shape, b_shape, form, &s, &result));
+    bool ta = form->transpose_a, tb = form->transpose_b;
+    int64_t a_step = ta ? s.m : 1, b_step = tb ? 1 : s.n;
+    for (int64_t i = 0; i < s.batch * s.m * s.n; ++i) {
+        int64_t matrix = i / (s.m * s.n), row = i / s.n % s.m, column = i % s.n;
+        int64_t x =
+            (s.broadcast ? offset_of(&s.batch_shape, &left, matrix) : matrix) * s.m * s.k + row * (ta ? 1 : s.k);
+        int64_t y =
+            (s.broadcast ? offset_of(&s.batch_shape, &right, matrix) : matrix) * s.k * s.n + column * (tb ? s.k : 1);
+        if (integer)
+            ((int64_t *)c)[i] = (int64_t)((uint64_t)form->alpha * dot_integer((const int64_t *)a + x, a_step,
+                                                                              (const int64_t *)b + y, b_step, s.k));
+        else
+            ((double *)c)[i] = form->alpha * dot((const double *)a + x, a_step, (const double *)b + y, b_step, s.k);
+    }
+}
+
+void ons_gemm_reference(const ons_operands *o, const ons_shape *a_shape, const ons_shape *b_shape,
+                        const ons_gemm_form *form, const double *a, const double *b, double *c) {
+    multiply(o, a_shape, b_shape, form, a, b, c, false);
+}
+
+void ons_gemm_reference_integer(const ons_operands *o, const ons_shape *a_shape, const ons_shape *b_shape,
+                                const ons_gemm_form *form, const int64_t *a, const int64_t *b, int64_t *c) {
+    multiply(o, a_shape, b_shape, form, a, b, c, true);
+}

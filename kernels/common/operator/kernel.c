@@ -63,6 +63,10 @@ ons_cost ons_cost_elementwise(const ons_operands *o) {
     return (ons_cost){(double)ons_elements(&o->outputs[0]), ons_operand_bytes(o)};
 }
 
+ons_cost ons_cost_each_input(const ons_operands *o) {
+    return (ons_cost){(double)ons_elements(&o->inputs[0]), ons_operand_bytes(o)};
+}
+
 void ons_take_float_attributes(const ons_operands *o, float *parameters, uint32_t count) {
     for (uint32_t i = 0, taken = 0; taken < count && o->op->attributes[i].name != NULL; ++i)
         if (o->op->attributes[i].kind == ONS_ATTRIBUTE_FLOAT) parameters[taken++] = (float)ons_attribute_float(o, i);
@@ -97,13 +101,6 @@ ons_status *ons_refuse_cotangents(const ons_gradient *g, uint32_t first) {
         ONS_CHECK(g->cotangents[i] == ONS_NONE, ONS_UNSUPPORTED,
                   "node '%s' (%s): no gradient through output %u; compute it by nodes of its own", o->name, o->op->name,
                   i);
-    return NULL;
-}
-
-ons_status *ons_prepare_state(ons_prepare *p, size_t bytes, void **state) {
-    *state = ons_arena_allocate(p->arena, 1, bytes);
-    if (*state == NULL) return ons_status_out_of_memory();
-    p->state = *state;
     return NULL;
 }
 

@@ -30,6 +30,7 @@ ons_status *ons_infer_broadcast_compare(ons_operands *o); /* the same with a boo
 ons_cost ons_cost_free(const ons_operands *o);        /* a view: nothing moves */
 ons_cost ons_cost_copy(const ons_operands *o);        /* outputs written, as many elements read; no arithmetic */
 ons_cost ons_cost_elementwise(const ons_operands *o); /* all operands once; one operation an output element */
+ons_cost ons_cost_each_input(const ons_operands *o);  /* the same; one operation an element of input 0 */
 
 /* Takes what an operator works out of its operands, which it does in one function: inference, which comes first,
  * reports that function's errors, so later callers have none. */
@@ -69,10 +70,8 @@ ons_type ons_loss_type(const ons_type *prediction);
  * alone. */
 ons_status *ons_refuse_cotangents(const ons_gradient *g, uint32_t first);
 
-/* A kernel that needs nothing prepared but a copy of plain old data: allocates `bytes` of state in p->arena. */
-ons_status *ons_prepare_state(ons_prepare *p, size_t bytes, void **state);
-
-/* The same for a pointer of the state's type: ONS_NEW_STATE(pointer, p) leaves the function where memory is short. */
+/* A kernel that needs nothing prepared but a copy of plain old data: ONS_NEW_STATE(pointer, p) lets the pointer, of the
+ * state's type, point at new state in p->arena, all zero, and leaves the function where memory is short. */
 #define ONS_NEW_STATE(pointer, p)                                                                                      \
     do {                                                                                                               \
         ONS_NEW(pointer, (p)->arena, 1);                                                                               \

@@ -1,6 +1,6 @@
 /* Runs something in a process of its own, so that a crash or an endless loop there is a result like any other. */
-#ifndef ONSTAGE_TESTS_BACKEND_APART_H
-#define ONSTAGE_TESTS_BACKEND_APART_H
+#ifndef ONSTAGE_TESTS_AGREEMENT_BACKEND_APART_H
+#define ONSTAGE_TESTS_AGREEMENT_BACKEND_APART_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* One official backend case: a folder with model.onnx and test_data_set_N/{input,output}_I.pb. */
-#ifndef ONSTAGE_TESTS_BACKEND_CASE_H
-#define ONSTAGE_TESTS_BACKEND_CASE_H
+#ifndef ONSTAGE_TESTS_AGREEMENT_BACKEND_CASE_H
+#define ONSTAGE_TESTS_AGREEMENT_BACKEND_CASE_H
 
 #include "base/status.h"
 

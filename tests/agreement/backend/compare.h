@@ -1,6 +1,6 @@
 /* Whether a result is what the official data says, by the rule of onnx's own runner. */
-#ifndef ONSTAGE_TESTS_BACKEND_COMPARE_H
-#define ONSTAGE_TESTS_BACKEND_COMPARE_H
+#ifndef ONSTAGE_TESTS_AGREEMENT_BACKEND_COMPARE_H
+#define ONSTAGE_TESTS_AGREEMENT_BACKEND_COMPARE_H
 
 #include <stdbool.h>
 

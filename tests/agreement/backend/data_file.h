@@ -1,6 +1,6 @@
 /* The tensors of a case's data sets. */
-#ifndef ONSTAGE_TESTS_BACKEND_DATA_FILE_H
-#define ONSTAGE_TESTS_BACKEND_DATA_FILE_H
+#ifndef ONSTAGE_TESTS_AGREEMENT_BACKEND_DATA_FILE_H
+#define ONSTAGE_TESTS_AGREEMENT_BACKEND_DATA_FILE_H
 
 #include <stdbool.h>
 #include <stdint.h>

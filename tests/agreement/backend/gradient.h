@@ -1,6 +1,6 @@
 /* The gradient of an official case against finite differences, both by the references, in double. */
-#ifndef ONSTAGE_TESTS_BACKEND_GRADIENT_H
-#define ONSTAGE_TESTS_BACKEND_GRADIENT_H
+#ifndef ONSTAGE_TESTS_AGREEMENT_BACKEND_GRADIENT_H
+#define ONSTAGE_TESTS_AGREEMENT_BACKEND_GRADIENT_H
 
 #include <stdbool.h>
 #include <stdint.h>

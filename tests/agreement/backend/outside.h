@@ -1,6 +1,6 @@
 /* What is not a matter of static graphs of numbers, and so outside of onstage. */
-#ifndef ONSTAGE_TESTS_BACKEND_OUTSIDE_H
-#define ONSTAGE_TESTS_BACKEND_OUTSIDE_H
+#ifndef ONSTAGE_TESTS_AGREEMENT_BACKEND_OUTSIDE_H
+#define ONSTAGE_TESTS_AGREEMENT_BACKEND_OUTSIDE_H
 
 #include <stdbool.h>
 #include <stddef.h>

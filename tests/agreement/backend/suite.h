@@ -1,6 +1,6 @@
 /* All cases below a folder: the packaged set, or one that onnx's own tools have generated. */
-#ifndef ONSTAGE_TESTS_BACKEND_SUITE_H
-#define ONSTAGE_TESTS_BACKEND_SUITE_H
+#ifndef ONSTAGE_TESTS_AGREEMENT_BACKEND_SUITE_H
+#define ONSTAGE_TESTS_AGREEMENT_BACKEND_SUITE_H
 
 #include <stddef.h>
 

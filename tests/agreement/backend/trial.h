@@ -1,6 +1,6 @@
 /* A model brought to the runtime in the form in which its file states it, with the inputs of one data set. */
-#ifndef ONSTAGE_TESTS_BACKEND_TRIAL_H
-#define ONSTAGE_TESTS_BACKEND_TRIAL_H
+#ifndef ONSTAGE_TESTS_AGREEMENT_BACKEND_TRIAL_H
+#define ONSTAGE_TESTS_AGREEMENT_BACKEND_TRIAL_H
 
 #include "engine/model/model.h"
 #include "runtime/program/device_context.h"

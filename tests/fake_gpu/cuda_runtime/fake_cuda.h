@@ -7,8 +7,8 @@
  * for. Work runs when somebody waits for it, from streams that are chosen at random; the host cannot touch device
  * memory. Kernels are those of tests/rooms/kernels/emulation.
  */
-#ifndef ONSTAGE_TESTS_CUDA_RUNTIME_FAKE_CUDA_H
-#define ONSTAGE_TESTS_CUDA_RUNTIME_FAKE_CUDA_H
+#ifndef ONSTAGE_TESTS_FAKE_GPU_CUDA_RUNTIME_FAKE_CUDA_H
+#define ONSTAGE_TESTS_FAKE_GPU_CUDA_RUNTIME_FAKE_CUDA_H
 
 #include <stdbool.h>
 #include <stddef.h>

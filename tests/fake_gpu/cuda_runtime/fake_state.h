@@ -1,6 +1,6 @@
 /* What the parts of the fake CUDA runtime share. */
-#ifndef ONSTAGE_TESTS_CUDA_RUNTIME_FAKE_STATE_H
-#define ONSTAGE_TESTS_CUDA_RUNTIME_FAKE_STATE_H
+#ifndef ONSTAGE_TESTS_FAKE_GPU_CUDA_RUNTIME_FAKE_STATE_H
+#define ONSTAGE_TESTS_FAKE_GPU_CUDA_RUNTIME_FAKE_STATE_H
 
 #include <cuda_runtime_api.h>
 #include <pthread.h>

@@ -7,8 +7,8 @@
  * is used again too early, shows as other results. A wait for an event that was never recorded is a failure: on a GPU
  * it would wait for nothing.
  */
-#ifndef ONSTAGE_TESTS_DISCRETE_MEMORY_DISCRETE_DEVICE_H
-#define ONSTAGE_TESTS_DISCRETE_MEMORY_DISCRETE_DEVICE_H
+#ifndef ONSTAGE_TESTS_FAKE_GPU_DISCRETE_MEMORY_DISCRETE_DEVICE_H
+#define ONSTAGE_TESTS_FAKE_GPU_DISCRETE_MEMORY_DISCRETE_DEVICE_H
 
 #include "device/device.h"
 

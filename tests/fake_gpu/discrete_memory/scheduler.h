@@ -3,8 +3,8 @@
  * (discrete_device.c) and the fake of CUDA's runtime (tests/fake_gpu/cuda_runtime) are made on it: they say what an
  * operation does, and what may not be asked for.
  */
-#ifndef ONSTAGE_TESTS_DISCRETE_MEMORY_SCHEDULER_H
-#define ONSTAGE_TESTS_DISCRETE_MEMORY_SCHEDULER_H
+#ifndef ONSTAGE_TESTS_FAKE_GPU_DISCRETE_MEMORY_SCHEDULER_H
+#define ONSTAGE_TESTS_FAKE_GPU_DISCRETE_MEMORY_SCHEDULER_H
 
 #include <pthread.h>
 #include <stdbool.h>

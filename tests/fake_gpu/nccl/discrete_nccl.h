@@ -1,7 +1,7 @@
 /* Devices with discrete memory (tests/fake_gpu/discrete_memory) with the library in NCCL's place whose ranks are
  * threads (fake_nccl.h). */
-#ifndef ONSTAGE_TESTS_NCCL_DISCRETE_NCCL_H
-#define ONSTAGE_TESTS_NCCL_DISCRETE_NCCL_H
+#ifndef ONSTAGE_TESTS_FAKE_GPU_NCCL_DISCRETE_NCCL_H
+#define ONSTAGE_TESTS_FAKE_GPU_NCCL_DISCRETE_NCCL_H
 
 #include "tests/fake_gpu/nccl/fake_nccl.h"
 

@@ -5,8 +5,8 @@
  *
  * The program loads it in the place of libnccl.so.2 (ons_nccl_load_from) and finds this table by `fake_nccl_table`.
  */
-#ifndef ONSTAGE_TESTS_NCCL_FAKE_NCCL_H
-#define ONSTAGE_TESTS_NCCL_FAKE_NCCL_H
+#ifndef ONSTAGE_TESTS_FAKE_GPU_NCCL_FAKE_NCCL_H
+#define ONSTAGE_TESTS_FAKE_GPU_NCCL_FAKE_NCCL_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* Expectations of functions that are given NULL. */
-#ifndef ONSTAGE_TESTS_ATTACK_NULL_H
-#define ONSTAGE_TESTS_ATTACK_NULL_H
+#ifndef ONSTAGE_TESTS_ROBUST_ATTACK_NULL_H
+#define ONSTAGE_TESTS_ROBUST_ATTACK_NULL_H
 
 #include <criterion/criterion.h>
 #include <string.h>

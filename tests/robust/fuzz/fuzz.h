@@ -1,6 +1,6 @@
 /* What the fuzzers of array formats share. */
-#ifndef ONSTAGE_TESTS_FUZZ_FUZZ_H
-#define ONSTAGE_TESTS_FUZZ_FUZZ_H
+#ifndef ONSTAGE_TESTS_ROBUST_FUZZ_FUZZ_H
+#define ONSTAGE_TESTS_ROBUST_FUZZ_FUZZ_H
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* Training graphs of exported models, and random ways to cut them. */
-#ifndef ONSTAGE_TESTS_GRAPH_CUT_CASE_H
-#define ONSTAGE_TESTS_GRAPH_CUT_CASE_H
+#ifndef ONSTAGE_TESTS_ROOMS_GRAPH_CUT_CASE_H
+#define ONSTAGE_TESTS_ROOMS_GRAPH_CUT_CASE_H
 
 #include "engine/plan/plan_input.h"
 #include "graph/passes/cut.h"

@@ -1,6 +1,6 @@
 /* What must hold of every cut. */
-#ifndef ONSTAGE_TESTS_GRAPH_CUT_CHECK_H
-#define ONSTAGE_TESTS_GRAPH_CUT_CHECK_H
+#ifndef ONSTAGE_TESTS_ROOMS_GRAPH_CUT_CHECK_H
+#define ONSTAGE_TESTS_ROOMS_GRAPH_CUT_CHECK_H
 
 #include "graph/passes/cut.h"
 

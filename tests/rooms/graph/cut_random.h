@@ -1,7 +1,7 @@
 /* Random training graphs: views of views, nodes of several outputs, weights and branches shared, statistics, dropout,
  * what the host reads from any place. */
-#ifndef ONSTAGE_TESTS_GRAPH_CUT_RANDOM_H
-#define ONSTAGE_TESTS_GRAPH_CUT_RANDOM_H
+#ifndef ONSTAGE_TESTS_ROOMS_GRAPH_CUT_RANDOM_H
+#define ONSTAGE_TESTS_ROOMS_GRAPH_CUT_RANDOM_H
 
 #include "tests/rooms/graph/cut_case.h"
 #include "tests/rooms/graph/fixture.h"

@@ -1,6 +1,6 @@
 /* Runs the stages of a cut beside the whole graph and compares all that they make, bit by bit. */
-#ifndef ONSTAGE_TESTS_GRAPH_CUT_RUN_H
-#define ONSTAGE_TESTS_GRAPH_CUT_RUN_H
+#ifndef ONSTAGE_TESTS_ROOMS_GRAPH_CUT_RUN_H
+#define ONSTAGE_TESTS_ROOMS_GRAPH_CUT_RUN_H
 
 #include "graph/passes/cut.h"
 

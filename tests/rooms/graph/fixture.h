@@ -1,6 +1,6 @@
 /* Small graphs of real operators, built in a few lines, for tests of the passes. */
-#ifndef ONSTAGE_TESTS_GRAPH_FIXTURE_H
-#define ONSTAGE_TESTS_GRAPH_FIXTURE_H
+#ifndef ONSTAGE_TESTS_ROOMS_GRAPH_FIXTURE_H
+#define ONSTAGE_TESTS_ROOMS_GRAPH_FIXTURE_H
 
 #include "graph/build.h"
 #include "graph/registry.h"

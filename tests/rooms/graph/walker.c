@@ -28,8 +28,7 @@ struct walker {
 
 bool walker_is_held(const ons_graph *graph, ons_value_id id) {
     const ons_value *v = ons_graph_value(graph, id);
-    bool kind = v->kind == ONS_PARAMETER || v->kind == ONS_CONSTANT || v->kind == ONS_STATE || v->kind == ONS_BUFFER;
-    return (v->producer == ONS_NONE && kind) || v->pair != ONS_NONE;
+    return (v->producer == ONS_NONE && ons_is_persistent(v)) || v->pair != ONS_NONE;
 }
 
 size_t walker_bytes(const walker *w, ons_value_id id) {

@@ -1,7 +1,7 @@
 /* Runs a graph node by node with the kernels of the CPU, every value in memory of its own: slow, and nothing can be
  * hidden by sharing memory. Whatever is read must have been made, or set, since it was last forgotten. */
-#ifndef ONSTAGE_TESTS_GRAPH_WALKER_H
-#define ONSTAGE_TESTS_GRAPH_WALKER_H
+#ifndef ONSTAGE_TESTS_ROOMS_GRAPH_WALKER_H
+#define ONSTAGE_TESTS_ROOMS_GRAPH_WALKER_H
 
 #include "graph/registry.h"
 

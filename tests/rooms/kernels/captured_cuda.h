@@ -1,6 +1,6 @@
 /* Kernels on the first GPU by way of a CUDA graph. */
-#ifndef ONSTAGE_TESTS_KERNELS_CAPTURED_CUDA_H
-#define ONSTAGE_TESTS_KERNELS_CAPTURED_CUDA_H
+#ifndef ONSTAGE_TESTS_ROOMS_KERNELS_CAPTURED_CUDA_H
+#define ONSTAGE_TESTS_ROOMS_KERNELS_CAPTURED_CUDA_H
 
 #include "tests/rooms/kernels/target.h"
 

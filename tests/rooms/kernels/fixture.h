@@ -1,7 +1,7 @@
 /* A case of an operator brought to life: a graph of one node, its inputs' contents, and the results of the reference.
  */
-#ifndef ONSTAGE_TESTS_KERNELS_FIXTURE_H
-#define ONSTAGE_TESTS_KERNELS_FIXTURE_H
+#ifndef ONSTAGE_TESTS_ROOMS_KERNELS_FIXTURE_H
+#define ONSTAGE_TESTS_ROOMS_KERNELS_FIXTURE_H
 
 #include "graph/operator.h"
 #include "graph/registry.h"

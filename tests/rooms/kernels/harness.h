@@ -2,8 +2,8 @@
  *
  * Every function gives NULL where all is well and otherwise one failure that says which promise is broken and where.
  */
-#ifndef ONSTAGE_TESTS_KERNELS_HARNESS_H
-#define ONSTAGE_TESTS_KERNELS_HARNESS_H
+#ifndef ONSTAGE_TESTS_ROOMS_KERNELS_HARNESS_H
+#define ONSTAGE_TESTS_ROOMS_KERNELS_HARNESS_H
 
 #include "tests/rooms/kernels/fixture.h"
 #include "tests/rooms/kernels/target.h"

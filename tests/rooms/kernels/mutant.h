@@ -1,6 +1,6 @@
 /* Damaged one-node models: a case of an operator as a file, with up to three things wrong in it. */
-#ifndef ONSTAGE_TESTS_KERNELS_MUTANT_H
-#define ONSTAGE_TESTS_KERNELS_MUTANT_H
+#ifndef ONSTAGE_TESTS_ROOMS_KERNELS_MUTANT_H
+#define ONSTAGE_TESTS_ROOMS_KERNELS_MUTANT_H
 
 #include "kernels/case.h"
 #include "tests/rooms/onnx_import/model_writer.h"

@@ -1,6 +1,6 @@
 /* Where the harness runs kernels: a backend, and the memory that its kernels see. */
-#ifndef ONSTAGE_TESTS_KERNELS_TARGET_H
-#define ONSTAGE_TESTS_KERNELS_TARGET_H
+#ifndef ONSTAGE_TESTS_ROOMS_KERNELS_TARGET_H
+#define ONSTAGE_TESTS_ROOMS_KERNELS_TARGET_H
 
 #include "graph/registry.h"
 #include "graph/sharing.h"

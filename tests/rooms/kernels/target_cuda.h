@@ -1,6 +1,6 @@
 /* Kernels on the first GPU, where there is one. */
-#ifndef ONSTAGE_TESTS_KERNELS_BACKEND_CUDA_H
-#define ONSTAGE_TESTS_KERNELS_BACKEND_CUDA_H
+#ifndef ONSTAGE_TESTS_ROOMS_KERNELS_TARGET_CUDA_H
+#define ONSTAGE_TESTS_ROOMS_KERNELS_TARGET_CUDA_H
 
 #include "tests/rooms/kernels/target.h"
 

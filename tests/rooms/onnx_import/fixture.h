@@ -1,6 +1,6 @@
 /* One imported model, and a folder for files, for tests. */
-#ifndef ONSTAGE_TESTS_ONNX_IMPORT_FIXTURE_H
-#define ONSTAGE_TESTS_ONNX_IMPORT_FIXTURE_H
+#ifndef ONSTAGE_TESTS_ROOMS_ONNX_IMPORT_FIXTURE_H
+#define ONSTAGE_TESTS_ROOMS_ONNX_IMPORT_FIXTURE_H
 
 #include <stdbool.h>
 

@@ -1,6 +1,6 @@
 /* Writes small ONNX models, field by field, so that tests can also write what no library would. */
-#ifndef ONSTAGE_TESTS_ONNX_IMPORT_MODEL_WRITER_H
-#define ONSTAGE_TESTS_ONNX_IMPORT_MODEL_WRITER_H
+#ifndef ONSTAGE_TESTS_ROOMS_ONNX_IMPORT_MODEL_WRITER_H
+#define ONSTAGE_TESTS_ROOMS_ONNX_IMPORT_MODEL_WRITER_H
 
 #include <stddef.h>
 #include <stdint.h>

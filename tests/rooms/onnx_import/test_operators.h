@@ -1,6 +1,6 @@
 /* A few operators for tests of the importer: enough of a descriptor to be read from a file, none of the rest. */
-#ifndef ONSTAGE_TESTS_ONNX_IMPORT_TEST_OPERATORS_H
-#define ONSTAGE_TESTS_ONNX_IMPORT_TEST_OPERATORS_H
+#ifndef ONSTAGE_TESTS_ROOMS_ONNX_IMPORT_TEST_OPERATORS_H
+#define ONSTAGE_TESTS_ROOMS_ONNX_IMPORT_TEST_OPERATORS_H
 
 #include "graph/registry.h"
 

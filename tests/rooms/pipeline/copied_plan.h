@@ -1,6 +1,6 @@
 /* Gives stages of a plan's file copies, as a person would who edits it. */
-#ifndef ONSTAGE_TESTS_PIPELINE_COPIED_PLAN_H
-#define ONSTAGE_TESTS_PIPELINE_COPIED_PLAN_H
+#ifndef ONSTAGE_TESTS_ROOMS_PIPELINE_COPIED_PLAN_H
+#define ONSTAGE_TESTS_ROOMS_PIPELINE_COPIED_PLAN_H
 
 #include "base/status.h"
 

@@ -1,6 +1,6 @@
 /* Schedules of stages that have copies, for tests: lists by hand, without a planner. */
-#ifndef ONSTAGE_TESTS_PIPELINE_COPIES_H
-#define ONSTAGE_TESTS_PIPELINE_COPIES_H
+#ifndef ONSTAGE_TESTS_ROOMS_PIPELINE_COPIES_H
+#define ONSTAGE_TESTS_ROOMS_PIPELINE_COPIES_H
 
 #include "planner/schedule/schedule.h"
 

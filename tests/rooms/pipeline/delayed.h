@@ -8,8 +8,8 @@
  * behind the update with micro-batch i - (l - x). Its backward part works with the same weights; its update changes the
  * newest ones.
  */
-#ifndef ONSTAGE_TESTS_PIPELINE_DELAYED_H
-#define ONSTAGE_TESTS_PIPELINE_DELAYED_H
+#ifndef ONSTAGE_TESTS_ROOMS_PIPELINE_DELAYED_H
+#define ONSTAGE_TESTS_ROOMS_PIPELINE_DELAYED_H
 
 #include "runtime/program/stage_program.h"
 

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "engine/train/trainer.h"
-#include "planner/cost/graph_positions.h"
 #include "tests/rooms/pipeline/delayed_trajectory.h"
 #include "tests/rooms/training/fixture.h"
 
@@ -59,7 +58,7 @@ static void compare(const run *r, const delayed_trajectory *d, const char *where
     ons_local_stages_settle_versions(r->trainer->local_stages);
     for (ons_value_id id = 0; id < graph->values.count; ++id) {
         const ons_value *v = ons_graph_value(graph, id);
-        if (v->producer != ONS_NONE || v->kind == ONS_CONSTANT || !ons_is_held(v)) continue;
+        if (v->producer != ONS_NONE || v->kind == ONS_CONSTANT || !ons_is_persistent(v)) continue;
         const void *expected = ons_device_context_find(delayed_trajectory_device_context(d), v->name, NULL);
         for (uint32_t i = 0; i < ons_local_stages_count(r->trainer->local_stages); ++i) {
             const void *found = ons_device_context_find(

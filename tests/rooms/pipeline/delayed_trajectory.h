@@ -1,7 +1,7 @@
 /* tests/rooms/pipeline/delayed.h over the data of a training run: its steps, as an asynchronous pipeline would make
  * them. */
-#ifndef ONSTAGE_TESTS_PIPELINE_DELAYED_TRAJECTORY_H
-#define ONSTAGE_TESTS_PIPELINE_DELAYED_TRAJECTORY_H
+#ifndef ONSTAGE_TESTS_ROOMS_PIPELINE_DELAYED_TRAJECTORY_H
+#define ONSTAGE_TESTS_ROOMS_PIPELINE_DELAYED_TRAJECTORY_H
 
 #include "engine/stages/dataset_graphs.h"
 

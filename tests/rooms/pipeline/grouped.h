@@ -2,8 +2,8 @@
  * whole graph runs the micro-batches of one replica after the other; what each replica's have added up is kept, added
  * in the order of the replicas, and put where the update reads it. It knows of no messages, buckets or slices. The host
  * adds, on whichever device the micro-batches run. */
-#ifndef ONSTAGE_TESTS_PIPELINE_GROUPED_H
-#define ONSTAGE_TESTS_PIPELINE_GROUPED_H
+#ifndef ONSTAGE_TESTS_ROOMS_PIPELINE_GROUPED_H
+#define ONSTAGE_TESTS_ROOMS_PIPELINE_GROUPED_H
 
 #include "engine/stages/dataset_graphs.h"
 

@@ -1,8 +1,8 @@
 /* The devices of the runs that are tested: what is outside the arena must stay untouched, and what the arena holds
  * beside weights, states and constants is overwritten between steps. The linker puts guarded_device_new in the place of
  * ons_cpu_device_new. */
-#ifndef ONSTAGE_TESTS_PIPELINE_GUARDED_H
-#define ONSTAGE_TESTS_PIPELINE_GUARDED_H
+#ifndef ONSTAGE_TESTS_ROOMS_PIPELINE_GUARDED_H
+#define ONSTAGE_TESTS_ROOMS_PIPELINE_GUARDED_H
 
 #include "runtime/program/device_context.h"
 

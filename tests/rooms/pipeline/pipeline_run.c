@@ -7,45 +7,10 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "engine/plan/lowering.h"
-#include "engine/plan/unordered.h"
-#include "engine/stages/local_stages.h"
-#include "planner/cost/graph_positions.h"
-#include "planner/schedule/device_groups.h"
-#include "planner/schedule/lanes.h"
-#include "planner/schedule/slicer.h"
-#include "tests/rooms/graph/cut_case.h"
-#include "tests/rooms/pipeline/copies.h"
-#include "tests/rooms/pipeline/delayed_trajectory.h"
-#include "tests/rooms/pipeline/grouped.h"
 #include "tests/rooms/pipeline/guarded.h"
-#include "tests/rooms/pipeline/replayed.h"
-#include "tests/rooms/pipeline/stage_size_lists.h"
+#include "tests/rooms/pipeline/pipeline_trial.h"
 
 enum { LATE_MESSAGE = 400, LATE_RANK = 20000 }; /* microseconds at most */
-
-typedef struct trial {
-    const pipeline_setting *s;
-    pipeline_record *r;
-    ons_arena *arena;
-    ons_config *config;
-    ons_model *model;
-    ons_batching batching;
-    ons_dataset_graphs dataset_graphs, validation; /* there is none of the latter */
-    cut_case choice;                               /* of the graph for whole micro-batches */
-    ons_map stage_of_name;                         /* of its nodes */
-    ons_pipeline pipeline;
-    ons_lowering lowering; /* of the setting's plan */
-    ons_schedule_lanes lanes;
-    ons_schedule schedule; /* theirs */
-    ons_device_groups groups;
-    bool *apart;                /* of each stage */
-    ons_transport **transports; /* of each device; NULL: there is one */
-    ons_local_stages *local_stages;
-    delayed_trajectory *delayed; /* instead of the local stages */
-    grouped *grouped;            /* likewise */
-    replayed *replayed;          /* likewise */
-} trial;
 
 const char *pipeline_eviction_name(pipeline_eviction eviction) {
     static const char *const names[] = {"none", "swap", "recompute", "both"};
@@ -54,11 +19,7 @@ const char *pipeline_eviction_name(pipeline_eviction eviction) {
 
 /* ----------------------------------------------------------------------------------------------------------- graphs */
 
-static bool repeats(const trial *t) {
-    return ons_batching_micro_batches(&t->batching) > 1 && !ons_pipeline_is_asynchronous(&t->pipeline);
-}
-
-static ons_status *parse_plan(trial *t) {
+static ons_status *parse_plan(pipeline_trial *t) {
     ons_mapping file;
     ONS_TRY(ons_mapping_open(t->s->plan, &file));
     ons_status *status = ons_lowering_parse((const char *)file.bytes, file.size, &t->lowering);
@@ -68,7 +29,7 @@ static ons_status *parse_plan(trial *t) {
 }
 
 /* The plan decides, as it does for a trainer. */
-static ons_status *follow_plan(trial *t) {
+static ons_status *follow_plan(pipeline_trial *t) {
     ONS_TRY(parse_plan(t));
     t->config->stages = t->pipeline.stages;
     t->config->devices = t->pipeline.devices;
@@ -77,7 +38,7 @@ static ons_status *follow_plan(trial *t) {
     return NULL;
 }
 
-static ons_status *configure(trial *t) {
+static ons_status *configure(pipeline_trial *t) {
     ONS_TRY(ons_config_new(&t->config));
     ONS_TRY(pipeline_configure(t->s, t->config));
     if (t->s->plan != NULL) return follow_plan(t);
@@ -87,13 +48,13 @@ static ons_status *configure(trial *t) {
     return NULL;
 }
 
-static ons_status *set_batch(trial *t, int64_t batch) {
+static ons_status *set_batch(pipeline_trial *t, int64_t batch) {
     char text[32];
     snprintf(text, sizeof text, "%lld", (long long)batch);
     return ons_config_set(t->config, "batch", text);
 }
 
-static ons_status *build_graphs(trial *t) {
+static ons_status *build_graphs(pipeline_trial *t) {
     char path[512];
     snprintf(path, sizeof path, "tests/agreement/golden/%s/model.onnx", t->s->model);
     ONS_TRY(ons_model_open(path, t->config, false, NULL, &t->model));
@@ -106,174 +67,18 @@ static ons_status *build_graphs(trial *t) {
     }
     int64_t samples = (int64_t)ons_dataset_count(t->dataset_graphs.dataset);
     const ons_dataset_graphs_options options =
-        ons_training_graphs_options(t->model, t->config, &t->batching, samples, repeats(t));
+        ons_training_graphs_options(t->model, t->config, &t->batching, samples, pipeline_trial_repeats(t));
     return ons_dataset_graphs_build(&options, &t->dataset_graphs);
 }
 
-static ons_status *list_actions(trial *t, ons_schedule *schedule) {
-    t->pipeline.micro_batches = (uint32_t)t->batching.micro_batches;
-    t->pipeline.replicas = (uint32_t)t->batching.replicas;
-    ons_schedule whole;
-    const stage_size_lists paced = {t->s->stages, t->pipeline.micro_batches, t->s->sizes, t->s->copies,
-                                    t->s->in_flight};
-    if (t->s->sizes != NULL) {
-        ONS_TRY(stage_size_lists_make(&paced, t->arena, schedule));
-        return ons_schedule_verify(schedule, NULL, t->arena);
-    }
-    if (t->s->copies != NULL)
-        return copies_schedule(t->s->copies, t->s->stages, t->pipeline.micro_batches,
-                               t->s->kind != &ons_generator_one_f_one_b, t->arena, schedule);
-    ONS_TRY(ons_schedule_make(&t->pipeline, t->arena, &whole));
-    *schedule = whole;
-    if (t->s->sliced > 0) ONS_TRY(ons_schedule_slice(&whole, t->s->sliced, t->arena, schedule));
-    return ons_schedule_verify(schedule, NULL, t->arena);
-}
+static int threads_of(const pipeline_trial *t) { return t->s->threads > 0 ? (int)t->s->threads : 1; }
 
-static ons_status *make_schedule(trial *t) {
-    ons_schedule made;
-    ONS_TRY(list_actions(t, &made));
-    ONS_TRY(ons_schedule_lanes_find(&made, t->arena, &t->lanes));
-    t->schedule = t->lanes.schedule;
-    ONS_TRY(ons_device_groups_find(&t->schedule, t->arena, &t->groups));
-    ONS_NEW(t->apart, t->arena, t->s->stages);
-    for (uint32_t i = 0; i < t->s->stages; ++i) t->apart[i] = t->schedule.loads[i].apart;
-    return NULL;
-}
-
-/* The loss is one of a whole micro-batch: where another stage waited for it, nothing could be in halves or pieces. */
-static void keep_loss_together(trial *t) {
-    const ons_graph *graph = t->choice.graph;
-    for (ons_node_id id = 0; id < graph->nodes.count; ++id)
-        if (strncmp(ons_graph_node(graph, id)->name, "loss", 4) == 0) t->choice.stage_of_node[id] = t->s->stages - 1;
-}
-
-/* Stages by name, as the graph for whole micro-batches has them. */
-static ons_status *choose_stages(trial *t) {
-    const ons_graph *graph = t->dataset_graphs.graphs[ONS_WHOLE].graph;
-    const ons_graph_work_options options = {.graph = graph, .registry = t->model->registry};
-    cut_case *c = &t->choice;
-    c->graph = graph;
-    ONS_NEW(c->stage_of_node, t->arena, graph->nodes.count + 1);
-    ONS_TRY(ons_graph_positions_find(&options, t->arena, &c->input.costs.graph_work,
-                                     &c->input.costs.graph_work.work.node_count));
-    if (t->s->scattered)
-        cut_case_scatter(c, t->s->stages);
-    else if (t->s->stages > 1)
-        cut_case_slice(c, t->s->stages);
-    if (t->s->sliced > 0 || t->s->sizes != NULL) keep_loss_together(t);
-    for (ons_node_id id = 0; id < graph->nodes.count; ++id)
-        ONS_TRY(ons_map_set(&t->stage_of_name, ons_graph_node(graph, id)->name, c->stage_of_node[id]));
-    return NULL;
-}
-
-static uint32_t count_clones(const ons_cut *cut) {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < cut->stage_count; ++i)
-        for (uint32_t k = 0; k < cut->stages[i].graph->nodes.count; ++k) count += cut->stages[i].again[k];
-    return count;
-}
-
-static ons_status *cut_graph(trial *t, const ons_stage_graph *stage, ons_cut *cut) {
-    if (stage->graph == NULL) return NULL;
-    cut_case c = t->choice;
-    static const cut_evictions evictions[] = {CUT_BOTH, CUT_SWAPS, CUT_RECOMPUTES, CUT_BOTH};
-    c.graph = stage->graph;
-    c.evictions = evictions[t->s->eviction];
-    ONS_NEW(c.stage_of_node, t->arena, stage->graph->nodes.count + 1);
-    for (ons_node_id id = 0; id < stage->graph->nodes.count; ++id) {
-        uint32_t known = ons_map_get(&t->stage_of_name, ons_graph_node(stage->graph, id)->name);
-        c.stage_of_node[id] = known == ONS_MAP_ABSENT ? 0 : known;
-    }
-    ons_cut_options options = {
-        .whole = stage->graph,
-        .registry = t->model->registry,
-        .repeats = repeats(t),
-        .stage_of_node = c.stage_of_node,
-        .stages = t->s->stages,
-        .device_of = t->groups.of_stage,
-        .devices = t->groups.count,
-        .apart = t->apart,
-        .kept = stage->kept,
-        .kept_count = stage->kept_count,
-    };
-    if (t->s->eviction != PIPELINE_KEEPS) {
-        ons_cut plain;
-        ONS_TRY(ons_cut_make(&options, &plain));
-        cut_case_decide(&c, &plain, t->s->one_in > 0 ? t->s->one_in : 1, &options);
-        ons_cut_free(&plain);
-    }
-    ONS_TRY(ons_cut_make(&options, cut));
-    return ons_check_unordered(&t->schedule, cut);
-}
-
-static ons_status *build_halves(trial *t) {
-    const ons_stage_graph_options whole = {
-        .model = t->model,
-        .config = t->config,
-        .dataset = t->dataset_graphs.dataset,
-        .training = true,
-        .repeats = repeats(t),
-    };
-    return ons_dataset_graphs_build_halves(&whole, &t->schedule, &t->dataset_graphs);
-}
-
-static ons_status *build_groups(trial *t) {
-    const ons_stage_graph_options whole = {
-        .model = t->model,
-        .config = t->config,
-        .dataset = t->dataset_graphs.dataset,
-        .training = true,
-        .repeats = repeats(t),
-    };
-    return ons_dataset_graphs_build_groups(&whole, &t->schedule, &t->batching,
-                                           (int64_t)ons_dataset_count(t->dataset_graphs.dataset), &t->dataset_graphs);
-}
-
-static ons_status *cut_by_chance(trial *t) {
-    ONS_TRY(make_schedule(t));
-    ONS_TRY(choose_stages(t));
-    ONS_TRY(build_groups(t));
-    for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v)
-        ONS_TRY(cut_graph(t, &t->dataset_graphs.graphs[v], &t->dataset_graphs.cuts[v]));
-    ONS_TRY(build_halves(t));
-    for (ons_batch_variant v = ONS_WHOLE; v < ONS_REST; ++v)
-        for (int half = 0; half < 2; ++half)
-            ONS_TRY(cut_graph(t, &t->dataset_graphs.half_graphs[v][half], &t->dataset_graphs.half_cuts[v][half]));
-    for (uint32_t i = 0; i < t->dataset_graphs.grouped_count; ++i)
-        ONS_TRY(cut_graph(t, &t->dataset_graphs.grouped[i].graph, &t->dataset_graphs.grouped[i].cut));
-    return ons_dataset_graphs_check_groups(t->model, &t->dataset_graphs);
-}
-
-static ons_status *cut_as_planned(trial *t) {
-    const ons_stage_graph *whole = &t->dataset_graphs.graphs[ONS_WHOLE];
-    t->lanes = t->lowering.lanes;
-    t->schedule = t->lanes.schedule;
-    ONS_TRY(ons_lowering_check(t->model, t->config, whole, &t->batching, &t->lowering));
-    ONS_TRY(ons_lowering_check_decisions(whole->graph, &t->lowering));
-    ONS_TRY(ons_lowering_place(whole->graph, &t->lowering));
-    ONS_TRY(build_halves(t));
-    ONS_TRY(build_groups(t));
-    return ons_lowering_cut(&t->lowering, t->model, NULL, ons_step_form_of(&t->pipeline), &t->dataset_graphs);
-}
-
-static ons_status *cut_graphs(trial *t) {
-    ONS_TRY(t->s->plan != NULL ? cut_as_planned(t) : cut_by_chance(t));
-    for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v) {
-        const ons_cut *cut = &t->dataset_graphs.cuts[v];
-        for (uint32_t i = 0; i < cut->stage_count; ++i) t->r->swaps += cut->stages[i].swap_count;
-        t->r->clones += count_clones(cut);
-    }
-    return NULL;
-}
-
-static int threads_of(const trial *t) { return t->s->threads > 0 ? (int)t->s->threads : 1; }
-
-static ons_status *build_delayed(trial *t) {
+static ons_status *build_delayed(pipeline_trial *t) {
     ONS_TRY(delayed_trajectory_new(t->model, t->config, &t->batching, threads_of(t), &t->delayed));
     return delayed_trajectory_follow(t->delayed, &t->dataset_graphs);
 }
 
-static ons_status *build_replayed(trial *t) {
+static ons_status *build_replayed(pipeline_trial *t) {
     const replayed_options options = {
         .model = t->model,
         .config = t->config,
@@ -285,7 +90,7 @@ static ons_status *build_replayed(trial *t) {
     return replayed_new(&options, &t->replayed);
 }
 
-static uint32_t world_size(const trial *t) { return t->schedule.devices * (uint32_t)t->batching.replicas; }
+static uint32_t world_size(const pipeline_trial *t) { return t->schedule.devices * (uint32_t)t->batching.replicas; }
 
 /* Messages, each after a random time. */
 static bool (*send_at_once)(ons_channel *channel, const void *data, size_t bytes);
@@ -311,7 +116,7 @@ static void make_late(ons_transport *transport) {
     transport->send_parts = send_parts_late;
 }
 
-static ons_status *build_local_stages(trial *t) {
+static ons_status *build_local_stages(pipeline_trial *t) {
     const ons_schedule *schedule = &t->schedule;
     ons_local_stages_options options = {
         .model = t->model,
@@ -345,25 +150,25 @@ static ons_status *build_local_stages(trial *t) {
 
 /* ------------------------------------------------------------------------------------------------------------ steps */
 
-static uint32_t device_context_count(const trial *t) {
+static uint32_t device_context_count(const pipeline_trial *t) {
     if (t->replayed != NULL) return t->schedule.devices;
     return t->local_stages == NULL || t->s->transport != NULL ? 1 : world_size(t);
 }
 
-static ons_device_context *device_context_of(const trial *t, uint32_t index) {
+static ons_device_context *device_context_of(const pipeline_trial *t, uint32_t index) {
     if (t->grouped != NULL) return grouped_device_context(t->grouped);
     if (t->replayed != NULL) return replayed_device_context(t->replayed, index);
     return t->delayed != NULL ? delayed_trajectory_device_context(t->delayed)
                               : ons_local_stages_get(t->local_stages, index)->device_context;
 }
 
-static ons_status *poison(const trial *t) {
+static ons_status *poison(const pipeline_trial *t) {
     if (t->local_stages == NULL) return NULL;
     for (uint32_t i = 0; i < device_context_count(t); ++i) ONS_TRY(guarded_poison(device_context_of(t, i)));
     return NULL;
 }
 
-static ons_status *run_step(trial *t, uint32_t index, ons_step_result *result) {
+static ons_status *run_step(pipeline_trial *t, uint32_t index, ons_step_result *result) {
     static const double rate = 0.01;
     pipeline_record *r = t->r;
     if (t->s->late && t->s->transport != NULL) wait_at_random(LATE_RANK);
@@ -377,7 +182,7 @@ static ons_status *run_step(trial *t, uint32_t index, ons_step_result *result) {
     return NULL;
 }
 
-static ons_status *find_square(const trial *t, uint32_t index, double *square) {
+static ons_status *find_square(const pipeline_trial *t, uint32_t index, double *square) {
     if (t->local_stages != NULL) return ons_local_stages_square(t->local_stages, index, square);
     if (t->grouped != NULL) return grouped_square(t->grouped, index, square);
     if (t->replayed != NULL) return replayed_square(t->replayed, index, square);
@@ -385,7 +190,7 @@ static ons_status *find_square(const trial *t, uint32_t index, double *square) {
     return NULL;
 }
 
-static ons_status *run_steps(trial *t) {
+static ons_status *run_steps(pipeline_trial *t) {
     pipeline_record *r = t->r;
     uint32_t trained = t->dataset_graphs.graphs[ONS_WHOLE].update.trained_count;
     r->steps = t->s->steps;
@@ -409,7 +214,7 @@ static ons_status *run_steps(trial *t) {
 static bool is_sum(const ons_value *value) { return strstr(value->name, "/accumulator_") != NULL; }
 
 /* Which elements of a value are a device's own: of sums, all where norms are asked for. */
-static ons_slice slice_of(const trial *t, const ons_value *value, uint32_t index) {
+static ons_slice slice_of(const pipeline_trial *t, const ons_value *value, uint32_t index) {
     bool divided = t->local_stages != NULL && t->config->shard_optimizer && value->kind == ONS_STATE;
     bool is_loss = strcmp(value->name, "loss/sum") == 0;
     if (!divided || is_loss || (is_sum(value) && !t->s->quiet))
@@ -419,7 +224,7 @@ static ons_slice slice_of(const trial *t, const ons_value *value, uint32_t index
 }
 
 /* Every stage's copy of a value must be the same. */
-static ons_status *keep_value(trial *t, const ons_value *value, ons_host_copy *copy) {
+static ons_status *keep_value(pipeline_trial *t, const ons_value *value, ons_host_copy *copy) {
     struct pipeline_value *kept = NULL;
     int64_t size = (int64_t)ons_dtype_size(value->type.dtype), known = 0, all = ons_shape_elements(&value->type.shape);
     for (uint32_t i = 0; i < device_context_count(t); ++i) {
@@ -453,17 +258,17 @@ static ons_status *keep_value(trial *t, const ons_value *value, ons_host_copy *c
     return NULL;
 }
 
-static ons_status *keep_each(trial *t, ons_host_copy *copy) {
+static ons_status *keep_each(pipeline_trial *t, ons_host_copy *copy) {
     const ons_graph *graph = t->dataset_graphs.graphs[ONS_WHOLE].graph;
     ONS_NEW(t->r->values, t->r->arena, graph->values.count + 1);
     for (ons_value_id id = 0; id < graph->values.count; ++id) {
         const ons_value *v = ons_graph_value(graph, id);
-        if (v->producer == ONS_NONE && v->kind != ONS_CONSTANT && ons_is_held(v)) ONS_TRY(keep_value(t, v, copy));
+        if (v->producer == ONS_NONE && v->kind != ONS_CONSTANT && ons_is_persistent(v)) ONS_TRY(keep_value(t, v, copy));
     }
     return NULL;
 }
 
-static ons_status *keep_values(trial *t) {
+static ons_status *keep_values(pipeline_trial *t) {
     ons_host_copy copy = {0};
     ons_status *status = keep_each(t, &copy);
     ons_host_copy_free(&copy);
@@ -471,7 +276,7 @@ static ons_status *keep_values(trial *t) {
 }
 
 /* To the byte. */
-static ons_status *check_plan(const trial *t, uint32_t index, int64_t taken) {
+static ons_status *check_plan(const pipeline_trial *t, uint32_t index, int64_t taken) {
     if (t->s->plan == NULL || t->local_stages == NULL) return NULL;
     const ons_plan *plan = &t->lowering.plan;
     uint32_t device = ons_local_stages_get(t->local_stages, index)->device;
@@ -483,7 +288,7 @@ static ons_status *check_plan(const trial *t, uint32_t index, int64_t taken) {
     return NULL;
 }
 
-static ons_status *check_memory(trial *t) {
+static ons_status *check_memory(pipeline_trial *t) {
     for (uint32_t i = 0; i < device_context_count(t); ++i) {
         const ons_device_context *device_context = device_context_of(t, i);
         ONS_TRY_AT(guarded_check(device_context), "stage %u", i);
@@ -493,7 +298,7 @@ static ons_status *check_memory(trial *t) {
     return NULL;
 }
 
-static ons_status *build(trial *t) {
+static ons_status *build(pipeline_trial *t) {
     if (t->s->delayed) return build_delayed(t);
     if (t->s->replayed) return build_replayed(t);
     if (!t->s->grouped) return build_local_stages(t);
@@ -503,10 +308,10 @@ static ons_status *build(trial *t) {
                           t->s->copies);
 }
 
-static ons_status *run(trial *t) {
+static ons_status *run(pipeline_trial *t) {
     ONS_TRY(configure(t));
     ONS_TRY(build_graphs(t));
-    ONS_TRY(cut_graphs(t));
+    ONS_TRY(pipeline_trial_cut(t));
     ONS_TRY(build(t));
     ONS_TRY(run_steps(t));
     ONS_TRY(keep_values(t));
@@ -514,7 +319,7 @@ static ons_status *run(trial *t) {
 }
 
 ons_status *pipeline_run(const pipeline_setting *setting, pipeline_record *record) {
-    trial t = {.s = setting, .r = record, .arena = ons_arena_new()};
+    pipeline_trial t = {.s = setting, .r = record, .arena = ons_arena_new()};
     *record = (pipeline_record){.arena = ons_arena_new()};
     t.choice.arena = t.arena;
     t.choice.random = setting->seed;

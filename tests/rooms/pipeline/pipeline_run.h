@@ -1,7 +1,7 @@
 /* Trains a model cut in any way and keeps all that must have the bits of the uncut run. Without Criterion, so that
  * plain programs use it too. */
-#ifndef ONSTAGE_TESTS_PIPELINE_PIPELINE_RUN_H
-#define ONSTAGE_TESTS_PIPELINE_PIPELINE_RUN_H
+#ifndef ONSTAGE_TESTS_ROOMS_PIPELINE_PIPELINE_RUN_H
+#define ONSTAGE_TESTS_ROOMS_PIPELINE_PIPELINE_RUN_H
 
 #include "planner/schedule/schedule.h"
 

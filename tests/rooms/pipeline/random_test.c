@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "planner/cost/graph_positions.h"
 #include "runtime/pipeline/worker.h"
 #include "runtime/verify/verify_stages.h"
 #include "tests/rooms/graph/cut_random.h"
@@ -215,7 +214,7 @@ static void append(outcome *o, const void *data, size_t bytes) {
 }
 
 static bool is_collected(const ons_value *v) {
-    return v->producer == ONS_NONE && v->kind != ONS_CONSTANT && ons_is_held(v);
+    return v->producer == ONS_NONE && v->kind != ONS_CONSTANT && ons_is_persistent(v);
 }
 
 /* Every stage's copy must be the same. */

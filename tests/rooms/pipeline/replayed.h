@@ -3,8 +3,8 @@
  * lies in the host's memory, unit by unit, until it is read; what the copies of a stage add up is added up in their
  * order before the update. It knows of no worker, streams, rings, pieces, reducers or transports. Nothing may be
  * swapped, and no stage with copies keep running statistics. */
-#ifndef ONSTAGE_TESTS_PIPELINE_REPLAYED_H
-#define ONSTAGE_TESTS_PIPELINE_REPLAYED_H
+#ifndef ONSTAGE_TESTS_ROOMS_PIPELINE_REPLAYED_H
+#define ONSTAGE_TESTS_ROOMS_PIPELINE_REPLAYED_H
 
 #include "engine/stages/dataset_graphs.h"
 

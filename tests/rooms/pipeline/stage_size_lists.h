@@ -1,6 +1,6 @@
 /* Lists of a chain of stages, each with micro-batches of its own size, and copies on a device each. */
-#ifndef ONSTAGE_TESTS_PIPELINE_STAGE_SIZE_LISTS_H
-#define ONSTAGE_TESTS_PIPELINE_STAGE_SIZE_LISTS_H
+#ifndef ONSTAGE_TESTS_ROOMS_PIPELINE_STAGE_SIZE_LISTS_H
+#define ONSTAGE_TESTS_ROOMS_PIPELINE_STAGE_SIZE_LISTS_H
 
 #include "planner/schedule/schedule.h"
 

@@ -1,7 +1,7 @@
 /* A case of the sweep by processes: mpirun starts this program again, once for each device; each writes its record to a
  * file, and the one that has called puts them together. */
-#ifndef ONSTAGE_TESTS_PIPELINE_SWEEP_MPI_H
-#define ONSTAGE_TESTS_PIPELINE_SWEEP_MPI_H
+#ifndef ONSTAGE_TESTS_ROOMS_PIPELINE_SWEEP_MPI_H
+#define ONSTAGE_TESTS_ROOMS_PIPELINE_SWEEP_MPI_H
 
 #include "tests/rooms/pipeline/pipeline_run.h"
 

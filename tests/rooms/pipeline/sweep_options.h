@@ -1,6 +1,6 @@
 /* What the sweep tries: lists of names and numbers, whose product it walks. */
-#ifndef ONSTAGE_TESTS_PIPELINE_SWEEP_OPTIONS_H
-#define ONSTAGE_TESTS_PIPELINE_SWEEP_OPTIONS_H
+#ifndef ONSTAGE_TESTS_ROOMS_PIPELINE_SWEEP_OPTIONS_H
+#define ONSTAGE_TESTS_ROOMS_PIPELINE_SWEEP_OPTIONS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* Plans of the sweep: files that runs with threads and with processes follow alike. */
-#ifndef ONSTAGE_TESTS_PIPELINE_SWEEP_PLAN_H
-#define ONSTAGE_TESTS_PIPELINE_SWEEP_PLAN_H
+#ifndef ONSTAGE_TESTS_ROOMS_PIPELINE_SWEEP_PLAN_H
+#define ONSTAGE_TESTS_ROOMS_PIPELINE_SWEEP_PLAN_H
 
 #include "tests/rooms/pipeline/pipeline_run.h"
 

@@ -1,6 +1,6 @@
 /* Workloads of graphs with branches, for any number of samples: what planners of stage graphs are tried on. */
-#ifndef ONSTAGE_TESTS_PLANNER_BRANCH_WORK_H
-#define ONSTAGE_TESTS_PLANNER_BRANCH_WORK_H
+#ifndef ONSTAGE_TESTS_ROOMS_PLANNER_BRANCH_WORK_H
+#define ONSTAGE_TESTS_ROOMS_PLANNER_BRANCH_WORK_H
 
 #include "tests/rooms/planner/random_work.h"
 

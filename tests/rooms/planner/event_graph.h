@@ -1,6 +1,6 @@
 /* Events that wait for each other, and the longest path through them. */
-#ifndef ONSTAGE_TESTS_PLANNER_EVENT_GRAPH_H
-#define ONSTAGE_TESTS_PLANNER_EVENT_GRAPH_H
+#ifndef ONSTAGE_TESTS_ROOMS_PLANNER_EVENT_GRAPH_H
+#define ONSTAGE_TESTS_ROOMS_PLANNER_EVENT_GRAPH_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* What a stage of a pipeline must hold, for whoever asks for one stage at a time. */
-#ifndef ONSTAGE_TESTS_PLANNER_LOADS_H
-#define ONSTAGE_TESTS_PLANNER_LOADS_H
+#ifndef ONSTAGE_TESTS_ROOMS_PLANNER_LOADS_H
+#define ONSTAGE_TESTS_ROOMS_PLANNER_LOADS_H
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
  *   input gradient,   or a whole backward part, reads the forward part and the gradient of the stage behind
  *   weight gradient   reads the input gradient
  */
-#ifndef ONSTAGE_TESTS_PLANNER_LONGEST_PATH_H
-#define ONSTAGE_TESTS_PLANNER_LONGEST_PATH_H
+#ifndef ONSTAGE_TESTS_ROOMS_PLANNER_LONGEST_PATH_H
+#define ONSTAGE_TESTS_ROOMS_PLANNER_LONGEST_PATH_H
 
 #include "planner/schedule/schedule.h"
 

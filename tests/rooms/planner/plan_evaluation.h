@@ -1,7 +1,7 @@
 /* The time of a plan's step, from the file alone: docs/plan.md, "How step_seconds follows", without a line of the
  * planner. */
-#ifndef ONSTAGE_TESTS_PLANNER_PLAN_EVALUATION_H
-#define ONSTAGE_TESTS_PLANNER_PLAN_EVALUATION_H
+#ifndef ONSTAGE_TESTS_ROOMS_PLANNER_PLAN_EVALUATION_H
+#define ONSTAGE_TESTS_ROOMS_PLANNER_PLAN_EVALUATION_H
 
 #include <stdbool.h>
 

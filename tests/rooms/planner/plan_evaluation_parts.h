@@ -1,7 +1,7 @@
 /* What a plan's evaluator is made of: plan_evaluation.c reads the file and lets devices compute,
  * plan_evaluation_links.c lets values go between them. */
-#ifndef ONSTAGE_TESTS_PLANNER_PLAN_EVALUATION_PARTS_H
-#define ONSTAGE_TESTS_PLANNER_PLAN_EVALUATION_PARTS_H
+#ifndef ONSTAGE_TESTS_ROOMS_PLANNER_PLAN_EVALUATION_PARTS_H
+#define ONSTAGE_TESTS_ROOMS_PLANNER_PLAN_EVALUATION_PARTS_H
 
 #include <cjson/cJSON.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* Random planning problems for tests and benchmarks of partition strategies, and memory strategies whose costs are
  * known in closed form, so that what a search finds can be checked against what it should find. */
-#ifndef ONSTAGE_TESTS_PLANNER_PLANNING_CASE_H
-#define ONSTAGE_TESTS_PLANNER_PLANNING_CASE_H
+#ifndef ONSTAGE_TESTS_ROOMS_PLANNER_PLANNING_CASE_H
+#define ONSTAGE_TESTS_ROOMS_PLANNER_PLANNING_CASE_H
 
 #include "planner/partition/partition.h"
 #include "tests/rooms/planner/random_work.h"

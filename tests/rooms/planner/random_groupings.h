@@ -1,7 +1,7 @@
 /* Random lists of stages that have micro-batches and copies of their own, and what becomes of them when they are run
  * unit by unit, without a line of the planner's own checks. */
-#ifndef ONSTAGE_TESTS_PLANNER_RANDOM_GROUPINGS_H
-#define ONSTAGE_TESTS_PLANNER_RANDOM_GROUPINGS_H
+#ifndef ONSTAGE_TESTS_ROOMS_PLANNER_RANDOM_GROUPINGS_H
+#define ONSTAGE_TESTS_ROOMS_PLANNER_RANDOM_GROUPINGS_H
 
 #include "planner/schedule/schedule.h"
 #include "tests/rooms/planner/random_work.h"

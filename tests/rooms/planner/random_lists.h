@@ -1,6 +1,6 @@
 /* Random lists of actions that can run, and damages to them, without a line of the planner's own checks. */
-#ifndef ONSTAGE_TESTS_PLANNER_RANDOM_LISTS_H
-#define ONSTAGE_TESTS_PLANNER_RANDOM_LISTS_H
+#ifndef ONSTAGE_TESTS_ROOMS_PLANNER_RANDOM_LISTS_H
+#define ONSTAGE_TESTS_ROOMS_PLANNER_RANDOM_LISTS_H
 
 #include "planner/schedule/schedule.h"
 #include "tests/rooms/planner/random_work.h"

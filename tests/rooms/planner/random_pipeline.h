@@ -1,6 +1,6 @@
 /* Random pipelines for tests of their simulation. */
-#ifndef ONSTAGE_TESTS_PLANNER_RANDOM_PIPELINE_H
-#define ONSTAGE_TESTS_PLANNER_RANDOM_PIPELINE_H
+#ifndef ONSTAGE_TESTS_ROOMS_PLANNER_RANDOM_PIPELINE_H
+#define ONSTAGE_TESTS_ROOMS_PLANNER_RANDOM_PIPELINE_H
 
 #include "planner/simulate/pipeline_simulation.h"
 #include "tests/rooms/planner/random_work.h"

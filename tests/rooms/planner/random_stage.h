@@ -1,6 +1,6 @@
 /* Random problems of memory optimisation. */
-#ifndef ONSTAGE_TESTS_PLANNER_RANDOM_STAGE_H
-#define ONSTAGE_TESTS_PLANNER_RANDOM_STAGE_H
+#ifndef ONSTAGE_TESTS_ROOMS_PLANNER_RANDOM_STAGE_H
+#define ONSTAGE_TESTS_ROOMS_PLANNER_RANDOM_STAGE_H
 
 #include "planner/memory/memory.h"
 #include "tests/rooms/planner/random_work.h"

@@ -1,7 +1,7 @@
 /* Random workloads, and the random numbers that made them: the same seed gives the same workload everywhere. A test
  * that uses them prints the seed with what it found (random_work_name holds it). */
-#ifndef ONSTAGE_TESTS_PLANNER_RANDOM_WORK_H
-#define ONSTAGE_TESTS_PLANNER_RANDOM_WORK_H
+#ifndef ONSTAGE_TESTS_ROOMS_PLANNER_RANDOM_WORK_H
+#define ONSTAGE_TESTS_ROOMS_PLANNER_RANDOM_WORK_H
 
 #include "planner/workload/workload.h"
 

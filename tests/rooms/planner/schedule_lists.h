@@ -1,6 +1,6 @@
 /* What lists of a synchronous or asynchronous schedule must be, looked at apart from the planner's own check. */
-#ifndef ONSTAGE_TESTS_PLANNER_SCHEDULE_LISTS_H
-#define ONSTAGE_TESTS_PLANNER_SCHEDULE_LISTS_H
+#ifndef ONSTAGE_TESTS_ROOMS_PLANNER_SCHEDULE_LISTS_H
+#define ONSTAGE_TESTS_ROOMS_PLANNER_SCHEDULE_LISTS_H
 
 #include "tests/rooms/planner/longest_path.h"
 #include "tests/rooms/planner/random_work.h"

@@ -1,6 +1,6 @@
 /* All ways to divide a small graph into stages, tried one after another: what searches are compared with. */
-#ifndef ONSTAGE_TESTS_PLANNER_STAGE_DIVISIONS_H
-#define ONSTAGE_TESTS_PLANNER_STAGE_DIVISIONS_H
+#ifndef ONSTAGE_TESTS_ROOMS_PLANNER_STAGE_DIVISIONS_H
+#define ONSTAGE_TESTS_ROOMS_PLANNER_STAGE_DIVISIONS_H
 
 #include "planner/stage_graph/interval_costs.h"
 #include "planner/stage_graph/series_parallel.h"

@@ -3,8 +3,8 @@
  * connections; a mask made at the start is read by every layer. Costs follow from FLOPs and bytes on a device of
  * 60 TFLOP/s and 1.5 TB/s.
  */
-#ifndef ONSTAGE_TESTS_PLANNER_TRANSFORMER_WORK_H
-#define ONSTAGE_TESTS_PLANNER_TRANSFORMER_WORK_H
+#ifndef ONSTAGE_TESTS_ROOMS_PLANNER_TRANSFORMER_WORK_H
+#define ONSTAGE_TESTS_ROOMS_PLANNER_TRANSFORMER_WORK_H
 
 #include "planner/schedule/schedule.h"
 #include "planner/workload/workload.h"

@@ -4,8 +4,8 @@
  * FLOPs and bytes on a device of 60 TFLOP/s and 1.5 TB/s; a gradient takes as long as its forward part, so the backward
  * part of a node with weights takes twice that, and the backward part of attention too.
  */
-#ifndef ONSTAGE_TESTS_PLANNER_VISION_WORK_H
-#define ONSTAGE_TESTS_PLANNER_VISION_WORK_H
+#ifndef ONSTAGE_TESTS_ROOMS_PLANNER_VISION_WORK_H
+#define ONSTAGE_TESTS_ROOMS_PLANNER_VISION_WORK_H
 
 #include "planner/workload/workload.h"
 

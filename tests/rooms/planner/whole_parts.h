@@ -1,7 +1,7 @@
 /* Steps of stages that wait for all that they receive at the beginning of a part and send all at its end, as plans say
  * that do not name the pieces at which messages are made and read; and as others than the simulator count. */
-#ifndef ONSTAGE_TESTS_PLANNER_WHOLE_PARTS_H
-#define ONSTAGE_TESTS_PLANNER_WHOLE_PARTS_H
+#ifndef ONSTAGE_TESTS_ROOMS_PLANNER_WHOLE_PARTS_H
+#define ONSTAGE_TESTS_ROOMS_PLANNER_WHOLE_PARTS_H
 
 #include "planner/simulate/pipeline_simulation.h"
 

@@ -1,6 +1,6 @@
 /* A fresh folder for the files of one test, and short ways to say what is expected. */
-#ifndef ONSTAGE_TESTS_RUNTIME_SCRATCH_H
-#define ONSTAGE_TESTS_RUNTIME_SCRATCH_H
+#ifndef ONSTAGE_TESTS_ROOMS_RUNTIME_SCRATCH_H
+#define ONSTAGE_TESTS_ROOMS_RUNTIME_SCRATCH_H
 
 #include <stddef.h>
 

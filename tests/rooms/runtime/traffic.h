@@ -1,7 +1,7 @@
 /* Random messages between the ranks of a transport, the same on every transport: what its tests and the thread
  * sanitizer run. */
-#ifndef ONSTAGE_TESTS_RUNTIME_TRAFFIC_H
-#define ONSTAGE_TESTS_RUNTIME_TRAFFIC_H
+#ifndef ONSTAGE_TESTS_ROOMS_RUNTIME_TRAFFIC_H
+#define ONSTAGE_TESTS_ROOMS_RUNTIME_TRAFFIC_H
 
 #include <stdint.h>
 

@@ -1,6 +1,6 @@
 /* The files of a run of sleeping layers. */
-#ifndef ONSTAGE_TESTS_TIMING_SLEEP_MODEL_H
-#define ONSTAGE_TESTS_TIMING_SLEEP_MODEL_H
+#ifndef ONSTAGE_TESTS_ROOMS_TIMING_SLEEP_MODEL_H
+#define ONSTAGE_TESTS_ROOMS_TIMING_SLEEP_MODEL_H
 
 #include "base/status.h"
 #include "tests/rooms/timing/sleep_run.h"

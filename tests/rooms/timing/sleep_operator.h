@@ -13,8 +13,8 @@
  * SLEEP_FLOPS_PER_SECOND for each second, so that a device profile with that peak knows what it takes.
  *
  * What is linked with this library has it in the registry, and in the table of the CPU's kernels; nothing else has. */
-#ifndef ONSTAGE_TESTS_TIMING_SLEEP_OPERATOR_H
-#define ONSTAGE_TESTS_TIMING_SLEEP_OPERATOR_H
+#ifndef ONSTAGE_TESTS_ROOMS_TIMING_SLEEP_OPERATOR_H
+#define ONSTAGE_TESTS_ROOMS_TIMING_SLEEP_OPERATOR_H
 
 #include "kernels/backend.h"
 #include "tests/rooms/timing/sleep_costs.h"

@@ -1,7 +1,7 @@
 /* Trains sleeping layers, in a row or in branches, over stages, and says how long its steps take and how long the
  * simulator says that they do. Without Criterion, so that plain programs use it too. */
-#ifndef ONSTAGE_TESTS_TIMING_SLEEP_RUN_H
-#define ONSTAGE_TESTS_TIMING_SLEEP_RUN_H
+#ifndef ONSTAGE_TESTS_ROOMS_TIMING_SLEEP_RUN_H
+#define ONSTAGE_TESTS_ROOMS_TIMING_SLEEP_RUN_H
 
 #include <stdbool.h>
 #include <stddef.h>

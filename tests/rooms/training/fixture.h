@@ -1,6 +1,6 @@
 /* Training the golden models through the public interface: what the tests of whole training runs share. */
-#ifndef ONSTAGE_TESTS_TRAINING_FIXTURE_H
-#define ONSTAGE_TESTS_TRAINING_FIXTURE_H
+#ifndef ONSTAGE_TESTS_ROOMS_TRAINING_FIXTURE_H
+#define ONSTAGE_TESTS_ROOMS_TRAINING_FIXTURE_H
 
 #include "base/json.h"
 #include "include/onstage.h"

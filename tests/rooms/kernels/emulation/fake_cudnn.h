@@ -1,6 +1,6 @@
 /* cuDNN's backend API without a GPU: descriptors that are checked, and graphs in plain loops in the library's place. */
-#ifndef ONSTAGE_TESTS_KERNELS_EMULATION_FAKE_CUDNN_H
-#define ONSTAGE_TESTS_KERNELS_EMULATION_FAKE_CUDNN_H
+#ifndef ONSTAGE_TESTS_ROOMS_KERNELS_EMULATION_FAKE_CUDNN_H
+#define ONSTAGE_TESTS_ROOMS_KERNELS_EMULATION_FAKE_CUDNN_H
 
 #include <cudnn.h>
 #include <stdbool.h>

@@ -5,8 +5,8 @@
  * the first to the last or, in every second block, from the last to the first, so that a missing barrier shows as other
  * bits. A barrier that not all threads reach ends the program with a message. It is slow, and says nothing about speed.
  */
-#ifndef ONSTAGE_TESTS_KERNELS_EMULATION_CUDA_RUNTIME_H
-#define ONSTAGE_TESTS_KERNELS_EMULATION_CUDA_RUNTIME_H
+#ifndef ONSTAGE_TESTS_ROOMS_KERNELS_EMULATION_INCLUDE_CUDA_RUNTIME_H
+#define ONSTAGE_TESTS_ROOMS_KERNELS_EMULATION_INCLUDE_CUDA_RUNTIME_H
 
 #include <math.h>
 #include <stdint.h>
