@@ -1,8 +1,8 @@
 /* --replicas auto: how many replicas of how many stages a number of devices is best given to (AutoPipe, Liu et al.,
  * CLUSTER 2022, section IV: the data-parallel degree is devices over stages). Each degree is planned whole, as if its
  * number had been given, so that what decides is what will run: with this machine's arenas, links, and any schedule. */
-#ifndef ONSTAGE_ENGINE_DEGREE_CHOICE_H
-#define ONSTAGE_ENGINE_DEGREE_CHOICE_H
+#ifndef ONSTAGE_ENGINE_PLAN_DEGREE_CHOICE_H
+#define ONSTAGE_ENGINE_PLAN_DEGREE_CHOICE_H
 
 #include <stdbool.h>
 

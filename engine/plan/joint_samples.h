@@ -1,7 +1,7 @@
 /* Nodes that compare the samples of a micro-batch with each other: the similarities of all pairs before a contrastive
  * loss, say. With smaller micro-batches they compute something else, not less of the same. */
-#ifndef ONSTAGE_ENGINE_JOINT_SAMPLES_H
-#define ONSTAGE_ENGINE_JOINT_SAMPLES_H
+#ifndef ONSTAGE_ENGINE_PLAN_JOINT_SAMPLES_H
+#define ONSTAGE_ENGINE_PLAN_JOINT_SAMPLES_H
 
 #include "engine/model/stage_graph.h"
 #include "planner/cost/graph_work.h"

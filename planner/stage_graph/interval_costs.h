@@ -10,7 +10,7 @@ typedef struct ons_graph_problem {
     uint32_t sizes;
     int64_t batch; /* samples of a step, at least one */
     uint32_t devices;
-    uint32_t most_replicas;               /* of a stage; 0: any number */
+    uint32_t most_replicas; /* of a stage; 0: any number */
     const bool *joint; /* [node]: its stage computes all samples of a step at once, on one device; NULL: none has to */
     const ons_planning_problem *hardware; /* capacity and links between devices; nothing else of it is looked at */
 } ons_graph_problem;
