@@ -71,7 +71,8 @@ def attention_sizes(node, query, key):
     q, k = (
         [shape[at] for at in ORDERS[node.attribute(order)]] for shape, order in ((query, "query_order"), (key, "key_order"))
     )
-    return q[0] * q[1], q[2], k[2], q[3]
+    heads = q[1] // 3 if node.attribute("packed") else q[1]  # those of keys and values lie behind them
+    return q[0] * heads, q[2], k[2], q[3]
 
 
 def attention(node):

@@ -23,7 +23,7 @@ static ons_status *attention_infer(ons_operands *o) {
 static ons_cost attention_cost(const ons_operands *o) {
     ons_attention a;
     ons_resolved(find_attention(o, &a));
-    return (ons_cost){ons_attention_pairs(&a) * (4 * (double)a.size + 5), ons_operand_bytes(o)};
+    return (ons_cost){ons_attention_pairs(&a) * (4 * (double)a.size + 5), ons_attention_bytes(o, 0)};
 }
 
 static void reference_row(const ons_attention *a, const void *const *inputs, void *const *outputs, int64_t batch,
@@ -60,11 +60,13 @@ static void attention_reference(const ons_operands *o, const ons_step *step, con
 static ons_status *attention_gradient(ons_gradient *g) {
     ONS_TRY(ons_refuse_cotangents(g, 1));
     bool has_mask = ons_has_input(g->operands, 3), half = g->operands->inputs[0].dtype != ONS_FLOAT32;
+    bool packed = ons_attribute_int(g->operands, ONS_ATTENTION_PACKED) != 0;
+    const bool wanted[4] = {g->wanted[0], g->wanted[1] && !packed, g->wanted[2] && !packed, has_mask && g->wanted[3]};
     ons_build_node_like(g->builder, &ons_op_attention_gradient,
                         ONS_IN(g->cotangents[0], ons_gradient_input(g, 0), ons_gradient_input(g, 1),
                                ons_gradient_input(g, 2), ons_gradient_output(g, 1), ons_gradient_input(g, 3),
                                ons_gradient_input(g, 4), half ? ons_gradient_output(g, 0) : ONS_NONE),
-                        g->operands->attributes, has_mask ? 4 : 3, g->wanted, g->gradients);
+                        g->operands->attributes, has_mask ? 4 : 3, wanted, g->gradients);
     return NULL;
 }
 

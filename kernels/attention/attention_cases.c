@@ -28,6 +28,22 @@ const ons_case ons_cases_attention[] = {
      .outputs = 2,
      .tolerance = 1e-5,
      .flops = 438},
+#define PACKED                                                                                                         \
+    ONS_SET_INT("packed", 1), ONS_SET_INT("query_order", 1), ONS_SET_INT("key_order", 1), ONS_SET_INT("value_order", 1)
+    {.name = "packed",
+     .inputs = {ONS_F32(2, 33, 6, 17), ONS_F32(2, 33, 6, 17), ONS_F32(2, 33, 6, 17)},
+     .settings = {ONS_SET_FLOAT("scale", 0.25), ONS_SET_INT("causal", 1), PACKED, ONS_SET_INT("result_order", 1)},
+     .outputs = 2,
+     .tolerance = 1e-5,
+     .flops = -1,
+     .no_gradient = true},
+    {.name = "packed_mask",
+     .inputs = {ONS_F32(2, 9, 9, 4), ONS_F32(2, 9, 9, 4), ONS_F32(2, 9, 9, 4), ONS_F32(2, 1, 1, 9)},
+     .settings = {PACKED},
+     .outputs = 2,
+     .tolerance = 1e-5,
+     .flops = -1,
+     .no_gradient = true},
 #define HALF(DTYPE, ...) ONS_RANDOM(DTYPE, -1, 1, __VA_ARGS__)
     {.name = "half",
      .inputs = {HALF(ONS_BFLOAT16, 2, 3, 21, 8), HALF(ONS_BFLOAT16, 2, 3, 21, 8), HALF(ONS_BFLOAT16, 2, 3, 21, 8)},

@@ -75,6 +75,7 @@ typedef struct head_operands {
     const float *mask;
     const uint8_t *kept;
     float *saved;
+    ons_attention_ahead ahead;
 } head_operands;
 
 static void save_rows(const float *max, const float *sum, float *saved, int64_t count) {
@@ -95,14 +96,18 @@ static void attend_block(const ons_attention *a, const head_operands *h, int64_t
     const ons_small_gemm from_values = {
         .m = rows, .n = a->size, .k = seen, .lower = a->causal ? ONS_LEFT_LOWER : ONS_NONE_LOWER, .diagonal = begin};
     ons_small_multiply(&from_keys, query, h->keys, scores);
-    for (int64_t r = 0; r < rows; ++r)
+    for (int64_t r = 0; r < rows; ++r) {
+        ons_attention_fetch_read(&h->ahead, begin + r);
         lanes.of[r] = score_row(a->scale, scores.data + r * scores.stride,
                                 h->mask == NULL ? NULL : h->mask + (begin + r) * a->mask.position,
                                 ons_attention_keys_seen(a, begin + r + 1));
+    }
     ons_attention_maxima(&lanes, rows, max);
-    for (int64_t r = 0; r < rows; ++r)
+    for (int64_t r = 0; r < rows; ++r) {
+        ons_attention_fetch_written(&h->ahead, begin + r);
         lanes.of[r] =
             exponentiate_row(max[r], scores.data + r * scores.stride, ons_attention_keys_seen(a, begin + r + 1), seen);
+    }
     ons_attention_sums(&lanes, rows, sum);
     for (int64_t r = 0; r < rows; ++r) {
         if (a->guard && max[r] == -INFINITY) { /* no key is seen: zeros, and no gradient */
@@ -117,6 +122,22 @@ static void attend_block(const ons_attention *a, const head_operands *h, int64_t
     if (h->saved != NULL) save_rows(max, sum, h->saved + begin, rows);
 }
 
+/* Of (batch, head), if there is such a one. Keys and values have as many rows as queries, or are left alone. */
+static ons_attention_ahead ahead_of(const ons_launch *launch, const ons_attention *a, int64_t next) {
+    if (next >= a->batch * a->heads || a->keys != a->queries) return (ons_attention_ahead){.reads = 0};
+    int64_t batch = next / a->heads, head = next % a->heads;
+    ons_attention_ahead ahead = {
+        .read = {ons_attention_matrix(launch->inputs[0], &a->query, batch, head),
+                 ons_attention_matrix(launch->inputs[2], &a->value, batch, head)},
+        .written = {ons_attention_matrix(launch->outputs[0], &a->result, batch, head)},
+        .reads = 2,
+        .writes = 1,
+        .width = a->size,
+    };
+    if (!a->keys_transposed) ahead.read[ahead.reads++] = ons_attention_matrix(launch->inputs[1], &a->key, batch, head);
+    return ahead;
+}
+
 static void attend_head(const ons_launch *launch, const attention_state *state, int64_t batch, int64_t head,
                         float *scratch) {
     const ons_attention *a = &state->attention;
@@ -128,6 +149,7 @@ static void attend_head(const ons_launch *launch, const attention_state *state, 
         .mask = a->has_mask ? (const float *)launch->inputs[3] + ons_attention_offset(&a->mask, batch, head) : NULL,
         .kept = a->has_kept ? launch->inputs[4] : NULL,
         .saved = launch->outputs[1],
+        .ahead = ahead_of(launch, a, batch * a->heads + head + 1),
     };
     if (h.kept != NULL) h.kept += (batch * a->heads + head) * a->queries * a->keys;
     if (h.saved != NULL) h.saved += (batch * a->heads + head) * a->queries;

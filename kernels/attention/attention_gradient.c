@@ -25,7 +25,7 @@ static ons_status *attention_gradient_infer(ons_operands *o) {
         return ons_node_error(o, "%s is not the result's shape", ons_type_print(&o->inputs[RESULT], text));
     if (ons_elements(&o->inputs[4]) != a.batch * a.heads * a.queries)
         return ons_node_error(o, "%s does not hold a number for each row", ons_type_print(&o->inputs[4], text));
-    for (uint32_t i = 0; i < 3; ++i) o->outputs[i] = o->inputs[1 + i];
+    for (uint32_t i = 0; i < (a.packed ? 1 : 3); ++i) o->outputs[i] = o->inputs[1 + i];
     if (o->output_count > 3 && a.has_mask)
         o->outputs[3] = ons_type_make(o->inputs[5].dtype,
                                       ons_shape_make(4, (int64_t[]){mask_batch(&a), a.heads, a.queries, a.keys}));
@@ -37,7 +37,7 @@ static ons_status *attention_gradient_infer(ons_operands *o) {
 static ons_cost attention_gradient_cost(const ons_operands *o) {
     ons_attention a;
     ons_resolved(find_attention(o, &a));
-    return (ons_cost){ons_attention_pairs(&a) * (10 * (double)a.size + 8), ons_operand_bytes(o)};
+    return (ons_cost){ons_attention_pairs(&a) * (10 * (double)a.size + 8), ons_attention_bytes(o, 1)};
 }
 
 /* One query's share of all gradients. */
@@ -49,7 +49,8 @@ static void reference_row(const ons_attention *a, const double *result, const vo
     const double *dy =
         (const double *)inputs[0] + ons_attention_offset(&a->result, batch, head) + i * a->result.position;
     const double *query = inputs[1], *key = inputs[2], *value = inputs[3];
-    double *dq = outputs[0], *dk = outputs[1], *dv = outputs[2], *dm = a->has_mask ? outputs[3] : NULL, dot = 0;
+    double *dq = outputs[0], *dk = outputs[ons_attention_gradient_output(a, 1)];
+    double *dv = outputs[ons_attention_gradient_output(a, 2)], *dm = a->has_mask ? outputs[3] : NULL, dot = 0;
     if (dm != NULL) dm += (((mask_batch(a) == 1 ? 0 : batch) * a->heads + head) * a->queries + i) * a->keys;
     double saved = ((const double *)inputs[4])[(batch * a->heads + head) * a->queries + i];
     for (int64_t d = 0; result != NULL && d < a->size; ++d)
@@ -74,9 +75,10 @@ static void attention_gradient_reference(const ons_operands *o, const ons_step *
                                          void *const *outputs) {
     ons_attention a;
     ons_resolved(find_attention(o, &a));
-    for (int i = 0; i < 3; ++i)
+    for (int i = 0; i < (a.packed ? 1 : 3); ++i)
         for (int64_t k = 0; k < ons_elements(&o->inputs[1 + i]); ++k) ((double *)outputs[i])[k] = 0;
-    void *places[4] = {outputs[0], outputs[1], outputs[2], ons_has_output(o, 3) ? outputs[3] : NULL};
+    void *places[4] = {outputs[0], a.packed ? NULL : outputs[1], a.packed ? NULL : outputs[2],
+                       ons_has_output(o, 3) ? outputs[3] : NULL};
     for (int64_t k = 0; places[3] != NULL && k < ons_elements(&o->outputs[3]); ++k) ((double *)places[3])[k] = 0;
     const double *result = ons_has_input(o, RESULT) ? inputs[RESULT] : NULL;
     for (int64_t b = 0; b < a.batch; ++b)

@@ -121,8 +121,13 @@ __global__ void __launch_bounds__(ons::ATTENTION_THREADS, 4) key_gradient(ons_at
 
 /* By cuDNN, which makes all three gradients or none. */
 bool run_gradient_plan(const ons_launch *l, const ons_cudnn_attention *plan) {
-    if (plan->plan == nullptr || l->outputs[0] == nullptr || l->outputs[1] == nullptr || l->outputs[2] == nullptr)
-        return false;
+    void *gradients[3];
+    bool all = plan->plan != nullptr;
+    for (int i = 0; i < 3; ++i) {
+        gradients[i] = l->outputs[ons_attention_gradient_output(&plan->attention, i)];
+        all = all && gradients[i] != nullptr;
+    }
+    if (!all) return false;
     const void *arguments[ONS_CUDNN_ATTENTION_ARGUMENTS] = {};
     arguments[ONS_CUDNN_RESULT_GRADIENT] = l->inputs[0];
     arguments[ONS_CUDNN_QUERY] = l->inputs[1];
@@ -132,9 +137,9 @@ bool run_gradient_plan(const ons_launch *l, const ons_cudnn_attention *plan) {
     arguments[ONS_CUDNN_MASK] = plan->attention.has_mask ? l->inputs[5] : nullptr;
     arguments[ONS_CUDNN_KEPT] = plan->attention.has_kept ? l->inputs[6] : nullptr;
     arguments[ONS_CUDNN_RESULT] = l->inputs[7];
-    arguments[ONS_CUDNN_QUERY_GRADIENT] = l->outputs[0];
-    arguments[ONS_CUDNN_KEY_GRADIENT] = l->outputs[1];
-    arguments[ONS_CUDNN_VALUE_GRADIENT] = l->outputs[2];
+    arguments[ONS_CUDNN_QUERY_GRADIENT] = gradients[0];
+    arguments[ONS_CUDNN_KEY_GRADIENT] = gradients[1];
+    arguments[ONS_CUDNN_VALUE_GRADIENT] = gradients[2];
     ons_cudnn_attention_run(plan, l, arguments, ons::write_kept);
     return true;
 }
@@ -150,8 +155,8 @@ template <class T> void run_attention_gradient(const ons_launch *l, const ons_cu
     o.mask = a->has_mask ? (const float *)l->inputs[5] : nullptr;
     o.kept = a->has_kept ? (const uint8_t *)l->inputs[6] : nullptr;
     o.dq = (T *)l->outputs[0];
-    o.dk = (T *)l->outputs[1];
-    o.dv = (T *)l->outputs[2];
+    o.dk = (T *)l->outputs[ons_attention_gradient_output(a, 1)];
+    o.dv = (T *)l->outputs[ons_attention_gradient_output(a, 2)];
     o.dm = a->has_mask ? (float *)l->outputs[3] : nullptr;
     o.result = s->has_result ? (const T *)l->inputs[7] : nullptr;
     o.dots = (float *)l->scratch;

@@ -45,6 +45,7 @@ typedef struct head_work {
     ons_small_matrix result; /* data NULL: not given */
     const uint8_t *kept;     /* queries × keys; NULL: nothing is dropped */
     float *dm;               /* queries × keys, added to */
+    ons_attention_ahead ahead;
 } head_work;
 
 /* Σ dy y of a query. */
@@ -113,15 +114,19 @@ static void differentiate_block(const head_work *w, int64_t begin, int64_t rows,
     ons_attention_simd lanes;
     for (int64_t r = 0; w->kept != NULL && r < rows; ++r)
         ons_attention_drop(w->ds.data + r * w->ds.stride, w->kept + (begin + r) * a->keys, a->kept_scale, seen);
-    for (int64_t r = 0; r < rows; ++r)
+    for (int64_t r = 0; r < rows; ++r) {
+        ons_attention_fetch_read(&w->ahead, begin + r);
         lanes.of[r] = probability_row(a->scale, w->p.data + r * w->p.stride, w->ds.data + r * w->ds.stride,
                                       w->mask == NULL ? NULL : w->mask + (begin + r) * a->mask.position,
                                       w->saved[begin + r], ons_attention_keys_seen(a, begin + r + 1));
+    }
     ons_attention_sums(&lanes, rows, dots);
     for (int64_t r = 0; w->result.data != NULL && r < rows; ++r) dots[r] = dot_of(w, begin + r);
-    for (int64_t r = 0; r < rows; ++r)
+    for (int64_t r = 0; r < rows; ++r) {
+        ons_attention_fetch_written(&w->ahead, begin + r);
         score_gradient_row(a->scale, w->p.data + r * w->p.stride, w->ds.data + r * w->ds.stride, dots[r],
                            ons_attention_keys_seen(a, begin + r + 1), seen);
+    }
     for (int64_t r = 0; w->dm != NULL && r < rows; ++r)
         add_to_mask(w->dm + (begin + r) * a->keys, w->ds.data + r * w->ds.stride, 1 / a->scale, seen);
     for (int64_t r = 0; w->kept != NULL && r < rows; ++r)
@@ -160,10 +165,13 @@ static void work_blocks(const head_work *w) {
     }
 }
 
-static ons_small_matrix output_of(const ons_launch *launch, int index, const ons_attention_steps *steps, int64_t batch,
+/* Of operand 0 to 2; data NULL where it is not wanted. */
+static ons_small_matrix output_of(const ons_launch *launch, const ons_attention *a, int operand, int64_t batch,
                                   int64_t head) {
-    if (launch->outputs[index] == NULL) return (ons_small_matrix){NULL, 0};
-    return ons_attention_matrix(launch->outputs[index], steps, batch, head);
+    const ons_attention_steps *steps[3] = {&a->query, &a->key, &a->value};
+    float *data = launch->outputs[ons_attention_gradient_output(a, operand)];
+    if (data == NULL) return (ons_small_matrix){NULL, 0};
+    return ons_attention_matrix(data, steps[operand], batch, head);
 }
 
 /* Cleared before the first sample that adds to it. */
@@ -175,11 +183,27 @@ static float *mask_gradient_of(const ons_launch *launch, const ons_attention *a,
     return dm;
 }
 
+/* Of one head, by its number among those of all samples, if there is such a one and it is plain. */
+static ons_attention_ahead ahead_of(const ons_launch *launch, const ons_attention *a, int64_t next) {
+    if (next >= a->batch * a->heads || a->keys != a->queries || a->keys_transposed)
+        return (ons_attention_ahead){.reads = 0};
+    int64_t batch = next / a->heads, head = next % a->heads;
+    const ons_attention_steps *steps[3] = {&a->query, &a->key, &a->value};
+    ons_attention_ahead ahead = {
+        .read = {ons_attention_matrix(launch->inputs[0], &a->result, batch, head)}, .reads = 1, .width = a->size};
+    for (int i = 0; i < 3; ++i) {
+        ahead.read[ahead.reads++] = ons_attention_matrix(launch->inputs[1 + i], steps[i], batch, head);
+        ahead.written[ahead.writes] = output_of(launch, a, i, batch, head);
+        ahead.writes += ahead.written[ahead.writes].data != NULL;
+    }
+    return ahead;
+}
+
 static void work_head(const ons_launch *launch, const gradient_state *state, int64_t batch, int64_t head,
                       float *scratch) {
     const ons_attention *a = &state->attention;
     int64_t stride = state->stride, panel = a->size * stride, block = ONS_ATTENTION_BLOCK * stride;
-    ons_small_matrix dk = output_of(launch, 1, &a->key, batch, head);
+    ons_small_matrix dk = output_of(launch, a, 1, batch, head);
     head_work w = {
         .attention = a,
         .dy = ons_attention_matrix(launch->inputs[0], &a->result, batch, head),
@@ -188,9 +212,9 @@ static void work_head(const ons_launch *launch, const gradient_state *state, int
         .query = ons_attention_matrix(launch->inputs[1], &a->query, batch, head),
         .keys = ons_attention_matrix(launch->inputs[2], &a->key, batch, head),
         .values_transposed = {scratch, stride},
-        .dq = output_of(launch, 0, &a->query, batch, head),
+        .dq = output_of(launch, a, 0, batch, head),
         .dk = dk,
-        .dv = output_of(launch, 2, &a->value, batch, head),
+        .dv = output_of(launch, a, 2, batch, head),
         .p = {scratch + panel, stride},
         .ds = {scratch + panel + block, stride},
         .mask = a->has_mask ? (const float *)launch->inputs[5] + ons_attention_offset(&a->mask, batch, head) : NULL,
@@ -198,6 +222,7 @@ static void work_head(const ons_launch *launch, const gradient_state *state, int
         .kept =
             a->has_kept ? (const uint8_t *)launch->inputs[6] + (batch * a->heads + head) * a->queries * a->keys : NULL,
         .dm = mask_gradient_of(launch, a, batch, head),
+        .ahead = ahead_of(launch, a, batch * a->heads + head + 1),
     };
     float *rest = scratch + panel + 2 * block;
     ons_small_transpose(a->keys, a->size, ons_attention_matrix(launch->inputs[3], &a->value, batch, head),

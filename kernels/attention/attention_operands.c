@@ -11,9 +11,9 @@ static void dims_of(const ons_shape *shape, ons_attention_order order, int64_t d
 static ons_attention_steps steps_of(const int64_t dims[4], ons_attention_order order) {
     int64_t heads = dims[1], positions = dims[2], size = dims[3], all = heads * positions * size;
     switch (order) {
-    case ONS_POSITIONS_FIRST: return (ons_attention_steps){all, size, heads * size, 1};
-    case ONS_SIZE_FIRST: return (ons_attention_steps){all, positions * size, 1, positions};
-    default: return (ons_attention_steps){all, positions * size, size, 1};
+    case ONS_POSITIONS_FIRST: return (ons_attention_steps){all, size, heads * size, 1, 0};
+    case ONS_SIZE_FIRST: return (ons_attention_steps){all, positions * size, 1, positions, 0};
+    default: return (ons_attention_steps){all, positions * size, size, 1, 0};
     }
 }
 
@@ -38,7 +38,19 @@ static ons_status *read_mask(const ons_operands *o, const ons_type *mask, ons_at
     if (!fits || shape->dims[shape->rank - 1] != a->keys)
         return ons_node_error(o, "mask %s does not fit %lld queries and %lld keys", ons_type_print(mask, text),
                               (long long)a->queries, (long long)a->keys);
-    a->mask = (ons_attention_steps){steps[0], steps[1], steps[2], steps[3]};
+    a->mask = (ons_attention_steps){steps[0], steps[1], steps[2], steps[3], 0};
+    return NULL;
+}
+
+/* Heads of one operand out of all those that are packed together. */
+static ons_status *unpack(const ons_operands *o, const int64_t orders[4], int64_t dims[3][4],
+                          ons_attention_steps steps[3]) {
+    for (int i = 0; i < 3; ++i) {
+        if (orders[i] != ONS_POSITIONS_FIRST || dims[i][1] % 3 != 0 || dims[i][2] != dims[0][2])
+            return ons_node_error(o, "packed operands are positions first, with three times the heads");
+        dims[i][1] /= 3;
+        steps[i].start = i * dims[i][1] * dims[i][3];
+    }
     return NULL;
 }
 
@@ -61,20 +73,25 @@ ons_status *ons_attention_of(const ons_operands *o, const ons_type *query, const
         if (dims[i][0] != dims[0][0] || dims[i][1] != dims[0][1] || dims[i][2] != dims[1][2] ||
             dims[i][3] != dims[0][3])
             return ons_node_error(o, "shapes of queries, keys and values do not fit together");
+    ons_attention_steps steps[3];
+    for (int i = 0; i < 3; ++i) steps[i] = steps_of(dims[i], (ons_attention_order)orders[i]);
+    bool packed = ons_attribute_int(o, ONS_ATTENTION_PACKED) != 0;
+    if (packed) ONS_TRY(unpack(o, orders, dims, steps));
     *attention = (ons_attention){
         .batch = dims[0][0],
         .heads = dims[0][1],
         .queries = dims[0][2],
         .keys = dims[1][2],
         .size = dims[0][3],
-        .query = steps_of(dims[0], (ons_attention_order)orders[0]),
-        .key = steps_of(dims[1], (ons_attention_order)orders[1]),
-        .value = steps_of(dims[2], (ons_attention_order)orders[2]),
+        .query = steps[0],
+        .key = steps[1],
+        .value = steps[2],
         .result = steps_of(dims[0], (ons_attention_order)orders[3]),
         .causal = ons_attribute_int(o, ONS_ATTENTION_CAUSAL) != 0,
         .guard = ons_attribute_int(o, ONS_ATTENTION_GUARD) != 0,
         .has_mask = mask->dtype != ONS_NO_DTYPE,
         .has_kept = kept->dtype != ONS_NO_DTYPE,
+        .packed = packed,
         .keys_transposed = orders[1] == ONS_SIZE_FIRST,
         .scale = (float)ons_attribute_float(o, ONS_ATTENTION_SCALE),
     };
@@ -87,6 +104,12 @@ ons_status *ons_attention_of(const ons_operands *o, const ons_type *query, const
         return ons_node_error(o, "what is kept must be a boolean for every pair, and the ratio from 0 to 1");
     if (!(attention->scale > 0)) return ons_node_error(o, "scale must be above 0, not %g", attention->scale);
     return attention->has_mask ? read_mask(o, mask, attention) : NULL;
+}
+
+double ons_attention_bytes(const ons_operands *o, uint32_t query) {
+    double repeated =
+        ons_attribute_int(o, ONS_ATTENTION_PACKED) == 0 ? 0 : 2 * (double)ons_type_dense_bytes(&o->inputs[query]);
+    return ons_operand_bytes(o) - repeated;
 }
 
 double ons_attention_pairs(const ons_attention *a) {

@@ -17,7 +17,9 @@ typedef enum ons_attention_order {
 
 /* Attributes by position, of both operators. `causal`: position t sees no key after t. `guard`: a row without any key
  * to see gives zeros, not NaN. `ratio`: of the probabilities that the operand `kept` drops; the
- * others are divided by what is left. */
+ * others are divided by what is left. `packed`: query, key and value are one and the same operand, positions first, of
+ * three times as many heads - those of the queries, then those of the keys, then those of the values - as one layer
+ * makes all three; and so is their gradient, which is output 0. */
 enum {
     ONS_ATTENTION_SCALE,
     ONS_ATTENTION_CAUSAL,
@@ -27,23 +29,25 @@ enum {
     ONS_ATTENTION_VALUE_ORDER,
     ONS_ATTENTION_RESULT_ORDER,
     ONS_ATTENTION_RATIO,
+    ONS_ATTENTION_PACKED,
+    ONS_ATTENTION_ATTRIBUTE_COUNT,
 };
 #define ONS_ATTENTION_ATTRIBUTES                                                                                       \
     ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("scale", 1), ONS_INT_ATTRIBUTE("causal", 0), ONS_INT_ATTRIBUTE("guard", 0),     \
                    ONS_INT_ATTRIBUTE("query_order", 0), ONS_INT_ATTRIBUTE("key_order", 0),                             \
                    ONS_INT_ATTRIBUTE("value_order", 0), ONS_INT_ATTRIBUTE("result_order", 0),                          \
-                   ONS_FLOAT_ATTRIBUTE("ratio", 0))
+                   ONS_FLOAT_ATTRIBUTE("ratio", 0), ONS_INT_ATTRIBUTE("packed", 0))
 
-/* Where the matrix of one head lies in an operand: element (position, i) at batch · batch_step + head · head_step +
- * position · position_step + i · size_step. */
+/* Where the matrix of one head lies in an operand: element (position, i) at start + batch · batch_step +
+ * head · head_step + position · position_step + i · size_step. */
 typedef struct ons_attention_steps {
-    int64_t batch, head, position, size;
+    int64_t batch, head, position, size, start;
 } ons_attention_steps;
 
 typedef struct ons_attention {
     int64_t batch, heads, queries, keys, size;
     ons_attention_steps query, key, value, result, mask; /* the mask's keys are neighbours */
-    bool causal, guard, has_mask, has_kept, keys_transposed;
+    bool causal, guard, has_mask, has_kept, keys_transposed, packed;
     float scale, kept_scale;
 } ons_attention;
 
@@ -57,8 +61,16 @@ ons_status *ons_attention_of(const ons_operands *o, const ons_type *query, const
 ons_shape ons_attention_shape(const ons_attention *attention, int64_t positions, ons_attention_order order);
 
 static inline int64_t ons_attention_offset(const ons_attention_steps *steps, int64_t batch, int64_t head) {
-    return batch * steps->batch + head * steps->head;
+    return steps->start + batch * steps->batch + head * steps->head;
 }
+
+/* Which output of the gradient has that of operand 0 to 2. */
+static inline int ons_attention_gradient_output(const ons_attention *attention, int operand) {
+    return attention->packed ? 0 : operand;
+}
+
+/* Those of all operands, of which query is number `query`; what is packed counts once. */
+double ons_attention_bytes(const ons_operands *o, uint32_t query);
 
 /* Pairs of query and key that are looked at, over all heads. */
 double ons_attention_pairs(const ons_attention *attention);

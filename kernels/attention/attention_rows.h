@@ -6,6 +6,26 @@
 #include "kernels/attention/attention_operands.h"
 #include "kernels/common/math/simd.h"
 
+/* Rows of the head that comes next, fetched while this one is worked on, a row at a time: where heads lie between each
+ * other they are short pieces far apart, which the processor does not foresee. All of it is a hint. */
+typedef struct ons_attention_ahead {
+    ons_small_matrix read[4], written[3];
+    int reads, writes;
+    int64_t width; /* floats of a row */
+} ons_attention_ahead;
+
+static inline void ons_attention_fetch_read(const ons_attention_ahead *ahead, int64_t row) {
+    for (int i = 0; i < ahead->reads; ++i)
+        for (int64_t j = 0; j < ahead->width; j += ONS_ATTENTION_LINE)
+            __builtin_prefetch(ahead->read[i].data + row * ahead->read[i].stride + j, 0, 2);
+}
+
+static inline void ons_attention_fetch_written(const ons_attention_ahead *ahead, int64_t row) {
+    for (int i = 0; i < ahead->writes; ++i)
+        for (int64_t j = 0; j < ahead->width; j += ONS_ATTENTION_LINE)
+            __builtin_prefetch(ahead->written[i].data + row * ahead->written[i].stride + j, 1, 2);
+}
+
 typedef struct ons_attention_simd {
     ons_simd_float of[ONS_ATTENTION_BLOCK];
 } ons_attention_simd;

@@ -31,7 +31,7 @@ __device__ inline attention_place place_of(const ons_attention &a, int64_t item,
 }
 
 __device__ inline int64_t start_of(const ons_attention_steps &steps, const attention_place &at, int64_t position) {
-    return at.batch * steps.batch + at.head * steps.head + position * steps.position;
+    return steps.start + at.batch * steps.batch + at.head * steps.head + position * steps.position;
 }
 
 /* A vector of a.size elements into the warp's shared memory. */

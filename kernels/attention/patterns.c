@@ -187,7 +187,7 @@ static ons_value_id absorb_transpose(ons_match *match) {
         return ONS_NONE;
     const ons_node *node =
         ons_graph_node(builder->graph, ons_graph_value(builder->graph, ons_match_value(match, "a"))->producer);
-    ons_attribute attributes[ONS_ATTENTION_RATIO + 1];
+    ons_attribute attributes[ONS_ATTENTION_ATTRIBUTE_COUNT];
     memcpy(attributes, node->attributes, sizeof attributes);
     attributes[ONS_ATTENTION_RESULT_ORDER].i = ONS_POSITIONS_FIRST;
     ons_value_id inputs[5], output;
@@ -202,7 +202,7 @@ static ons_value_id absorb_operands(ons_match *match) {
     ons_builder *builder = ons_match_builder(match);
     const ons_node *node =
         ons_graph_node(builder->graph, ons_graph_value(builder->graph, ons_match_value(match, "result"))->producer);
-    ons_attribute attributes[ONS_ATTENTION_RATIO + 1];
+    ons_attribute attributes[ONS_ATTENTION_ATTRIBUTE_COUNT];
     ons_value_id inputs[5], output;
     uint32_t count = node->input_count < 5 ? node->input_count : 5;
     bool changes = false;
@@ -223,6 +223,51 @@ static ons_value_id absorb_operands(ons_match *match) {
     return output;
 }
 
+/* The Split that a value is piece `piece` of, if that has three equal ones along its last axis; or NULL. `dims`: those
+ * of the piece seen as [batch, positions, heads, size]. */
+static const ons_node *split_of(const ons_graph *graph, ons_value_id value, uint32_t piece, int64_t dims[static 4]) {
+    const ons_node *reshape = ons_made_by(graph, value, "Reshape");
+    const ons_shape *shape = &ons_graph_value(graph, value)->type.shape;
+    if (reshape == NULL || shape->rank != 4) return NULL;
+    const ons_node *split = ons_made_by(graph, reshape->inputs[0], "Split");
+    if (split == NULL || split->output_count != 3 || split->outputs[piece] != reshape->inputs[0]) return NULL;
+    const ons_shape *whole = &ons_graph_value(graph, split->inputs[0])->type.shape;
+    const ons_shape *part = &ons_graph_value(graph, reshape->inputs[0])->type.shape;
+    memcpy(dims, shape->dims, 4 * sizeof *dims);
+    bool fits = whole->rank == 3 && part->dims[0] == dims[0] && part->dims[1] == dims[1] &&
+                part->dims[2] == dims[2] * dims[3] && whole->dims[0] == part->dims[0] &&
+                whole->dims[1] == part->dims[1] && whole->dims[2] == 3 * part->dims[2];
+    return fits ? split : NULL;
+}
+
+/* Queries, keys and values that one layer makes, without taking them apart. */
+static ons_value_id absorb_split(ons_match *match) {
+    ons_builder *builder = ons_match_builder(match);
+    const ons_node *node =
+        ons_graph_node(builder->graph, ons_graph_value(builder->graph, ons_match_value(match, "result"))->producer);
+    if (node->op != &ons_op_attention || node->attributes[ONS_ATTENTION_PACKED].i != 0) return ONS_NONE;
+    const ons_node *split = NULL;
+    int64_t dims[3][4];
+    for (uint32_t i = 0; i < 3; ++i) {
+        const ons_node *found = node->attributes[ONS_ATTENTION_QUERY_ORDER + i].i == ONS_POSITIONS_FIRST
+                                    ? split_of(builder->graph, node->inputs[i], i, dims[i])
+                                    : NULL;
+        if (found == NULL || (i > 0 && (found != split || memcmp(dims[i], dims[0], sizeof dims[0]) != 0)))
+            return ONS_NONE;
+        split = found;
+    }
+    ons_attribute attributes[ONS_ATTENTION_ATTRIBUTE_COUNT];
+    ons_value_id inputs[5], output;
+    uint32_t count = node->input_count < 5 ? node->input_count : 5;
+    memcpy(attributes, node->attributes, sizeof attributes);
+    memcpy(inputs, node->inputs, count * sizeof inputs[0]);
+    attributes[ONS_ATTENTION_PACKED].i = 1;
+    ons_shape shape = ons_shape_make(4, (int64_t[]){dims[0][0], dims[0][1], 3 * dims[0][2], dims[0][3]});
+    inputs[0] = inputs[1] = inputs[2] = ons_build_reshape(builder, split->inputs[0], &shape);
+    ons_build_node_like(builder, &ons_op_attention, (ons_inputs){inputs, count}, attributes, 1, NULL, &output);
+    return output;
+}
+
 const ons_pattern ons_attention_patterns[] = {
     {"MatMul(p=Softmax(scores), values)", replace_plain},
     {"MatMul(Where(IsNaN(p=Softmax(scores)), 0, p), values)", replace_guarded},
@@ -230,5 +275,6 @@ const ons_pattern ons_attention_patterns[] = {
     {"MatMul(d=DropoutTraining(Where(IsNaN(p=Softmax(scores)), 0, p)), values)", replace_guarded_dropping},
     {"Transpose(a=Attention(query))", absorb_transpose},
     {"Attention(query, key, values)", absorb_operands},
+    {"Attention(query, key, values)", absorb_split},
     {.form = NULL},
 };

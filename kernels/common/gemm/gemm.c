@@ -148,6 +148,31 @@ static bool sgemm_is_faster(const ons_gemm *prepared_gemm) {
     return prepared_gemm->form.transpose_a ? s->m <= 512 : prepared_gemm->form.transpose_b ? false : s->n >= 256;
 }
 
+/* Weight gradients of layers that widen: Cᵀ = op(B)ᵀ A was measured to be ahead of both by up to a fifth with operands
+ * that come from memory, transposing the result included; A, the larger operand, is then packed in the order in which
+ * it lies. */
+static bool turned_is_faster(const ons_gemm *prepared_gemm) {
+    const ons_gemm_sizes *s = &prepared_gemm->sizes;
+    if (s->batch > 1 || ons_gemm_flops(s) < 4e7) return false;
+    return prepared_gemm->form.transpose_a && s->m >= 2 * s->n && s->m < 1024;
+}
+
+static ons_status *prepare_turned(ons_prepare *p, ons_gemm *prepared_gemm) {
+    const ons_gemm_sizes *s = &prepared_gemm->sizes;
+    const ons_shape result = ons_shape_make(2, (int64_t[]){s->m, s->n});
+    ons_strided *turn;
+    ONS_NEW(turn, p->arena, 1);
+    *turn = ons_strided_dense(ONS_FLOAT32, &result);
+    turn->from[0] = 1;
+    turn->from[1] = s->m;
+    ons_strided_plan(turn);
+    prepared_gemm->turn = turn;
+    prepared_gemm->way = ONS_GEMM_TURNED;
+    p->implementation = "onednn:sgemm, the result transposed";
+    p->scratch_bytes += (s->m * s->n * (int64_t)sizeof(float) + 63) / 64 * 64;
+    return ons_require_scratch(p, p->scratch_bytes);
+}
+
 ons_status *ons_gemm_plan(ons_prepare *p, const ons_shape *a, const ons_shape *b, const ons_gemm_form *form,
                           ons_gemm *prepared_gemm) {
     memset(prepared_gemm, 0, sizeof *prepared_gemm);
@@ -178,6 +203,7 @@ ons_status *ons_gemm_prepare(ons_prepare *p, const ons_shape *a, const ons_shape
         p->implementation = "onednn:sgemm, one for each matrix";
         return prepare_each(p, a, b, prepared_gemm);
     }
+    if (!beta && !bias && turned_is_faster(prepared_gemm)) return prepare_turned(p, prepared_gemm);
     if (beta || (!bias && sgemm_is_faster(prepared_gemm))) {
         prepared_gemm->way = ONS_GEMM_SGEMM;
         p->implementation = "onednn:sgemm";
@@ -194,6 +220,14 @@ static dnnl_status_t sgemm(const ons_gemm *prepared_gemm, const float *a, const 
     bool ta = prepared_gemm->form.transpose_a, tb = prepared_gemm->form.transpose_b;
     return dnnl_sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', s->m, s->n, s->k, (float)prepared_gemm->form.alpha, a,
                       ta ? s->m : s->k, b, tb ? s->k : s->n, beta, c, s->n);
+}
+
+/* Read in row-major order, a matrix is its own transpose where rows and columns change places. */
+static dnnl_status_t sgemm_turned(const ons_gemm *prepared_gemm, const float *a, const float *b, float *turned) {
+    const ons_gemm_sizes *s = &prepared_gemm->sizes;
+    bool ta = prepared_gemm->form.transpose_a, tb = prepared_gemm->form.transpose_b;
+    return dnnl_sgemm(tb ? 'N' : 'T', ta ? 'N' : 'T', s->n, s->m, s->k, (float)prepared_gemm->form.alpha, b,
+                      tb ? s->k : s->n, a, ta ? s->m : s->k, 0, turned, s->m);
 }
 
 /* Nothing to multiply: the result is empty, or a sum over nothing. */
@@ -230,6 +264,10 @@ void ons_gemm_run(const ons_gemm *prepared_gemm, const float *a, const float *b,
         ons_onednn_run(&prepared_gemm->primitive, (const void *const[]){a, b, c, bias}, launch->scratch, launch->fault);
         break;
     case ONS_GEMM_SGEMM: good = sgemm(prepared_gemm, a, b, beta, c) == dnnl_success; break;
+    case ONS_GEMM_TURNED:
+        good = sgemm_turned(prepared_gemm, a, b, launch->scratch) == dnnl_success;
+        ons_strided_copy(prepared_gemm->turn, launch->scratch, c);
+        break;
     case ONS_GEMM_EACH: good = run_each(prepared_gemm, a, b, bias, beta, c); break;
     }
     ons_onednn_leave(before);

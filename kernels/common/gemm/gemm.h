@@ -7,6 +7,7 @@
 #ifndef ONSTAGE_KERNELS_COMMON_GEMM_GEMM_H
 #define ONSTAGE_KERNELS_COMMON_GEMM_GEMM_H
 
+#include "kernels/common/layout/strided.h"
 #include "kernels/common/onednn/onednn.h"
 #include "kernels/common/operator/kernel.h"
 
@@ -30,11 +31,12 @@ ons_status *ons_gemm_resolve(const ons_operands *o, const ons_shape *a, const on
 
 typedef struct ons_gemm {
     ons_onednn primitive; /* first: ons_onednn_destroy is the destroy function */
-    enum { ONS_GEMM_EMPTY, ONS_GEMM_PRIMITIVE, ONS_GEMM_SGEMM, ONS_GEMM_EACH } way;
+    enum { ONS_GEMM_EMPTY, ONS_GEMM_PRIMITIVE, ONS_GEMM_SGEMM, ONS_GEMM_TURNED, ONS_GEMM_EACH } way;
     ons_gemm_sizes sizes;
     ons_gemm_form form;
     int threads;
     const int64_t *offsets_a, *offsets_b; /* ONS_GEMM_EACH: of the matrices of every result, in elements */
+    const ons_strided *turn;              /* ONS_GEMM_TURNED: from Cᵀ, which lies in scratch, to C */
 } ons_gemm;
 
 /* `bias`: a vector of n is added to every row. `beta`: the result is added to what C holds already (excludes bias). */

@@ -235,6 +235,29 @@ Test(attention_forms, heads_without_a_batch_axis) {
     }
 }
 
+/* Queries, keys and values as a layer makes all three, taken apart by Split: in their order, which is what is fused, or
+ * with queries and keys exchanged, which is not. */
+static ons_value_id build_packed(scene *s, int spelling) {
+    static const int64_t heads_first[4] = {0, 2, 1, 3}, last_two[4] = {0, 1, 3, 2};
+    ons_value_id pieces[3], parts[3];
+    ons_build_node(&s->builder, &ons_op_split, ONS_IN(s->in[0]), ONS_WITH(ONS_AT_INT(0, -1)), 3, NULL, pieces);
+    for (int i = 0; i < 3; ++i) parts[i] = transpose(s, reshape(s, pieces[i], SHAPE(2, 9, 3, 4)), 4, heads_first);
+    ons_value_id query = parts[spelling], key = parts[1 - spelling];
+    ons_value_id scores = two(s, &ons_op_matmul, query, transpose(s, key, 4, last_two));
+    ons_value_id y =
+        two(s, &ons_op_matmul, one(s, &ons_op_softmax, two(s, &ons_op_div, scores, number(s, 2))), parts[2]);
+    return reshape(s, transpose(s, y, 4, heads_first), SHAPE(2, 9, 12));
+}
+
+Test(attention_forms, operands_of_one_layer) {
+    const ons_shape shapes[OPERANDS] = {SHAPE(2, 9, 36)};
+    int64_t before, after;
+    check(shapes, build_packed, 0, "Attention", "Split", 1, &before, &after);
+    /* float32[2,9,36] is 2592 bytes: that and a number a row, once. */
+    cr_expect_eq(after, 2592 + 216, "%lld", (long long)after);
+    check(shapes, build_packed, 1, "Attention", "Softmax", 1, &before, &after);
+}
+
 /* Keys transposed as the dynamo exporter does it: through one axis for batch and heads. */
 static ons_value_id build_flat_keys(scene *s, int spelling) {
     static const int64_t last_two[3] = {0, 2, 1};
