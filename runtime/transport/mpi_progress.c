@@ -29,22 +29,26 @@ static void fail_mpi(ons_mpi_world *w, int error, const ons_channel *channel) {
     ons_status_free(why);
 }
 
-static void fail_size(ons_mpi_world *w, const ons_channel *channel, size_t arrived) {
+void ons_mpi_world_fail_size(const ons_channel *channel, const char *at_least, size_t come, size_t expected) {
+    ons_mpi_world *w = channel->world;
     char name[32] = "a gather";
     if (!channel->gathers) snprintf(name, sizeof name, "channel %u", channel->number);
     ons_status *why = ons_status_new(ONS_DEFECT, "%s: rank %u sends %s%zu bytes, but rank %u expects %zu bytes", name,
-                                     channel->peer, arrived == channel->piece_bytes ? "at least " : "",
-                                     channel->moved + arrived, w->transport.rank, channel->bytes);
+                                     channel->peer, at_least, come, w->transport.rank, expected);
     ons_mpi_world_fail(w, ons_status_get_code(why), ons_status_get_message(why));
     ons_status_free(why);
 }
 
 /* A rank that has left answers nobody any more. */
-static void fail_gone(ons_mpi_world *w, const ons_channel *active, double now) {
-    while (active != NULL && !ons_mpi_watch_is_gone(w, active->peer, now)) active = active->next_active;
-    if (active == NULL) return;
+static void fail_gone(ons_mpi_world *w, double now) {
+    pthread_mutex_lock(&w->lock);
+    const ons_channel *channel = w->channels;
+    while (channel != NULL && !((channel->pending || channel->waits) && ons_mpi_watch_is_gone(w, channel->peer, now)))
+        channel = channel->next;
+    pthread_mutex_unlock(&w->lock);
+    if (channel == NULL) return;
     char reason[sizeof w->reason];
-    snprintf(reason, sizeof reason, "rank %u has left, and rank %u on host %s waits for it", active->peer,
+    snprintf(reason, sizeof reason, "rank %u has left, and rank %u on host %s waits for it", channel->peer,
              w->transport.rank, w->watch.hosts[w->transport.rank]);
     ons_mpi_world_fail(w, ONS_DEFECT, reason);
 }
@@ -124,7 +128,8 @@ static bool begin_piece(ons_mpi_world *w, ons_channel *channel) {
         if (error == MPI_SUCCESS && !there) return false;
         if (error == MPI_SUCCESS) error = MPI_Get_count(&status, MPI_BYTE, &arrived);
         if (error == MPI_SUCCESS && (size_t)arrived != piece) {
-            fail_size(w, channel, (size_t)arrived);
+            const char *at_least = (size_t)arrived == channel->piece_bytes ? "at least " : "";
+            ons_mpi_world_fail_size(channel, at_least, channel->moved + (size_t)arrived, channel->bytes);
             return false;
         }
         if (error == MPI_SUCCESS) error = begin_receive(w, channel, piece, &message);
@@ -230,7 +235,7 @@ void *ons_mpi_progress(void *world) {
         double now = ons_mpi_now();
         if (now - watched >= 0.5 * sleep_idle) {
             left = ons_mpi_watch_turn(w, parting);
-            fail_gone(w, active, now);
+            fail_gone(w, now);
             watched = now;
         }
         if (moved)

@@ -77,7 +77,8 @@ struct ons_transport {
 ons_status *ons_local_transports_new(uint32_t ranks, ons_transport **transports);
 
 /* This process's end of an MPI world (mpirun, or Slurm's srun). Once a process; free() also leaves MPI. A process that
- * has not been heard of for `stall_seconds` ends the world with a message that names its rank and host. */
+ * has not been heard of for `stall_seconds` ends the world with a message that names its rank and host. Processes of
+ * one host read what they send each other in each other's memory, where the system lets them (ONSTAGE_MPI_READS). */
 ons_status *ons_mpi_transport_new(double stall_seconds, ons_transport **transport);
 
 /* Tests whether this process was started by something that speaks MPI, by the usual environment variables of Open MPI,

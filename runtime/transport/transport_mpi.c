@@ -42,19 +42,13 @@ static bool finish(ons_channel *channel) {
     return good;
 }
 
-/* MPI only reads what is sent. */
-static bool send_message(ons_channel *channel, const void *data, size_t bytes) {
-    return start(channel, (void *)(uintptr_t)data, bytes) && finish(channel);
-}
-
-static bool receive_message(ons_channel *channel, void *data, size_t bytes) {
-    return start(channel, data, bytes) && finish(channel);
-}
-
 /* Either way. What would need several pieces goes part by part. */
 static bool transfer_parts(ons_channel *channel, const ons_message_part *parts, size_t count) {
     size_t bytes = 0;
     bool good = true;
+    ons_mpi_reads_post(channel, parts, count);
+    ons_mpi_read read = ons_mpi_reads_finish(channel, parts, count);
+    if (read != ONS_MPI_READ_REFUSED) return read == ONS_MPI_READ_DONE;
     for (size_t i = 0; i < count; ++i) bytes += parts[i].bytes;
     if (count > 1 && bytes < channel->piece_bytes)
         return start_parts(channel, parts, count, NULL, bytes) && finish(channel);
@@ -62,20 +56,42 @@ static bool transfer_parts(ons_channel *channel, const ons_message_part *parts, 
     return good;
 }
 
+/* What is sent is only read. */
+static bool send_message(ons_channel *channel, const void *data, size_t bytes) {
+    return transfer_parts(channel, &(ons_message_part){(void *)(uintptr_t)data, bytes}, 1);
+}
+
+static bool receive_message(ons_channel *channel, void *data, size_t bytes) {
+    return transfer_parts(channel, &(ons_message_part){data, bytes}, 1);
+}
+
+/* Who can be read is, first those who write: so nobody waits for somebody who waits for him. The rest goes by MPI. */
+static bool meet(ons_mpi_gather_end *ends, uint32_t count) {
+    bool good = true;
+    for (uint32_t i = 0; i < count; ++i) ons_mpi_reads_post(ends[i].channel, &ends[i].part, 1);
+    for (int sends = 0; sends < 2; ++sends)
+        for (uint32_t i = 0; good && i < count; ++i) {
+            if (ends[i].channel->sends != (sends == 1)) continue;
+            ends[i].read = ons_mpi_reads_finish(ends[i].channel, &ends[i].part, 1);
+            good = ends[i].read != ONS_MPI_READ_FAILED;
+        }
+    for (uint32_t i = 0; good && i < count; ++i)
+        if (ends[i].read == ONS_MPI_READ_REFUSED) good = start(ends[i].channel, ends[i].part.data, ends[i].part.bytes);
+    for (uint32_t i = 0; good && i < count; ++i)
+        if (ends[i].read == ONS_MPI_READ_REFUSED) good = finish(ends[i].channel);
+    return good;
+}
+
 static bool gather(ons_transport *transport, const void *mine, void *all, size_t bytes) {
     ons_mpi_world *w = world_of(transport);
-    bool good = true;
-    for (uint32_t rank = 0; good && rank < transport->ranks; ++rank) {
-        unsigned char *theirs = (unsigned char *)all + rank * bytes;
-        if (rank == transport->rank) {
-            if (bytes > 0) memcpy(theirs, mine, bytes);
-            continue;
-        }
-        good = start(w->gather_in[rank], theirs, bytes) && start(w->gather_out[rank], (void *)(uintptr_t)mine, bytes);
+    unsigned char *records = all;
+    if (bytes > 0) memcpy(records + transport->rank * bytes, mine, bytes);
+    for (uint32_t i = 0; i < w->gather_end_count; ++i) {
+        ons_mpi_gather_end *end = &w->gather_ends[i];
+        end->part.bytes = bytes;
+        end->part.data = end->channel->sends ? (void *)(uintptr_t)mine : records + end->channel->peer * bytes;
     }
-    for (uint32_t rank = 0; good && rank < transport->ranks; ++rank)
-        if (rank != transport->rank) good = finish(w->gather_in[rank]) && finish(w->gather_out[rank]);
-    return good;
+    return meet(w->gather_ends, w->gather_end_count);
 }
 
 /* --------------------------------------------------------------------------------------------------------- channels */
@@ -121,7 +137,7 @@ static ons_status *open_channel(ons_transport *transport, uint32_t from, uint32_
     ONS_CHECK(!is_open(w, sends, peer, number), ONS_DEFECT, "rank %u opens channel %u from rank %u to rank %u twice",
               transport->rank, number, from, to);
     *result = add_channel(w, w->messages, sends, peer, number);
-    return *result == NULL ? ons_status_out_of_memory() : NULL;
+    return *result == NULL ? ons_status_out_of_memory() : ons_mpi_reads_open(*result);
 }
 
 static void run_ahead(ons_channel *channel) {
@@ -131,18 +147,18 @@ static void run_ahead(ons_channel *channel) {
 }
 
 static ons_status *open_gathers(ons_mpi_world *w) {
-    uint32_t ranks = w->transport.ranks;
-    w->gather_in = calloc(ranks, sizeof *w->gather_in);
-    w->gather_out = calloc(ranks, sizeof *w->gather_out);
-    bool good = w->gather_in != NULL && w->gather_out != NULL;
-    for (uint32_t rank = 0; good && rank < ranks; ++rank) {
+    w->gather_ends = calloc((size_t)w->transport.ranks * 2, sizeof *w->gather_ends);
+    if (w->gather_ends == NULL) return ons_status_out_of_memory();
+    for (uint32_t i = 0; i < 2 * w->transport.ranks; ++i) {
+        uint32_t rank = i / 2;
         if (rank == w->transport.rank) continue;
-        w->gather_in[rank] = add_channel(w, w->gathers, false, rank, 0);
-        w->gather_out[rank] = add_channel(w, w->gathers, true, rank, 0);
-        good = w->gather_in[rank] != NULL && w->gather_out[rank] != NULL;
-        if (good) w->gather_in[rank]->gathers = w->gather_out[rank]->gathers = true;
+        ons_channel *channel = add_channel(w, w->gathers, i % 2 == 1, rank, 0);
+        if (channel == NULL) return ons_status_out_of_memory();
+        channel->gathers = true;
+        ONS_TRY(ons_mpi_reads_open(channel));
+        w->gather_ends[w->gather_end_count++].channel = channel;
     }
-    return good ? NULL : ons_status_out_of_memory();
+    return NULL;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- failure */
@@ -187,11 +203,11 @@ static void world_free(ons_mpi_world *w) {
         free(channel);
     }
     ons_mpi_watch_free(&w->watch);
+    ons_mpi_reads_free(w);
     pthread_cond_destroy(&w->wake);
     pthread_cond_destroy(&w->stops);
     pthread_mutex_destroy(&w->lock);
-    free(w->gather_in);
-    free(w->gather_out);
+    free(w->gather_ends);
     free(w->part_places);
     free(w->part_sizes);
     free(w);
@@ -217,6 +233,7 @@ static ons_status *begin_mpi(ons_mpi_world *w) {
     ONS_CHECK(!ended, ONS_INVALID_ARGUMENT, "transport mpi: MPI runs once in a process, and has ended in this one");
     /* One thread at a time is all that we need, unless the program that we are part of uses MPI itself. */
     int needed = running ? MPI_THREAD_MULTIPLE : MPI_THREAD_SERIALIZED;
+    if (!running) ons_mpi_reads_allow();
     if (running)
         MPI_Query_thread(&level);
     else
@@ -287,6 +304,7 @@ ons_status *ons_mpi_transport_new_in_pieces(double stall_seconds, size_t piece_b
     pthread_condattr_destroy(&monotonic);
     ons_status *status = begin_mpi(w);
     if (status == NULL) status = ons_mpi_watch_init(w, stall_seconds);
+    if (status == NULL) status = ons_mpi_reads_init(w);
     if (status == NULL) status = open_gathers(w);
     if (status == NULL) status = start_thread(w);
     if (status != NULL) {

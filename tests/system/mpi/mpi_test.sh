@@ -6,7 +6,7 @@
 # shellcheck source=tests/system/mpi/cases.sh
 source tests/system/mpi/cases.sh
 traffic=$PWD/tests/system/mpi/traffic
-over_tcp=(timeout -k 5 100 env OMPI_MCA_oob_tcp_if_include=lo mpirun --oversubscribe --bind-to none --mca btl "self,tcp" --mca btl_tcp_if_include lo)
+over_tcp=(timeout -k 5 100 env ONSTAGE_MPI_READS=off OMPI_MCA_oob_tcp_if_include=lo mpirun --oversubscribe --bind-to none --mca btl "self,tcp" --mca btl_tcp_if_include lo)
 host=$(hostname)
 
 less() { awk "BEGIN { exit !($1 < $2) }"; }
@@ -46,12 +46,48 @@ seed=${1:-$RANDOM}
 echo "seed $seed"
 for ranks in 2 3 4; do
     same_as_local "$ranks processes" "${mpirun[@]}" -n "$ranks" "$traffic" run "$seed"
+    same_as_local "$ranks processes, all by MPI" env ONSTAGE_MPI_READS=off "${mpirun[@]}" -n "$ranks" "$traffic" run "$seed"
 done
 ranks=3
-same_as_local "messages in pieces" "${mpirun[@]}" -n 3 "$traffic" --pieces 1000 run "$seed"
+same_as_local "messages in pieces" env ONSTAGE_MPI_READS=off "${mpirun[@]}" -n 3 "$traffic" --pieces 1000 run "$seed"
 same_as_local "over TCP" "${over_tcp[@]}" -n 3 "$traffic" run "$seed"
 ranks=1
 same_as_local "one process, without mpirun" timeout 60 "$traffic" run "$seed"
+
+ranks=3
+# NAME EXPECTED COMMAND...: how many of what the others send to rank 0 it reads in their memory.
+reads() {
+    run "${@:3}"
+    if [[ $status == 0 && $(<"$work/stdout") == "$2 messages read" ]]; then pass "$1"; else fail "$1" "exit code $status, expected: $2"; fi
+}
+
+reads "memory of others is not read where that is off" "0 of 2" env ONSTAGE_MPI_READS=off "${mpirun[@]}" -n 3 "$traffic" reads
+reads "… or in one of the processes" "1 of 2" "${mpirun[@]}" -n 3 "${by_rank[@]}" 2 "$traffic" reads + 1 env ONSTAGE_MPI_READS=off "$traffic" reads
+run "${mpirun[@]}" -n 2 "$traffic" --forbid all reads
+forbids=$status
+if [[ $(<"$work/stdout") == "1 of 1 messages read" || $forbids == 77 ]]; then
+    echo "not run memory that the system forbids to read: no seccomp"
+elif [[ $(<"$work/stdout") != "0 of 1 messages read" ]]; then
+    fail "memory that the system forbids to read" "exit code $status"
+else
+    reads "memory that the system forbids to read" "0 of 2" "${mpirun[@]}" -n 3 "$traffic" --forbid all reads
+    same_as_local "… is sent by MPI" "${mpirun[@]}" -n 3 "$traffic" --forbid all run "$seed"
+    reads "memory that it does not hand out after all" "0 of 2" "${mpirun[@]}" -n 3 "$traffic" --forbid later reads
+    same_as_local "… is sent by MPI as well" "${mpirun[@]}" -n 3 "$traffic" --forbid later run "$seed"
+    run env ONSTAGE_MPI_READS=on "${mpirun[@]}" -n 3 "$traffic" --forbid all reads
+    if ((status != 0)) && grep -q "ONSTAGE_MPI_READS=on, but ranks . and . on host $host may not read" "$work/stderr"; then pass "… which one can refuse"
+    else fail "… which one can refuse" "exit code $status"; fi
+fi
+run env ONSTAGE_MPI_READS=on "${mpirun[@]}" -n 3 "$traffic" reads
+may_read=$status
+if ((may_read != 0)) && grep -q "may not read each other's memory" "$work/stderr"; then
+    echo "not run memory of others is read: this system forbids it"
+else
+    reads "memory of others is read" "2 of 2" "${mpirun[@]}" -n 3 "$traffic" reads
+    for ranks in 2 4; do
+        same_as_local "$ranks processes, nothing by MPI" env ONSTAGE_MPI_READS=on "${mpirun[@]}" -n "$ranks" "$traffic" run "$seed"
+    done
+fi
 
 run "${mpirun[@]}" -n 3 "$traffic" --stall 3 late 1
 if ((status == 0)); then pass "a rank that ends late"; else fail "a rank that ends late" "exit code $status"; fi
@@ -84,13 +120,14 @@ for rank in 0 2; do
 done
 run "${over_tcp[@]}" -n 3 "$traffic" fail 1
 failed_well "rank 1 fails, over TCP" 7 10 "stage 1: the loss is no longer a number"
-run "${mpirun[@]}" -n 3 "$traffic" mismatch
-failed_well "sizes that disagree" 9 10 "channel 17: rank 0 sends 8 bytes, but rank 1 expects 16 bytes"
-run "${mpirun[@]}" -n 3 "$traffic" --pieces 5 mismatch
+for reads in "" off; do
+    run env ONSTAGE_MPI_READS=$reads "${mpirun[@]}" -n 3 "$traffic" mismatch
+    failed_well "sizes that disagree${reads:+, by MPI}" 9 10 "channel 17: rank 0 sends 8 bytes, but rank 1 expects 16 bytes"
+    run env ONSTAGE_MPI_READS=$reads "${mpirun[@]}" -n 3 "$traffic" --stall 2 leave 0
+    failed_well "a rank leaves while others wait for it${reads:+, by MPI}" 9 10 "rank 0 has left, and rank [12] on host $host waits for it"
+done
+run env ONSTAGE_MPI_READS=off "${mpirun[@]}" -n 3 "$traffic" --pieces 5 mismatch
 failed_well "sizes that disagree, in pieces" 9 10 "channel 17: rank 0 sends 8 bytes, but rank 1 expects 16 bytes"
-run "${mpirun[@]}" -n 3 "$traffic" --stall 2 leave 0
-failed_well "a rank leaves while others wait for it" 9 10 "rank 0 has left, and rank [12] on host $host waits for it"
-
 # What they do, and with which argument.
 holding=(hold)
 # RANKS STALL OPTIONS...: starts processes that meet again and again until something happens; sets job, processes, start.

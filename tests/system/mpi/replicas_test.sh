@@ -50,6 +50,21 @@ run "${train[@]}" --replicas 3 --sync-batchnorm --epochs 3 --out "$work/threads.
 run "${mpirun[@]}" -n 6 "${train[@]}" --replicas 3 --stages 2 --sync-batchnorm --epochs 3 --out "$work/processes.onnx"
 compare "… and those of all replicas together" "$work/threads.onnx" "$work/processes.onnx"
 
+# Out of each other's memory, which is what happens here where the system lets them, and by MPI.
+data gpt_tied
+train=("$onstage" train "${data[@]}" --dropout 0.1 --batch 12 --micro-batches 2 --replicas 2 --clip-norm 0.5 --steps 6)
+run "${train[@]}" --out "$work/threads.onnx"
+for options in "" "--stages 2" --shard-optimizer "--stages 2 --shard-optimizer"; do
+    ranks=$([[ $options == *stages* ]] && echo 4 || echo 2)
+    # shellcheck disable=SC2086
+    run env ONSTAGE_MPI_READS=off "${mpirun[@]}" -n "$ranks" "${train[@]}" $options --out "$work/processes.onnx"
+    compare "processes that send by MPI ${options:-alone}" "$work/threads.onnx" "$work/processes.onnx"
+done
+# shellcheck disable=SC2016  # expanded by the inner shell
+reads=(bash -c '(($OMPI_COMM_WORLD_RANK % 2)) || export ONSTAGE_MPI_READS=off; exec "$@"' reads)
+run "${mpirun[@]}" -n 4 "${reads[@]}" "${train[@]}" --stages 2 --out "$work/processes.onnx"
+compare "… some of them" "$work/threads.onnx" "$work/processes.onnx"
+
 data gpt_tied
 train=("$onstage" train "${data[@]}" --dropout 0.1 --batch 12 --micro-batches 3 --stages 2)
 run "${train[@]}" --replicas 2 --steps 6 --out "$work/threads.onnx"

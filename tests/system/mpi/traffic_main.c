@@ -1,6 +1,6 @@
 /* Traffic between the processes of an MPI world, for the shell tests beside it:
  *
- *     mpirun -n N traffic [--stall SECONDS] [--pieces BYTES] WHAT
+ *     mpirun -n N traffic [--stall SECONDS] [--pieces BYTES] [--forbid all|later] WHAT
  *
  *     run SEED        random traffic; rank 0 prints its digest
  *     hold            prints rank and process number, then meets the others until something happens
@@ -12,18 +12,28 @@
  *     asleep RANK     the same, but that rank, once it was stopped and goes on, fails for a reason of its own
  *     here            rank 0 prints how many ranks share the host that has most of them
  *     idle SECONDS    all but rank 0 wait for a message; rank 1 prints the processor time that this took
+ *     reads           the others send to rank 0, which prints how many of the messages it has read in their memory
+ *
+ * --forbid: the system refuses to read another process's memory, to all ranks, or to rank 0 once all know that they
+ * may.
  *
  *     traffic local N SEED          the digest of the same traffic over threads of this process, without MPI
  *     traffic launched              whether something started this process as one of several
  *
  * The rank that tells prints why the world failed. The exit code is the status's.
  */
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -199,15 +209,48 @@ static ons_status *measure_idleness(ons_transport *transport, const char *argume
     return NULL;
 }
 
+/* A channel goes by MPI from the first message on that could not be read. */
+static ons_status *count_reads(ons_transport *transport, const char *argument) {
+    (void)argument;
+    uint32_t read = 0;
+    for (uint32_t rank = 1; rank < transport->ranks; ++rank) {
+        ons_channel *channel = NULL;
+        uint32_t data = transport->rank;
+        if (transport->rank != 0 && transport->rank != rank) continue;
+        ONS_TRY(transport->open(transport, rank, 0, 1, &channel));
+        bool good = transport->rank == 0 ? transport->receive(channel, &data, sizeof data)
+                                         : transport->send(channel, &data, sizeof data);
+        if (!good) return transport->failure(transport);
+        ONS_CHECK(data == rank, ONS_DEFECT, "%u instead of %u", data, rank);
+        read += channel->reads;
+    }
+    if (transport->rank == 0) printf("%u of %u messages read\n", read, transport->ranks - 1);
+    return NULL;
+}
+
+/* To all threads of this process. */
+static bool forbid_reads(void) {
+    struct sock_filter steps[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_process_vm_readv, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog program = {sizeof steps / sizeof *steps, steps};
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+           syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0;
+}
+
 static const struct {
     const char *name;
     ons_status *(*run)(ons_transport *transport, const char *argument);
-} parts[] = {{"run", run_traffic}, {"hold", hold},     {"fail", fail_one},       {"mismatch", mismatch},
-             {"leave", leave},     {"late", be_late},  {"speed", measure_speed}, {"idle", measure_idleness},
-             {"here", count_here}, {"asleep", wake_up}};
+} parts[] = {{"run", run_traffic}, {"hold", hold},      {"fail", fail_one},       {"mismatch", mismatch},
+             {"leave", leave},     {"late", be_late},   {"speed", measure_speed}, {"idle", measure_idleness},
+             {"here", count_here}, {"asleep", wake_up}, {"reads", count_reads}};
 
 int main(int argc, char **argv) {
     double stall_seconds = 10;
+    const char *forbidden = "never";
     size_t piece_bytes = ONS_MPI_PIECE_BYTES;
     if (argc == 4 && strcmp(argv[1], "local") == 0)
         return run_local((uint32_t)strtoul(argv[2], NULL, 10), strtoull(argv[3], NULL, 10));
@@ -219,12 +262,15 @@ int main(int argc, char **argv) {
     }
     for (; argc > 3 && argv[1][0] == '-'; argc -= 2, argv += 2) {
         if (strcmp(argv[1], "--stall") == 0) stall_seconds = strtod(argv[2], NULL);
+        if (strcmp(argv[1], "--forbid") == 0) forbidden = argv[2];
         if (strcmp(argv[1], "--pieces") == 0) piece_bytes = strtoull(argv[2], NULL, 10);
     }
     for (size_t i = 0; argc > 1 && i < sizeof parts / sizeof parts[0]; ++i) {
         if (strcmp(argv[1], parts[i].name) != 0) continue;
         ons_transport *transport;
+        if (strcmp(forbidden, "all") == 0 && !forbid_reads()) return 77;
         ons_status *status = ons_mpi_transport_new_in_pieces(stall_seconds, piece_bytes, &transport);
+        if (status == NULL && strcmp(forbidden, "later") == 0 && transport->rank == 0 && !forbid_reads()) return 77;
         if (status == NULL) return finish(transport, parts[i].run(transport, argc > 2 ? argv[2] : "0"));
         fprintf(stderr, "traffic: %s\n", ons_status_get_message(status));
         ons_status_free(status);
