@@ -43,9 +43,7 @@ static void print_head(FILE *out) {
         "- **auto**: the portfolio, with cuts, swapping and recomputation (planner/search/portfolio.h).\n\n");
 }
 
-/* ---------------------------------------------------------------------------------------------------------- five
- * systems
- */
+/* ----------------------------------------------------------------------------------------------------- five systems */
 
 static void print_five_row(FILE *out, const five_result *r, const five_row *row) {
     fprintf(out, "| %s | %u | %u | %.1f GB | %s | ", r->model, r->devices, r->micro_batches,

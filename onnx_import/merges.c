@@ -26,9 +26,7 @@ static ons_piece scope_of(const Onnx__NodeProto *node) {
 
 static bool is_same_piece(ons_piece a, ons_piece b) { return a.size == b.size && memcmp(a.text, b.text, a.size) == 0; }
 
-/* ------------------------------------------------------------------------------------------------------ what is left
- * out
- */
+/* ------------------------------------------------------------------------------------------------- what is left out */
 
 static bool begins_with(const char *text, ons_piece piece) {
     return strncmp(text, piece.text, piece.size) == 0 && text[piece.size] == '.';
@@ -81,9 +79,7 @@ size_t ons_lost_bias_count(const ons_model_file *file, const char **first) {
     return file->lost_biases;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- what is
- * merged
- */
+/* --------------------------------------------------------------------------------------------------- what is merged */
 
 typedef struct use {
     const Onnx__NodeProto *node;

@@ -23,8 +23,7 @@ double ons_degree_speed(const ons_degree *d) {
     return isfinite(d->step_seconds) ? (double)d->batch / d->step_seconds : 0;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- checking
- */
+/* --------------------------------------------------------------------------------------------------------- checking */
 
 static ons_status *check(const ons_config *c) {
     ONS_CHECK(c->schedule == NULL, ONS_INVALID_ARGUMENT,
@@ -63,8 +62,7 @@ static ons_status *find_devices(const ons_config *c, int64_t *devices) {
     return NULL;
 }
 
-/* ---------------------------------------------------------------------------------------------------------- planning
- */
+/* --------------------------------------------------------------------------------------------------------- planning */
 
 static ons_status *set(ons_config *config, const char *option, int64_t value) {
     char text[32];
@@ -155,8 +153,7 @@ static ons_status *try_degree(search *s, uint32_t index) {
     return failure;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ search
- */
+/* ----------------------------------------------------------------------------------------------------------- search */
 
 /* `devices`: of each replica. */
 static void add(search *s, int64_t devices) {

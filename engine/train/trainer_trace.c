@@ -83,9 +83,7 @@ ons_status *ons_trainer_open_trace(ons_trainer *t) {
     return measure_clocks(t, 0);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- one
- * file
- */
+/* --------------------------------------------------------------------------------------------------------- one file */
 
 /* Text on its way to rank 0: its size, then so many bytes, as often as needed; at last 0, and how many events were
  * lost. */

@@ -272,9 +272,7 @@ static void run_member(const backward *f, int part, int parts) {
         run_steps(f, &(ons_recurrent_member){part, parts, d, d + together});
 }
 
-/* -------------------------------------------------------------------------------------------------- sums over all
- * steps
- */
+/* ---------------------------------------------------------------------------------------------- sums over all steps */
 
 /* Sums over `rows` rows that lie `stride` apart, of a (times b, rows `stride_b` apart, where it is given). Rows are
  * added up in short runs first: a long sum of floats loses digits. */

@@ -220,8 +220,7 @@ static inline ons_simd_float ons_simd_add_magnitude(ons_simd_float a, ons_simd_f
 /* The gradient of ReduceMax and ReduceMin: elements that tie share it evenly, as in PyTorch's amax and amin. */
 ons_status *ons_reduction_min_max_gradient(ons_gradient *g);
 
-/* ---- cases. INPUT(dims) makes the float input, INTEGER_LOW is the smallest integer; `no_gradient` of the long ones.
- */
+/* --- cases. INPUT(dims) makes the float input, INTEGER_LOW is the smallest integer; `no_gradient` of the long ones. */
 /* clang-format off */
 #define ONS_REDUCTION_CASES(INPUT, TOLERANCE, INTEGER_LOW, LONG_NO_GRADIENT)                                           \
     {.name = "last", .inputs = {INPUT(5, 37), ONS_I64(-1)}, .tolerance = (TOLERANCE), .flops = 185},                   \

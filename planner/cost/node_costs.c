@@ -187,9 +187,7 @@ ons_status *ons_node_costs_print(const ons_node_costs *costs, char **text) {
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ looking
- * up
- */
+/* ------------------------------------------------------------------------------------------------------- looking up */
 
 static int by_key(const void *left, const void *right, void *context) {
     const ons_node_cost *nodes = context;

@@ -208,9 +208,7 @@ static ons_status *add_graph(listing *l) {
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------ gradients
- * apart
- */
+/* -------------------------------------------------------------------------------------------------- gradients apart */
 
 static ons_status *find_times(const listing *l, const ons_portfolio_candidate *c, const uint32_t *first,
                               ons_stage_times **times) {

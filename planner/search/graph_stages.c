@@ -108,9 +108,7 @@ static ons_status *take_stages(const ons_stage_graph *g, ons_arena *arena, ons_g
     return simulate(found, arena);
 }
 
-/* --------------------------------------------------------------------------------------------------- GraphPipe's
- * search
- */
+/* ----------------------------------------------------------------------------------------------- GraphPipe's search */
 
 /* What stages may choose; without a choice a micro-batch alone, and one replica. */
 static ons_stage_choice choice_of(const ons_planning_problem *problem) {
@@ -200,9 +198,7 @@ static ons_status *search_graph(const ons_planning_problem *problem, bool any_or
     return take_stages(&result.graph, arena, found);
 }
 
-/* ------------------------------------------------------------------------------------------------------- cuts of a
- * line
- */
+/* --------------------------------------------------------------------------------------------------- cuts of a line */
 
 /* The stages that cuts of an order make, and what they wait for. `work` has the nodes as the problem has them. */
 static ons_status *make_graph(const ons_planned *planned, const ons_workload *work, ons_arena *arena,

@@ -218,9 +218,7 @@ ons_status *ons_portfolio_search(const ons_planning_problem *problem, const ons_
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------ what came of
- * it
- */
+/* -------------------------------------------------------------------------------------------------- what came of it */
 
 const ons_generator *ons_portfolio_first(uint32_t stages, uint32_t devices) {
     return devices > 0 && stages > devices ? &ons_generator_interleaved : &ons_generator_one_f_one_b;

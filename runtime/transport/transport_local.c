@@ -264,9 +264,7 @@ static bool tells(ons_transport *transport) {
     return has_failed(w) && w->teller == transport->rank;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ the
- * world
- */
+/* -------------------------------------------------------------------------------------------------------- the world */
 
 static void world_free(world *w) {
     if (w == NULL) return;

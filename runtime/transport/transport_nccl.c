@@ -194,9 +194,7 @@ void *ons_nccl_watch(void *argument) {
     return NULL;
 }
 
-/* -------------------------------------------------------------------------------------------------------- start and
- * end
- */
+/* ---------------------------------------------------------------------------------------------------- start and end */
 
 ons_status *ons_nccl_new(ons_transport *transport, ons_device *device, uint32_t stages, ons_nccl **result) {
     const ons_nccl_api *api;

@@ -227,9 +227,7 @@ static ons_status *find_entry(const ons_cudnn_graph *graph, int64_t limit, const
     return NULL;
 }
 
-/* -------------------------------------------------------------------------------------------------------- of
- * cudnn_graph.h
- */
+/* ------------------------------------------------------------------------------------------------- of cudnn_graph.h */
 
 bool ons_cudnn_is_there(void) { return true; }
 

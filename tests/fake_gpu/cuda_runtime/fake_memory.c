@@ -28,9 +28,7 @@ uint64_t fake_sum(const void *memory, size_t bytes) {
     return ons_hash_bytes(sum, at, bytes) | 1;
 }
 
-/* ------------------------------------------------------------------------------------------------------- taking,
- * freeing
- */
+/* -------------------------------------------------------------------------------------------------- taking, freeing */
 
 static void add_block(fake_block block) {
     fake_block *b = malloc(sizeof *b);

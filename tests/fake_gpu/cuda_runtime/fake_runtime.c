@@ -233,9 +233,7 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total_bytes) {
     return fake_leave(error);
 }
 
-/* ------------------------------------------------------------------------------------ what nvcc's objects call when
- * they are linked, too (--config=cuda); the emulated kernels run in their place.
- */
+/* ----- what nvcc's objects call when they are linked, too (--config=cuda); the emulated kernels run in their place. */
 
 void **__cudaRegisterFatBinary(void *binary);
 void __cudaRegisterFatBinaryEnd(void **handle);

@@ -45,9 +45,7 @@ static ons_value_id transpose(scene *s, ons_value_id x, const int64_t *order, ui
 #define TRANSPOSE(S, X, ...) transpose(S, X, (const int64_t[]){__VA_ARGS__}, sizeof((const int64_t[]){__VA_ARGS__}) / 8)
 #define RESHAPE(S, X, ...)   build(S, "Reshape", ONS_IN(X, INTEGERS(S, __VA_ARGS__)), ONS_DEFAULTS)
 
-/* ------------------------------------------------------------------------------------------------- what can be
- * followed
- */
+/* --------------------------------------------------------------------------------------------- what can be followed */
 
 static void build_heads(scene *s, int64_t batch, ons_value_id x) {
     ons_value_id heads = TRANSPOSE(s, RESHAPE(s, x, batch, PLACES, 2, 3), 0, 2, 1, 3);
@@ -104,9 +102,7 @@ static void build_blocks(scene *s, int64_t batch, ons_value_id x) {
     add_output(s, RESHAPE(s, build(s, "MatMul", ONS_IN(heads, keys), ONS_DEFAULTS), batch, 2, PLACES, 5));
 }
 
-/* -------------------------------------------------------------------------------------------------------- what cannot
- * be
- */
+/* --------------------------------------------------------------------------------------------------- what cannot be */
 
 static void build_first_sample(scene *s, int64_t batch, ons_value_id x) {
     (void)batch;

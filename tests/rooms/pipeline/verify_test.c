@@ -324,9 +324,7 @@ Test(verify, values_that_are_alive_do_not_overlap) {
                 try_places);
 }
 
-/* -------------------------------------------------------------------------------------------------- versions,
- * inference
- */
+/* ---------------------------------------------------------------------------------------------- versions, inference */
 
 /* With one place less the weights of a micro-batch are gone before its backward part. */
 static void try_versions(void *context, const ons_local_stages *local_stages, const ons_pipeline *pipeline) {

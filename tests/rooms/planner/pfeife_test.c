@@ -262,9 +262,7 @@ Test(pfeife, stays_within_what_devices_hold) {
     cr_expect_gt(search(&p, 1, 1, 0).split.over_bytes, 0);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- the
- * rest
- */
+/* --------------------------------------------------------------------------------------------------------- the rest */
 
 /* A frozen half has no backward part, so that it goes to fewer devices than half of them. */
 Test(pfeife, a_frozen_beginning_is_kept_whole_where_that_is_best) {

@@ -247,9 +247,7 @@ Test(pipeline_simulation, stages_must_cover_the_nodes) {
     expect_refusal(ons_pipeline_simulate(&setup, arena, &f), "stage 0 holds no node");
 }
 
-/* ------------------------------------------------------------------------------------------------ messages within
- * parts
- */
+/* -------------------------------------------------------------------------------------------- messages within parts */
 
 /* A stage of one node, and one of two: a (2 s) and b (3 s) are read by c (1 s); each gradient takes 1 s. */
 static void make_fork(ons_workload *work) {

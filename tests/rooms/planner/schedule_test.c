@@ -384,9 +384,7 @@ Test(schedule, damaged_schedules_are_refused) {
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------ gradients
- * apart
- */
+/* -------------------------------------------------------------------------------------------------- gradients apart */
 
 /* Every backward action in two, the weight gradient as much later as chance has it. */
 static ons_action_list divide(random_source *random, const ons_action_list *list) {

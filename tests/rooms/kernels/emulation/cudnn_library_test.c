@@ -178,9 +178,7 @@ Test(cudnn_library, attention_on_sm_80) {
     expect_all_attention();
 }
 
-/* ------------------------------------------------------------------------------------------------ ResNet-50, as it is
- * trained: bfloat16, channels last
- */
+/* ------------------------------------------------------------- ResNet-50, as it is trained: bfloat16, channels last */
 
 typedef struct picture_operands {
     ons_operands o;
