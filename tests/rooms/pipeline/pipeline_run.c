@@ -372,3 +372,22 @@ ons_status *pipeline_compare(const pipeline_record *whole, const pipeline_record
     }
     return NULL;
 }
+
+ons_status *pipeline_can_cut(pipeline_setting s, bool *can) {
+    pipeline_record record;
+    s.replayed = true;
+    s.steps = 0;
+    ons_status *status = pipeline_run(&s, &record);
+    *can = status == NULL;
+    if (*can) pipeline_record_free(&record);
+    if (status != NULL && strstr(ons_status_get_message(status), "so it cannot go in pieces") == NULL) return status;
+    ons_status_free(status);
+    return NULL;
+}
+
+ons_status *pipeline_find_cut(pipeline_setting *s) {
+    for (bool can = false;; ++s->seed) {
+        ONS_TRY(pipeline_can_cut(*s, &can));
+        if (can) return NULL;
+    }
+}
