@@ -31,45 +31,53 @@ static inline float exp_and_sum(const float *x, float shift, float *y, int64_t n
     return ons_simd_sum_of(sum);
 }
 
-/* y = EXPRESSION for a whole row, where `a` stands for lanes of x. */
-#define ROW_MAP(X, Y, N, EXPRESSION)                                                                                   \
-    do {                                                                                                               \
-        int64_t i_ = 0;                                                                                                \
-        for (; i_ + ONS_SIMD_FLOATS <= (N); i_ += ONS_SIMD_FLOATS) {                                                   \
-            ons_simd_float a = ons_simd_load((X) + i_);                                                                \
-            ons_simd_store((Y) + i_, (EXPRESSION));                                                                    \
-        }                                                                                                              \
-        if (i_ < (N)) {                                                                                                \
-            ons_simd_float a = ons_simd_load_some((X) + i_, (N)-i_, 0);                                                \
-            ons_simd_store_some((Y) + i_, (EXPRESSION), (N)-i_);                                                       \
-        }                                                                                                              \
-    } while (0)
+/* What is made of lanes of two rows; `k`: the row's constants. */
+typedef ons_simd_float lanes_of_pair(ons_simd_float a, ons_simd_float b, const float *k);
 
-/* The same of two rows, `a` (from x) and `b` (from z). */
-#define ROW_MAP_PAIR(X, Z, Y, N, EXPRESSION)                                                                           \
-    do {                                                                                                               \
-        int64_t i_ = 0;                                                                                                \
-        for (; i_ + ONS_SIMD_FLOATS <= (N); i_ += ONS_SIMD_FLOATS) {                                                   \
-            ons_simd_float a = ons_simd_load((X) + i_), b = ons_simd_load((Z) + i_);                                   \
-            ons_simd_store((Y) + i_, (EXPRESSION));                                                                    \
-        }                                                                                                              \
-        if (i_ < (N)) {                                                                                                \
-            ons_simd_float a = ons_simd_load_some((X) + i_, (N)-i_, 0);                                                \
-            ons_simd_float b = ons_simd_load_some((Z) + i_, (N)-i_, 0);                                                \
-            ons_simd_store_some((Y) + i_, (EXPRESSION), (N)-i_);                                                       \
-        }                                                                                                              \
-    } while (0)
+/* y = f(x, z) for a whole row, compiled for each f; z NULL: of x alone. */
+__attribute__((always_inline)) static inline void map_pair(const float *x, const float *z, float *y, int64_t n,
+                                                           lanes_of_pair *f, const float *k) {
+    const ons_simd_float none = {0};
+    int64_t i = 0;
+    for (; i + ONS_SIMD_FLOATS <= n; i += ONS_SIMD_FLOATS)
+        ons_simd_store(y + i, f(ons_simd_load(x + i), z == NULL ? none : ons_simd_load(z + i), k));
+    if (i == n) return;
+    ons_simd_float a = ons_simd_load_some(x + i, n - i, 0);
+    ons_simd_store_some(y + i, f(a, z == NULL ? none : ons_simd_load_some(z + i, n - i, 0), k), n - i);
+}
+
+static inline ons_simd_float scaled(ons_simd_float a, ons_simd_float b, const float *k) {
+    (void)b;
+    return a * k[0];
+}
+static inline ons_simd_float twice_shifted(ons_simd_float a, ons_simd_float b, const float *k) {
+    (void)b;
+    return (a - k[0]) - k[1];
+}
+static inline ons_simd_float scaled_exp(ons_simd_float a, ons_simd_float b, const float *k) {
+    (void)b;
+    return ons_simd_exp(a - k[0]) * k[1];
+}
+static inline ons_simd_float scaled_exp_of_pair(ons_simd_float a, ons_simd_float b, const float *k) {
+    return ons_simd_exp(a - b) * k[0];
+}
+static inline ons_simd_float softmax_slope(ons_simd_float a, ons_simd_float b, const float *k) {
+    return a * (b - k[0]);
+}
+static inline ons_simd_float log_softmax_slope(ons_simd_float a, ons_simd_float b, const float *k) {
+    return b - ons_simd_exp(a) * k[0];
+}
 
 void ons_row_softmax(const float *x, float *y, int64_t n) {
     float max = row_max(x, n);
     float scale = 1.0f / exp_and_sum(x, max, y, n);
-    ROW_MAP(y, y, n, a * scale);
+    map_pair(y, NULL, y, n, scaled, &scale);
 }
 
 void ons_row_log_softmax(const float *x, float *y, int64_t n) {
     float max = row_max(x, n);
     float log_sum = logf(exp_and_sum(x, max, NULL, n));
-    ROW_MAP(x, y, n, (a - max) - log_sum);
+    map_pair(x, NULL, y, n, twice_shifted, (const float[]){max, log_sum});
 }
 
 void ons_row_max_and_log_sum(const float *x, int64_t n, float *max, float *log_sum) {
@@ -90,11 +98,11 @@ float ons_row_gaps(const float *x, float max, const float *weights, int64_t n) {
 }
 
 void ons_row_scaled_exp(const float *x, float shift, float scale, float *y, int64_t n) {
-    ROW_MAP(x, y, n, ons_simd_exp(a - shift) * scale);
+    map_pair(x, NULL, y, n, scaled_exp, (const float[]){shift, scale});
 }
 
 void ons_shifted_exp(const float *x, const float *shifts, float scale, float *y, int64_t n) {
-    ROW_MAP_PAIR(x, shifts, y, n, ons_simd_exp(a - b) * scale);
+    map_pair(x, shifts, y, n, scaled_exp_of_pair, &scale);
 }
 
 static float row_dot(const float *x, const float *y, int64_t n) {
@@ -115,12 +123,12 @@ static float row_sum(const float *x, int64_t n) {
 
 void ons_row_softmax_gradient(const float *y, const float *dy, float *dx, int64_t n) {
     float dot = row_dot(y, dy, n);
-    ROW_MAP_PAIR(y, dy, dx, n, a * (b - dot));
+    map_pair(y, dy, dx, n, softmax_slope, &dot);
 }
 
 void ons_row_log_softmax_gradient(const float *y, const float *dy, float *dx, int64_t n) {
     float sum = row_sum(dy, n);
-    ROW_MAP_PAIR(y, dy, dx, n, b - ons_simd_exp(a) * sum);
+    map_pair(y, dy, dx, n, log_softmax_slope, &sum);
 }
 
 /* Largest element of every column, and Σ e^(x - max). */
