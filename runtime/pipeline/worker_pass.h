@@ -1,4 +1,4 @@
-/* How a pass is put on the streams: shared by worker_pass.c (parts, nodes, copies) and worker_messages.c. */
+/* How a pass is put on the streams: shared by worker_pass.c (parts, nodes), worker_copies.c and worker_messages.c. */
 #ifndef ONSTAGE_RUNTIME_PIPELINE_WORKER_PASS_H
 #define ONSTAGE_RUNTIME_PIPELINE_WORKER_PASS_H
 
@@ -35,6 +35,14 @@ void ons_program_pass_follow_compute(const ons_program_pass *x, ons_stream *stre
 void ons_program_pass_record_span(const ons_program_pass *x, ons_trace_track *track, const char *name,
                                   const char *category, uint32_t micro_batch, int64_t bytes, uint32_t begin,
                                   ons_stream *stream);
+
+/* worker_copies.c; `index` is that of the cut's swaps */
+
+/* Copies what the swap is of to the host, behind what is on the compute stream so far; until it is there it is pending.
+ */
+ons_status *ons_program_pass_copy_out(const ons_program_pass *x, uint32_t index, uint32_t micro_batch);
+/* Copies it back, behind its copy to the host. */
+ons_status *ons_program_pass_copy_in(const ons_program_pass *x, uint32_t index, uint32_t micro_batch);
 
 /* worker_messages.c; `index` is that of the cut's sends or receives */
 
