@@ -78,8 +78,8 @@ ons_status *pipeline_configure(const pipeline_setting *setting, struct ons_confi
 /* Fails where the run does; where an arena is not as large as predicted, or as planned; where memory outside of it was
  * written; where copies of one value differ from stage to stage. */
 ons_status *pipeline_run(const pipeline_setting *setting, pipeline_record *record);
-/* Whether the cuts that the seed makes can be carried out with these sizes of micro-batches: what goes between stages of
- * different sizes has its samples outermost in memory. */
+/* Whether the cuts that the seed makes can be carried out with these sizes of micro-batches: what goes between stages
+ * of different sizes has its samples outermost in memory. */
 ons_status *pipeline_can_cut(pipeline_setting setting, bool *can);
 /* Raises the seed to the first with which that is so. Cuts by a seed are others when a graph has other nodes. */
 ons_status *pipeline_find_cut(pipeline_setting *setting);

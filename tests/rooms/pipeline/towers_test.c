@@ -9,7 +9,7 @@
 
 #define TOWERS "tests/agreement/families/two_towers/"
 
-static const char inputs[] = "x=" TOWERS "x.npy";
+static const char inputs[] = "x=" TOWERS "x.npy", targets[] = TOWERS "target.npy";
 
 enum { STAGES = 8, STEPS = 3, IN_FLIGHT_MOST = 5 };
 
@@ -20,23 +20,9 @@ typedef struct stages {
 } stages;
 
 static ons_config *configure(const char *const *options) {
-    static const char *const usual[] = {"loss",
-                                        "cross_entropy",
-                                        "optimizer",
-                                        "adamw",
-                                        "batch",
-                                        "16",
-                                        "input",
-                                        inputs,
-                                        "threads",
-                                        "1",
-                                        "micro-batches",
-                                        "16",
-                                        "target",
-                                        TOWERS "target.npy",
-                                        "steps",
-                                        "3",
-                                        NULL};
+    static const char *const usual[] = {
+        "loss", "cross_entropy", "optimizer", "adamw",  "batch", "16",    "input", inputs, "threads",
+        "1",    "micro-batches", "16",        "target", targets, "steps", "3",     NULL};
     ons_config *c;
     must(ons_config_new(&c));
     for (const char *const *o = usual; *o != NULL; o += 2) must(ons_config_set(c, o[0], o[1]));
