@@ -93,17 +93,6 @@ static ons_status *plan(const search *s, const ons_degree *degree, ons_planning 
     return status;
 }
 
-static int64_t fullest_bytes(const ons_plan *plan) {
-    int64_t most = 0;
-    for (uint32_t device = 0; device < plan->schedule.devices; ++device) {
-        int64_t bytes = 0;
-        for (uint32_t i = 0; i < plan->pipeline.stages; ++i)
-            if (plan->stages[i].device == device) bytes += plan->stages[i].memory_bytes;
-        if (bytes > most) most = bytes;
-    }
-    return most;
-}
-
 /* What another number of replicas may do better. */
 static bool is_own(ons_status_code code) {
     return code == ONS_OUT_OF_MEMORY || code == ONS_INVALID_ARGUMENT || code == ONS_UNSUPPORTED;
@@ -115,7 +104,7 @@ static ons_status *note(const search *s, const ons_planning *p, const ons_status
         degree->micro_batches = p->plan.subject.micro_batches;
         degree->batch = p->plan.subject.batch;
         degree->step_seconds = p->plan.step_seconds;
-        degree->memory_bytes = fullest_bytes(&p->plan);
+        degree->memory_bytes = ons_plan_fullest_bytes(&p->plan);
         return NULL;
     }
     degree->memory_bytes = p == NULL ? 0 : p->least_bytes;

@@ -122,9 +122,7 @@ static void describe_devices(const writer *w) {
     fprintf(w->out, "\ndevice  memory      free        stages\n");
     for (uint32_t device = 0; device < plan->schedule.devices; ++device) {
         char memory[ONS_BYTES_TEXT], left[ONS_BYTES_TEXT];
-        int64_t bytes = 0;
-        for (uint32_t i = 0; i < plan->pipeline.stages; ++i)
-            if (ons_schedule_holds(&plan->schedule, i, device)) bytes += plan->stages[i].memory_bytes;
+        int64_t bytes = ons_plan_device_bytes(plan, device);
         fprintf(w->out, "%6u  %-10s  %-10s", device, size(bytes, memory), print_free(plan, device, bytes, left));
         const char *comma = "  ";
         for (uint32_t i = 0; i < plan->pipeline.stages; ++i) {

@@ -31,14 +31,6 @@ static ons_status *count_epoch(ons_capacity_report *r) {
     return NULL;
 }
 
-/* Where the plan is exact the first of a device's stages has all of the arena. */
-static int64_t largest_arena(const ons_planning *p) {
-    int64_t most = 0;
-    for (uint32_t i = 0; p->plan.stages != NULL && i < p->plan.pipeline.stages; ++i)
-        if (p->plan.stages[i].memory_bytes > most) most = p->plan.stages[i].memory_bytes;
-    return most;
-}
-
 static ons_status *gather(ons_capacity_report *r) {
     const ons_planning *p = r->planning;
     r->arena = ons_arena_new();
@@ -56,7 +48,7 @@ static ons_status *gather(ons_capacity_report *r) {
         .micro_batches = p->plan.subject.micro_batches,
     };
     r->exact = p->planned.partition.feasible && ons_planning_is_exact(p);
-    int64_t need = r->exact ? largest_arena(p) : 0;
+    int64_t need = r->exact ? ons_plan_fullest_bytes(&p->plan) : 0;
     if (need > p->problem.capacity_bytes) options.least_bytes = need;
     ONS_TRY(ons_report_make(&options, r->arena, &r->content));
     const ons_planned *shown = r->content.shown;

@@ -114,4 +114,22 @@ ons_status *ons_plan_print(const ons_plan *plan, char **text);
  * failure names the field ("decisions.stages[2].device: …"). */
 ons_status *ons_plan_parse(const char *text, size_t size, ons_arena *arena, ons_plan *plan);
 
+/* Sums the memory of the stages that the device holds, whichever of their copies it has. */
+static inline int64_t ons_plan_device_bytes(const ons_plan *plan, uint32_t device) {
+    int64_t bytes = 0;
+    for (uint32_t i = 0; i < plan->pipeline.stages; ++i)
+        if (ons_schedule_holds(&plan->schedule, i, device)) bytes += plan->stages[i].memory_bytes;
+    return bytes;
+}
+
+/* Gives the memory of the device that holds most. */
+static inline int64_t ons_plan_fullest_bytes(const ons_plan *plan) {
+    int64_t most = 0;
+    for (uint32_t device = 0; device < plan->schedule.devices; ++device) {
+        int64_t bytes = ons_plan_device_bytes(plan, device);
+        if (bytes > most) most = bytes;
+    }
+    return most;
+}
+
 #endif
