@@ -152,8 +152,11 @@ static ons_status *find_exact(ons_planning *p, int64_t *largest) {
     ONS_TRY(try_capacity(&a, cap, largest));
     if (cap == 0 || (*largest <= cap && keeps_everything(&p->plan))) return NULL;
     /* The fastest of all: arenas pack better than the estimate that the cap was held to. */
+    const ons_planned capped = p->planned;
     ONS_TRY(try_capacity(&a, 0, largest));
     if (*largest <= cap) return NULL;
+    p->planned = capped; /* what the search begins with is not searched for again */
+    a.planned = cap;
     const ons_arena_search_options options = {.attempt = try_capacity, .least = find_least, .context = &a, .cap = cap};
     return ons_arena_search(&options, largest);
 }
