@@ -71,6 +71,7 @@ typedef struct ons_value {
     ons_origin origin;     /* of an initialiser */
     bool repeated;         /* the file has it once for each sample of its batch, or along another axis */
     const char *parameter; /* the one parameter whose elements it holds, under another name; NULL: none */
+    uint32_t shard;        /* of a weight that was split: 1 + the number of this part of it; 0: it is whole */
     const char *sources;   /* the parameters that it was computed from, for messages; NULL: it was not */
 } ons_value;
 

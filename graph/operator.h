@@ -164,6 +164,7 @@ typedef enum ons_role {
     ONS_ROLE_SELECT,    /* inputs: condition, taken where it is true, taken elsewhere */
     ONS_ROLE_SQUARE_ROOT,
     ONS_ROLE_CAST,       /* attribute 0: the new element type */
+    ONS_ROLE_SUM,        /* of all inputs */
     ONS_ROLE_LOSS_SCALE, /* inputs: state, all square sums; outputs: state, norm, factor: graph/passes/update.h */
     ONS_ROLE_COUNT,
 } ons_role;
@@ -306,6 +307,11 @@ typedef struct ons_mode ons_mode;
 typedef ons_status *ons_decompose_function(ons_replacement *m);
 typedef ons_status *ons_training_form_function(ons_replacement *m, const ons_mode *mode);
 
+/* Builds a node in shards, where operands of it come in shards (graph/passes/shard.h); it may leave it alone. NULL:
+ * shards are put together in front of the node. */
+typedef struct ons_sharding ons_sharding;
+typedef ons_status *ons_shard_function(ons_sharding *s);
+
 enum { ONS_VARIADIC = 0xffffffff }; /* any number of inputs or outputs */
 
 /* How a node of an exported training graph is put into inference form in the file (`--export inference`). */
@@ -326,14 +332,15 @@ typedef struct ons_forms {
     ons_decompose_function *decompose;
     ons_training_form_function *training_form;
     ons_inference_form inference;
+    ons_shard_function *shard;
 } ons_forms;
-#define ONS_FORMS(UPGRADE, PATTERNS, DECOMPOSE)                                                                        \
-    { (UPGRADE), (PATTERNS), (DECOMPOSE), NULL, ONS_SAME_IN_INFERENCE }
+#define ONS_FORMS(UPGRADE, PATTERNS, DECOMPOSE) ONS_SHARDED_FORMS(UPGRADE, PATTERNS, DECOMPOSE, NULL)
+#define ONS_SHARDED_FORMS(UPGRADE, PATTERNS, DECOMPOSE, SHARD)                                                         \
+    { (UPGRADE), (PATTERNS), (DECOMPOSE), NULL, ONS_SAME_IN_INFERENCE, (SHARD) }
 /* INFERENCE: ONS_IN_INFERENCE("training_mode", ONS_VARIADIC, 1) */
 #define ONS_TRAINING_FORMS(UPGRADE, PATTERNS, TRAINING_FORM, INFERENCE)                                                \
-    { (UPGRADE), (PATTERNS), NULL, (TRAINING_FORM), INFERENCE }
-#define ONS_ONE_FORM                                                                                                   \
-    { NULL, ONS_NO_PATTERNS, NULL, NULL, ONS_SAME_IN_INFERENCE }
+    { (UPGRADE), (PATTERNS), NULL, (TRAINING_FORM), INFERENCE, NULL }
+#define ONS_ONE_FORM ONS_FORMS(NULL, ONS_NO_PATTERNS, NULL)
 
 /* -------------------------------------------------------------------------------------------------------- reference */
 

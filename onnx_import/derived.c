@@ -75,10 +75,9 @@ static ons_status *add_node(const deriving *d, ons_role role, const char *name, 
     return NULL;
 }
 
-/* What was an initialiser is made by a node from now on. */
-static void make_activation(const deriving *d, ons_value_id id) {
-    importer *in = d->s->in;
-    ons_value *value = ons_graph_value(d->graph, id);
+void ons_import_make_activation(scope *s, ons_value_id id) {
+    importer *in = s->in;
+    ons_value *value = ons_graph_value(s->graph, id);
     value->kind = ONS_ACTIVATION;
     value->type = (ons_type){.dtype = ONS_NO_DTYPE};
     value->data = ONS_NO_DATA;
@@ -174,7 +173,7 @@ static ons_status *transpose(const deriving *d, ons_value_id id, ons_value_id or
     const char *name = ons_graph_value(d->graph, id)->name, *node_name;
     const int64_t strides[2] = {1, whole.shape.dims[0]};
     ONS_FORMAT(node_name, d->graph->arena, "%s/transposed", name);
-    make_activation(d, id);
+    ons_import_make_activation(d->s, id);
     /* Without its attribute the operator reverses the axes. */
     ONS_TRY(add_node(d, ONS_ROLE_TRANSPOSE, node_name, NULL, &original, 1, id));
     return add_derived(d, name, ons_graph_value(d->graph, original)->name, &whole, strides);

@@ -81,6 +81,7 @@ static ons_status *import_graph(scope *s, const Onnx__GraphProto *proto) {
     ONS_TRY(ons_initialisers_import(s, proto));
     ONS_TRY(ons_merges_find(s->in));
     ONS_TRY(ons_derived_import(s, proto));
+    ONS_TRY(ons_shards_import(s));
     ONS_TRY(import_inputs(s, proto));
     ONS_TRY(ons_needed_find(s->in, proto));
     ONS_TRY(ons_import_nodes(s, proto->node, proto->n_node));
@@ -98,6 +99,7 @@ static void forget_last_import(ons_model_file *file) {
     file->attributes.count = 0;
     file->untied.count = 0;
     file->derived.count = 0;
+    file->sharded.count = 0;
     file->merges.count = 0;
     file->lost_biases = 0;
 }

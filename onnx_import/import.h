@@ -14,6 +14,7 @@
  * - A branch or body is a graph of its own, see ons_attribute.graph. Branches belong to the model file.
  * - An initialiser that the exporter repeated for each sample of a fixed batch, or that is the transpose of another, is
  *   made from one weight by a node in front of the file's (ons_derived).
+ * - An initialiser that is asked for in shards is made from them by a node in front of the file's (ons_sharded).
  * - Running statistics are never tied: where exporters have merged equal ones (all zeros before training), through an
  *   Identity or directly, each use gets a buffer of its own; ons_export writes those as initialisers of their own.
  */
@@ -35,6 +36,13 @@ typedef struct ons_tie {
     const char *to;
 } ons_tie;
 
+/* An initialiser that is to be `shards` parameters, with an equal number of entries along the axis, one more for the
+ * first ones where that does not come out even. */
+typedef struct ons_shard_request {
+    const char *name;
+    uint32_t axis, shards;
+} ons_shard_request;
+
 typedef struct ons_import_options {
     const ons_tie *ties;
     size_t tie_count;
@@ -45,6 +53,8 @@ typedef struct ons_import_options {
     const char *const *outputs; /* tensors, outputs of the graph or not, that are to be the outputs; nodes that they do
                                    not need are left out, whatever they are */
     size_t output_count;        /* 0: the file's own outputs */
+    const ons_shard_request *shards;
+    size_t shard_count;
     bool allow_missing_data; /* external files may be missing: the data in the store is NULL then (planning needs none)
                               */
 } ons_import_options;
@@ -96,5 +106,21 @@ const ons_derived *ons_derived_at(const ons_model_file *file, size_t index);
 const ons_derived *ons_derived_find(const ons_model_file *file, const char *name);
 /* Bytes [offset, offset + bytes) of the file's tensor, from the contents of the weight. */
 void ons_derived_fill(const ons_derived *derived, const void *source, int64_t offset, void *buffer, size_t bytes);
+
+/* An initialiser of the file that is several parameters in the graph. Texts live as long as the file. */
+typedef struct ons_sharded {
+    const char *name;
+    ons_type type; /* in the file */
+    uint32_t axis, shards;
+    const char **parts; /* [shard]: names in the graph */
+} ons_sharded;
+size_t ons_sharded_count(const ons_model_file *file);
+const ons_sharded *ons_sharded_at(const ons_model_file *file, size_t index);
+/* NULL: the initialiser is whole. */
+const ons_sharded *ons_sharded_find(const ons_model_file *file, const char *name);
+/* Index of a shard's first entry. */
+int64_t ons_shard_begin(int64_t entries, uint32_t shards, uint32_t shard);
+/* Puts the contents of a shard to their place in those of the file's tensor. */
+void ons_sharded_put(const ons_sharded *sharded, uint32_t shard, const void *contents, void *whole);
 
 #endif

@@ -203,6 +203,14 @@ ons_status *ons_untied_check(const importer *in);
  */
 ons_status *ons_derived_import(scope *s, const Onnx__GraphProto *graph);
 
+/* What was an initialiser is made by a node from now on. */
+void ons_import_make_activation(scope *s, ons_value_id id);
+
+/* ---- shards.c */
+
+/* Puts nodes in place of initialisers that are asked for in shards; behind ons_derived_import. */
+ons_status *ons_shards_import(scope *s);
+
 /* ---- roles.c: what is a weight and what is not, once all nodes are known */
 
 ons_status *ons_roles_assign(importer *in);

@@ -53,6 +53,7 @@ struct ons_model_file {
     const char *lost_bias;                         /* the first of them */
     ONS_VECTOR(ons_merge) merges;                  /* likewise */
     ONS_VECTOR(ons_derived) derived;               /* likewise */
+    ONS_VECTOR(ons_sharded) sharded;               /* likewise */
 };
 
 /* A file of those bytes, from malloc, in the place of another one; they are freed with it, or where this fails. */

@@ -5,6 +5,7 @@
 
 #include "engine/config/given.h"
 #include "engine/model/new_head.h"
+#include "engine/model/vocabulary.h"
 #include "graph/passes/classify.h"
 #include "kernels/kernels.h"
 
@@ -39,6 +40,22 @@ static ons_status *import_options(const ons_config *config, ons_arena *arena, on
     return wanted_outputs(config, arena, options);
 }
 
+static ons_status *forget_graph(ons_model *m) {
+    ons_graph_free(m->graph);
+    ons_store_free(&m->store);
+    m->graph = NULL;
+    m->store = (ons_store){0};
+    return ons_store_init(&m->store);
+}
+
+/* Which weights come in shards; the graph that tells goes. */
+static ons_status *find_shards(ons_model *m, const ons_config *config, ons_import_options *options) {
+    if (config == NULL || config->vocabulary_shards <= 1) return NULL;
+    ONS_TRY(ons_import(m->file, m->registry, options, &m->store, NULL, &m->graph));
+    ONS_TRY(ons_vocabulary_find(m, config, m->arena, options));
+    return forget_graph(m);
+}
+
 /* The file with new heads in place of the one that was opened. */
 static ons_status *replace_heads(ons_model *m, const ons_config *config, const ons_import_options *wanted) {
     ons_import_options options = {.allow_missing_data = wanted->allow_missing_data};
@@ -46,13 +63,10 @@ static ons_status *replace_heads(ons_model *m, const ons_config *config, const o
     if (config == NULL || config->new_heads.count == 0) return NULL;
     ONS_TRY(ons_import(m->file, m->registry, &options, &m->store, NULL, &m->graph));
     ONS_TRY(ons_make_new_heads(m, config, &file));
-    ons_graph_free(m->graph);
-    ons_store_free(&m->store);
+    ons_status *status = forget_graph(m);
     ons_model_file_close(m->file);
-    m->graph = NULL;
-    m->store = (ons_store){0};
     m->file = file;
-    return ons_store_init(&m->store);
+    return status;
 }
 
 static ons_status *open_model(ons_model *m, const char *path, const ons_config *config, bool structure,
@@ -68,6 +82,7 @@ static ons_status *open_model(ons_model *m, const char *path, const ons_config *
     ONS_TRY(ons_store_init(&m->store));
     ONS_TRY(ons_model_file_open(path, &m->file));
     ONS_TRY(replace_heads(m, config, &options));
+    ONS_TRY(find_shards(m, config, &options));
     ONS_TRY(ons_import(m->file, m->registry, &options, &m->store, blockers, &m->graph));
     ons_insistence insistence = {insists, config};
     ons_classify(m->graph, config == NULL ? NULL : &insistence);

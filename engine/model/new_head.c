@@ -59,7 +59,7 @@ static ons_status *resize_head(heads *h, const char *name, int64_t classes) {
     uint32_t output = 0;
     ons_head head;
     ONS_TRY(find_output(h, name, &output));
-    ONS_TRY(ons_head_find(h->bound, h->model->registry, output, h->arena, &head));
+    ONS_TRY(ons_head_find(h->bound, h->model->registry, output, false, h->arena, &head));
     for (uint32_t i = 0; i < head.count; ++i) {
         const ons_value *value = ons_graph_value(h->bound, head.sizes[i].value);
         ons_resized resized = {.name = value->name, .axis = head.sizes[i].axis, .size = classes};
@@ -74,18 +74,19 @@ static ons_status *resize_head(heads *h, const char *name, int64_t classes) {
     return NULL;
 }
 
-static ons_status *bind(heads *h) {
-    int64_t exported = ons_exported_batch(h->model->graph);
+ons_status *ons_bind_for_changes(const ons_model *model, const ons_config *config, ons_arena *arena,
+                                 ons_graph **bound) {
+    int64_t exported = ons_exported_batch(model->graph);
     ons_bind_options options = {.batch = exported > 0 ? exported : ASSUMED_BATCH, .fallback = ONS_ASSUMED_DIMENSION};
     ons_binding *bindings;
-    ONS_TRY(ons_config_mode(h->config, true, &options.mode));
-    ONS_TRY(ons_make_bindings(h->model, h->config, NULL, options.batch, h->arena, &bindings, &options.binding_count));
+    ONS_TRY(ons_config_mode(config, true, &options.mode));
+    ONS_TRY(ons_make_bindings(model, config, NULL, options.batch, arena, &bindings, &options.binding_count));
     options.bindings = bindings;
-    return ons_bind(h->model->graph, h->model->registry, &options, NULL, &h->bound);
+    return ons_bind(model->graph, model->registry, &options, NULL, bound);
 }
 
 static ons_status *make(heads *h, ons_model_file **file) {
-    ONS_TRY(bind(h));
+    ONS_TRY(ons_bind_for_changes(h->model, h->config, h->arena, &h->bound));
     for (size_t i = 0; i < h->config->new_heads.count; ++i) {
         const char *name = h->config->new_heads.items[i].name, *value = h->config->new_heads.items[i].value;
         char *end;

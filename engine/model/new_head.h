@@ -9,4 +9,8 @@
  * draws them, evenly between ±1/√inputs, by the configuration's seed. */
 ons_status *ons_make_new_heads(const ons_model *model, const ons_config *config, ons_model_file **file);
 
+/* Binds the model with its exported batch, or a small one, to see what its layers are. Frees nothing of *bound where it
+ * fails. */
+ons_status *ons_bind_for_changes(const ons_model *model, const ons_config *config, ons_arena *arena, ons_graph **bound);
+
 #endif

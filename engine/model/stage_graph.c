@@ -15,6 +15,7 @@
 #include "graph/passes/hoist_accumulation.h"
 #include "graph/passes/layout.h"
 #include "graph/passes/precision.h"
+#include "graph/passes/shard.h"
 #include "kernels/kernels.h"
 
 typedef struct assembly {
@@ -46,6 +47,13 @@ static ons_status *bind(assembly *a) {
     if (status == NULL) status = ons_bind(o->model->graph, o->model->registry, &options, o->blockers, &a->r->graph);
     ons_arena_free(arena);
     return status;
+}
+
+/* In front of all that reads layers, so that a shard's nodes are joined as a whole layer's are. */
+static ons_status *shard_layers(assembly *a) { return ons_shard(a->r->graph, a->o->model->registry, NULL); }
+
+static ons_status *shard_loss(const assembly *a, ons_tracked_values *tracked) {
+    return ons_shard(a->r->graph, a->o->model->registry, tracked);
 }
 
 static ons_status *note_ends(assembly *a) {
@@ -282,6 +290,8 @@ static bool always(const assembly *a) { return true; }
 static bool trains(const assembly *a) { return a->o->training; }
 static bool has_loss(const assembly *a) { return a->o->training || a->o->config->loss.text != NULL; }
 static bool fuses(const assembly *a) { return !a->o->unfused; }
+static bool has_shards(const assembly *a) { return ons_sharded_count(a->o->model->file) > 0; }
+static bool shards_loss(const assembly *a) { return has_shards(a) && has_loss(a); }
 static bool lowers(const assembly *a) { return ons_config_low_type(a->o->config) != ONS_FLOAT32; }
 static bool fuses_gemm(const assembly *a) { return a->o->for_gpu && !a->o->unfused; }
 static bool joins_chains(const assembly *a) { return fuses_gemm(a) && joins_elementwise(); }
@@ -300,9 +310,11 @@ static const struct pass {
     ons_status *(*rewrite)(const assembly *a, ons_tracked_values *tracked);
 } passes[] = {
     {"bind", always, .build = bind},
+    {"shard", has_shards, .build = shard_layers},
     {"fuse", fuses, .build = fuse},
     {"ends", always, .build = note_ends},
     {"loss", has_loss, .build = attach_loss},
+    {"shard-loss", shards_loss, .rewrite = shard_loss},
     {"precision", lowers, .rewrite = lower},
     {"differentiate", trains, .build = differentiate},
     {"update", trains, .build = update},

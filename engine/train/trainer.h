@@ -13,6 +13,12 @@
 
 typedef struct ons_exchange ons_exchange;
 
+/* A weight of the file that comes in shards, put together. */
+typedef struct ons_whole_weight {
+    const ons_sharded *of; /* NULL: none */
+    void *contents;        /* owned */
+} ons_whole_weight;
+
 /* The best validation so far. */
 typedef struct ons_best {
     double loss;
@@ -57,6 +63,7 @@ struct ons_trainer {
     ons_channel **trace_in, **trace_out; /* between rank 0 and each other (these: at 0) */
     ons_host_copy looked_at;             /* what was read last from a device that the host cannot access */
     const char *looked_name;             /* its name, the graph's; NULL: nothing, or it may have changed */
+    ons_whole_weight whole;              /* while weights are collected: the last one that comes in shards */
     ons_exchange *exchange;              /* NULL: nothing was collected from other processes yet */
     atomic_bool stop_requested;
     bool stopping;         /* all processes have agreed on it */

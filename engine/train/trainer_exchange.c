@@ -119,7 +119,7 @@ static ons_status *read_here(ons_trainer *t, const char *name, ons_type *type, c
     return NULL;
 }
 
-ons_status *ons_trainer_collect(ons_trainer *t, const char *name, ons_type *type, const void **contents) {
+static ons_status *collect(ons_trainer *t, const char *name, ons_type *type, const void **contents) {
     /* The exporter reads a weight in pieces. */
     bool known = t->looked_name != NULL && type == NULL && strcmp(t->looked_name, name) == 0;
     *contents = t->looked_at.data;
@@ -139,7 +139,37 @@ ons_status *ons_trainer_collect(ons_trainer *t, const char *name, ons_type *type
     return NULL;
 }
 
+/* All shards, from wherever they lie, in one place; the exporter reads that in pieces. */
+static ons_status *collect_shards(ons_trainer *t, const ons_sharded *sharded) {
+    const void *part;
+    if (t->whole.of == sharded) return NULL;
+    free(t->whole.contents);
+    t->whole = (ons_whole_weight){.contents = malloc((size_t)ons_type_dense_bytes(&sharded->type) + 1)};
+    if (t->whole.contents == NULL) return ons_status_out_of_memory();
+    for (uint32_t i = 0; i < sharded->shards; ++i) {
+        ONS_TRY(collect(t, sharded->parts[i], NULL, &part));
+        ons_sharded_put(sharded, i, part, t->whole.contents);
+    }
+    t->whole.of = sharded;
+    return NULL;
+}
+
+ons_status *ons_trainer_collect(ons_trainer *t, const char *name, ons_type *type, const void **contents) {
+    const ons_sharded *sharded = ons_sharded_find(t->model->file, name);
+    if (sharded == NULL) return collect(t, name, type, contents);
+    ONS_TRY(collect_shards(t, sharded));
+    *contents = t->whole.contents;
+    if (type != NULL) *type = sharded->type;
+    return NULL;
+}
+
+static void drop_whole(ons_trainer *t) {
+    free(t->whole.contents);
+    t->whole = (ons_whole_weight){0};
+}
+
 ons_status *ons_trainer_collected(ons_trainer *t, ons_status *status) {
+    drop_whole(t); /* the next step changes it */
     if (!t->remote) return status;
     ons_transport *transport = ons_trainer_world(t);
     if (status == NULL) status = open_exchange(t);

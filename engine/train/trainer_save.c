@@ -28,11 +28,24 @@ static bool is_listed(const char *const *names, size_t count, const char *name) 
     return listed;
 }
 
+/* A sharded weight is one initialiser of the file: all of its shards are trained if one is. */
+static const char *name_in_file(const ons_model_file *file, const ons_value *weight) {
+    for (size_t i = 0; weight->shard != 0 && i < ons_sharded_count(file); ++i) {
+        const ons_sharded *sharded = ons_sharded_at(file, i);
+        if (weight->shard > sharded->shards || strcmp(sharded->parts[weight->shard - 1], weight->name) != 0) continue;
+        return weight->shard == 1 ? sharded->name : NULL;
+    }
+    return weight->name;
+}
+
 static ons_status *list_changed(ons_trainer *t, const char **names, size_t *count) {
     const ons_stage_graph *stage = &t->training.graphs[ONS_WHOLE];
     *count = 0;
-    for (uint32_t i = 0; i < stage->update.trained_count; ++i)
-        names[(*count)++] = ons_graph_value(stage->graph, stage->update.trained[i].parameter)->name;
+    for (uint32_t i = 0; i < stage->update.trained_count; ++i) {
+        const ons_value *weight = ons_graph_value(stage->graph, stage->update.trained[i].parameter);
+        const char *name = name_in_file(t->model->file, weight);
+        if (name != NULL) names[(*count)++] = name;
+    }
     for (ons_value_id id = 0; id < stage->graph->values.count; ++id) {
         const ons_value *value = ons_graph_value(stage->graph, id);
         if (value->kind != ONS_BUFFER || value->pair == ONS_NONE) continue;

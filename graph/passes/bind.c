@@ -87,6 +87,7 @@ ons_status *ons_bind_resolve(binder *b, const scope *s, ons_value_id id, ons_val
                                 &value->type, result));
     ons_graph_value(b->to, *result)->data = value->data;
     ons_graph_value(b->to, *result)->reason = value->reason;
+    ons_graph_value(b->to, *result)->shard = value->shard;
     s->map[id] = *result;
     return NULL;
 }

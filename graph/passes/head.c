@@ -12,6 +12,7 @@ typedef struct search {
     ons_arena *arena;
     ons_type *types; /* of each value, with CLASSES classes */
     ons_head *head;
+    bool shared;     /* its weights may be read elsewhere */
     int64_t classes; /* that the model has */
 } search;
 
@@ -121,7 +122,7 @@ static ons_status *move_types(search *s, ons_value_id operand) {
 }
 
 static ons_status *check_readers(const search *s, ons_value_id parameter, ons_node_id reader) {
-    for (ons_node_id id = 0; id < s->graph->nodes.count; ++id) {
+    for (ons_node_id id = 0; id < s->graph->nodes.count && !s->shared; ++id) {
         const ons_node *node = ons_graph_node(s->graph, id);
         bool leads = keeps_elements(node) && id < reader;
         for (uint32_t i = 0; i < node->input_count; ++i)
@@ -246,9 +247,9 @@ static ons_status *search_from(search *s, ons_value_id output) {
     return sort_sizes(s);
 }
 
-ons_status *ons_head_find(const ons_graph *bound, const ons_registry *registry, uint32_t output, ons_arena *arena,
-                          ons_head *head) {
-    search s = {.graph = bound, .registry = registry, .arena = arena, .head = head};
+ons_status *ons_head_find(const ons_graph *bound, const ons_registry *registry, uint32_t output, bool shared,
+                          ons_arena *arena, ons_head *head) {
+    search s = {.graph = bound, .registry = registry, .arena = arena, .head = head, .shared = shared};
     *head = (ons_head){0};
     ONS_NEW(head->sizes, arena, 2 * bound->values.count + 1);
     ONS_NEW(s.types, arena, bound->values.count + 1);

@@ -19,8 +19,8 @@ typedef struct ons_head {
 
 /* Finds the head before the graph's output number `output`, in a bound graph. Arrays lie in `arena`. Fails with the
  * node named where the way from a linear layer or convolution to the output is none that keeps classes apart, and where
- * a weight of the head is read elsewhere as well. */
-ons_status *ons_head_find(const ons_graph *bound, const ons_registry *registry, uint32_t output, ons_arena *arena,
-                          ons_head *head);
+ * a weight of the head is read elsewhere as well, unless it may be: `shared`. */
+ons_status *ons_head_find(const ons_graph *bound, const ons_registry *registry, uint32_t output, bool shared,
+                          ons_arena *arena, ons_head *head);
 
 #endif

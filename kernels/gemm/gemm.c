@@ -1,6 +1,7 @@
 /* Gemm: alpha × op(A) op(B) + beta × C, where C broadcasts to the result. */
 #include "kernels/gemm/gemm.h"
 
+#include "graph/passes/shard.h"
 #include "graph/upgrade.h"
 #include "kernels/common/gemm/gemm.h"
 #include "kernels/operators.h"
@@ -77,6 +78,18 @@ static ons_status *gemm_gradient(ons_gradient *g) {
     return NULL;
 }
 
+/* Columns of op(B), and of C where it has as many, are columns of the result. */
+static ons_status *gemm_shard(ons_sharding *s) {
+    const ons_shape *c = ons_has_input(s->operands, 2) ? &s->operands->inputs[2].shape : NULL;
+    uint32_t columns = ons_attribute_int(s->operands, TRANSPOSE_B) ? 0 : 1;
+    if (s->parts[0] != NULL || s->parts[1] == NULL || s->axes[1] != columns) return NULL;
+    bool along = c != NULL && c->rank > 0 && c->dims[c->rank - 1] != 1;
+    if (along && (s->parts[2] == NULL || s->axes[2] + 1 != c->rank)) return NULL;
+    s->join = ONS_SHARDS_CONCAT;
+    s->axis = 1;
+    return ons_sharding_repeat(s);
+}
+
 /* Before opset 7 broadcasting the third operand was asked for. */
 static ons_status *gemm_upgrade(ons_upgrade *u) {
     if (u->opset < 7) ons_upgrade_remove(u, "broadcast");
@@ -88,4 +101,5 @@ ONS_DEFINE_OPERATOR(gemm, "Gemm", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 3, 1, 1)
                                    ONS_INT_ATTRIBUTE("transA", 0), ONS_INT_ATTRIBUTE("transB", 0)),
                     ONS_INFER(gemm_infer), ONS_COST(gemm_cost), ONS_GRADIENT_RULE(gemm_gradient, ONS_ALL_INPUTS),
                     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), 0), ONS_DENSE_OPERATOR, ONS_NO_ALIASES,
-                    ONS_PLAIN_LAYOUT, ONS_FORMS(gemm_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(gemm_reference));
+                    ONS_PLAIN_LAYOUT, ONS_SHARDED_FORMS(gemm_upgrade, ONS_NO_PATTERNS, NULL, gemm_shard),
+                    ONS_REFERENCE(gemm_reference));

@@ -1,6 +1,7 @@
 /* MatMul: numpy's matrix product, batched and broadcast. */
 #include "kernels/matmul/matmul.h"
 
+#include "graph/passes/shard.h"
 #include "kernels/common/gemm/gemm.h"
 #include "kernels/operators.h"
 
@@ -72,7 +73,17 @@ static ons_status *matmul_gradient(ons_gradient *g) {
     return NULL;
 }
 
+/* Columns of a matrix on the right are columns of the result. */
+static ons_status *matmul_shard(ons_sharding *s) {
+    const ons_shape *b = &s->operands->inputs[1].shape;
+    if (s->parts[0] != NULL || b->rank < 2 || s->axes[1] + 1 != b->rank) return NULL;
+    s->join = ONS_SHARDS_CONCAT;
+    s->axis = s->operands->outputs[0].shape.rank - 1;
+    return ons_sharding_repeat(s);
+}
+
 ONS_DEFINE_OPERATOR(matmul, "MatMul", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1), ONS_NO_ATTRIBUTES,
                     ONS_INFER(matmul_infer), ONS_COST(matmul_cost), ONS_GRADIENT_RULE(matmul_gradient, ONS_ALL_INPUTS),
                     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), 0), ONS_DENSE_OPERATOR, ONS_NO_ALIASES,
-                    ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(matmul_reference));
+                    ONS_PLAIN_LAYOUT, ONS_SHARDED_FORMS(NULL, ONS_NO_PATTERNS, NULL, matmul_shard),
+                    ONS_REFERENCE(matmul_reference));
