@@ -7,11 +7,9 @@
 
 extern const ons_operator ons_op_gather_gradient, ons_op_reshape;
 
-static ons_status *gather_infer(ons_operands *o) {
-    uint32_t axis;
+ons_status *ons_gather_infer_of(ons_operands *o, uint32_t axis, int64_t entries) {
     const ons_shape *data = &o->inputs[DATA].shape, *indices = &o->inputs[INDICES].shape;
-    ONS_TRY(ons_node_axis(o, ons_attribute_int(o, AXIS), data->rank, &axis));
-    ONS_TRY(ons_check_indices(o, INDICES, data->dims[axis]));
+    ONS_TRY(ons_check_indices(o, INDICES, entries));
     ons_shape shape = {.rank = data->rank - 1 + indices->rank};
     if (shape.rank > ONS_RANK_MAX)
         return ons_node_error(o, "the result has rank %u, at most %d is possible", shape.rank, ONS_RANK_MAX);
@@ -23,16 +21,23 @@ static ons_status *gather_infer(ons_operands *o) {
     return NULL;
 }
 
-static void gather_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
-                             void *const *outputs) {
+static ons_status *gather_infer(ons_operands *o) {
+    const ons_shape *data = &o->inputs[DATA].shape;
+    uint32_t axis;
+    ONS_TRY(ons_node_axis(o, ons_attribute_int(o, AXIS), data->rank, &axis));
+    return ons_gather_infer_of(o, axis, data->dims[axis]);
+}
+
+void ons_gather_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
+                          void *const *outputs) {
     state s = make_state(o, 8);
     const int64_t *indices = inputs[INDICES];
     int64_t outer_count = s.inner == 0 ? 1 : s.outer;
     for (int64_t outer = 0; outer < outer_count; ++outer)
         for (int64_t i = 0; i < s.count; ++i) {
-            int64_t row = ons_reference_index(step, i, indices[i], s.length);
+            int64_t row = ons_reference_index(step, i, indices[i], s.entries) - s.first;
             char *to = (char *)outputs[0] + (outer * s.count + i) * s.inner;
-            if (row < 0)
+            if (row < 0 || row >= s.length)
                 memset(to, 0, (size_t)s.inner);
             else
                 memcpy(to, (const char *)inputs[DATA] + (outer * s.length + row) * s.inner, (size_t)s.inner);
@@ -77,4 +82,4 @@ ONS_DEFINE_OPERATOR(gather, "Gather", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2, 1
                     ONS_GRADIENT_RULE(gather_gradient, ONS_INPUT_BIT(DATA)), ONS_SAVES(ONS_INPUT_BIT(INDICES), 0),
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ANY_PRECISION | ONS_TRAIT_ALONG_AXIS, 0), ONS_NO_ALIASES,
                     ONS_PLAIN_LAYOUT, ONS_FORMS(NULL, ONS_NO_PATTERNS, gather_decompose),
-                    ONS_REFERENCE(gather_reference));
+                    ONS_REFERENCE(ons_gather_reference));

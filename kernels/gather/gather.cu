@@ -2,14 +2,14 @@
 
 namespace {
 
-/* Rows in units of UNIT; what lies outside gives zeros. */
+/* Rows in units of UNIT; what lies outside of the table, or of this shard of it, gives zeros. */
 template <class Unit>
 __global__ void gather_rows(ons_gather s, int64_t width, bool narrow, const Unit *data, const void *indices,
                             Unit *out) {
     int64_t units = s.outer * s.count * width;
     for (int64_t i = ons::global_thread(); i < units; i += ons::global_threads()) {
         int64_t place = i / width, column = i - place * width;
-        int64_t row = ons::resolve_index(ons::index_at(narrow, indices, place % s.count), s.length);
+        int64_t row = ons_gather_row(&s, ons::index_at(narrow, indices, place % s.count));
         out[i] = row < 0 ? Unit() : data[(place / s.count * s.length + row) * width + column];
     }
 }
@@ -30,7 +30,7 @@ extern "C" void ons_cuda_run_gather(const ons_launch *launch) {
     const ons_gather *s = (const ons_gather *)launch->state;
     if (s->count == 0) return;
     ons::launch(launch, ons::check_indices, ons::blocks_to_check(s->count), ons::INDEXING_THREADS,
-                s->index_dtype == ONS_INT32, launch->inputs[1], s->count, s->length, ONS_INDEX_PROBLEM,
+                s->index_dtype == ONS_INT32, launch->inputs[1], s->count, s->entries, ONS_INDEX_PROBLEM,
                 ons::fault_of(launch));
     if (fits(launch, s, 16))
         run_gather<ons::pack<uint32_t, 4>>(launch, s);

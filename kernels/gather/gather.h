@@ -1,4 +1,4 @@
-/* Gather: what its files share. */
+/* Gather, and GatherShard, which looks up what a shard of the table has of it: what their files share. */
 #ifndef ONSTAGE_KERNELS_GATHER_GATHER_H
 #define ONSTAGE_KERNELS_GATHER_GATHER_H
 
@@ -6,7 +6,7 @@
 
 enum { DATA, INDICES };
 
-enum { AXIS };
+enum { AXIS, FIRST, ENTRIES }; /* the last two: of GatherShard alone */
 
 typedef ons_gather state;
 
@@ -14,11 +14,23 @@ static inline state make_state(const ons_operands *o, int64_t element_bytes) {
     const ons_shape *data = &o->inputs[DATA].shape;
     uint32_t axis = 0;
     ons_axis_resolve(ons_attribute_int(o, AXIS), data->rank, &axis);
-    return (state){ons_shape_span(data, 0, axis), data->dims[axis],
-                   ons_shape_span(data, axis + 1, data->rank) * element_bytes, ons_elements(&o->inputs[INDICES]),
-                   o->inputs[INDICES].dtype};
+    bool shard = ons_operator_attributes(o->op) > FIRST;
+    return (state){
+        .outer = ons_shape_span(data, 0, axis),
+        .length = data->dims[axis],
+        .inner = ons_shape_span(data, axis + 1, data->rank) * element_bytes,
+        .count = ons_elements(&o->inputs[INDICES]),
+        .index_dtype = o->inputs[INDICES].dtype,
+        .first = shard ? ons_attribute_int(o, FIRST) : 0,
+        .entries = shard ? ons_attribute_int(o, ENTRIES) : data->dims[axis],
+    };
 }
 
+/* Checks data, of `entries` along the axis, and indices; sets the result's type. */
+ons_status *ons_gather_infer_of(ons_operands *o, uint32_t axis, int64_t entries);
+ons_reference_function ons_gather_reference;
+
 ons_status *ons_gather_prepare(ons_prepare *p);
+ons_run_function ons_gather_run;
 
 #endif

@@ -10,7 +10,7 @@ ons_status *ons_gather_prepare(ons_prepare *p) {
     return NULL;
 }
 
-static void gather_run(const ons_launch *launch) {
+void ons_gather_run(const ons_launch *launch) {
     const state *s = launch->state;
     const char *data = launch->inputs[DATA];
     const void *indices = launch->inputs[INDICES];
@@ -19,10 +19,10 @@ static void gather_run(const ons_launch *launch) {
 #pragma omp parallel for schedule(static) if (rows * s->inner > 4 * ONS_PARALLEL_GRAIN)
     for (int64_t i = 0; i < rows; ++i) {
         int64_t index = ons_index_at(s->index_dtype, indices, i % s->count);
-        int64_t row = ons_resolve_index(index, s->length);
+        int64_t row = ons_gather_row(s, index);
         char *to = out + i * s->inner;
         if (row < 0) {
-            ons_fault_index(launch, i % s->count, index);
+            if (ons_resolve_index(index, s->entries) < 0) ons_fault_index(launch, i % s->count, index);
             memset(to, 0, (size_t)s->inner);
         } else if (s->inner == 4) { /* single elements: a call each would cost more than the copy */
             memcpy(to, data + (i / s->count * s->length + row) * 4, 4);
@@ -32,4 +32,4 @@ static void gather_run(const ons_launch *launch) {
     }
 }
 
-ONS_KERNELS(cpu, gather, ONS_KERNEL(ons_gather_prepare, gather_run))
+ONS_KERNELS(cpu, gather, ONS_KERNEL(ons_gather_prepare, ons_gather_run))

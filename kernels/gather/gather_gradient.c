@@ -9,14 +9,19 @@
 
 #include "kernels/common/indexing/indexing.h"
 
-static ons_status *gather_gradient_infer(ons_operands *o) {
+ons_status *ons_gather_gradient_infer(ons_operands *o) {
     const ons_attribute *given = &o->attributes[SHAPE];
     uint32_t axis;
     if (given->count > ONS_RANK_MAX) return ons_node_error(o, "rank %u", given->count);
     ons_shape shape = ons_shape_make(given->count, given->ints);
     ONS_TRY_AT(ons_shape_check(&shape), "node '%s'", o->name);
     ONS_TRY(ons_node_axis(o, ons_attribute_int(o, AXIS), shape.rank, &axis));
-    ONS_TRY(ons_check_indices(o, INDICES, shape.dims[axis]));
+    int64_t entries = shape.dims[axis];
+    if (ons_operator_attributes(o->op) > FIRST) {
+        entries = ons_attribute_int(o, ENTRIES);
+        ONS_TRY(ons_node_shard(o, ons_attribute_int(o, FIRST), shape.dims[axis], entries));
+    }
+    ONS_TRY(ons_check_indices(o, INDICES, entries));
     int64_t around = ons_shape_span(&shape, 0, axis) * ons_shape_span(&shape, axis + 1, shape.rank);
     if (ons_elements(&o->inputs[COTANGENT]) != around * ons_elements(&o->inputs[INDICES]))
         return ons_node_error(o, "the cotangent does not have the shape of what was looked up");
@@ -24,8 +29,8 @@ static ons_status *gather_gradient_infer(ons_operands *o) {
     return NULL;
 }
 
-static void gather_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
-                                      void *const *outputs) {
+void ons_gather_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
+                                   void *const *outputs) {
     state s = make_state(o);
     const double *cotangent = inputs[COTANGENT];
     const int64_t *indices = inputs[INDICES];
@@ -33,14 +38,14 @@ static void gather_gradient_reference(const ons_operands *o, const ons_step *ste
     memset(out, 0, (size_t)ons_elements(&o->outputs[0]) * sizeof *out);
     for (int64_t outer = 0; outer < s.outer; ++outer)
         for (int64_t i = 0; i < s.count; ++i) {
-            int64_t row = ons_resolve_index(indices[i], s.length);
-            for (int64_t k = 0; row >= 0 && k < s.inner; ++k)
+            int64_t row = ons_resolve_index(indices[i], s.entries) - s.first;
+            for (int64_t k = 0; row >= 0 && row < s.length && k < s.inner; ++k)
                 out[(outer * s.length + row) * s.inner + k] += cotangent[(outer * s.count + i) * s.inner + k];
         }
 }
 
 ONS_DEFINE_OPERATOR(gather_gradient, "GatherGradient", ONS_INTERNAL, ONS_ARITY(2, 2, 1, 1),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", 0), ONS_REQUIRED_ATTRIBUTE("shape", ONS_ATTRIBUTE_INTS)),
-                    ONS_INFER(gather_gradient_infer), ONS_COST(ons_cost_each_input),
+                    ONS_INFER(ons_gather_gradient_infer), ONS_COST(ons_cost_each_input),
                     ONS_NOT_DIFFERENTIABLE("a gradient"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_NO_ALIASES,
-                    ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(gather_gradient_reference));
+                    ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(ons_gather_gradient_reference));

@@ -10,14 +10,14 @@ enum { COLUMN_BLOCK = 4 * ONS_SIMD_FLOATS };
 
 static int64_t column_blocks(const state *s) { return (s->inner + COLUMN_BLOCK - 1) / COLUMN_BLOCK; }
 
-/* The places whose rows lie in the table, sorted by row. */
+/* The places whose rows lie in the table, or in this shard of it, sorted by row. */
 typedef struct places {
     const void *indices;
     const int64_t *sorted;
     int64_t count;
 } places;
 
-static ons_status *gather_gradient_prepare(ons_prepare *p) {
+ons_status *ons_gather_gradient_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     if (o->inputs[COTANGENT].dtype != ONS_FLOAT32)
         return ons_node_error(o, "no CPU kernel for %s", ons_dtype_name(o->inputs[COTANGENT].dtype));
@@ -30,13 +30,14 @@ static ons_status *gather_gradient_prepare(ons_prepare *p) {
 }
 
 static int64_t row_of(const state *s, const void *indices, int64_t place) {
-    return ons_resolve_index(ons_index_at(s->index_dtype, indices, place), s->length);
+    return ons_gather_row(s, ons_index_at(s->index_dtype, indices, place));
 }
 
 enum { DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS };
 
 /* Sorts places by the digit of their row at bit `shift`; equal ones keep their order. `from` NULL: all places in order,
- * of which those stay out whose row lies outside, a fault that the forward node reports. Returns how many there are. */
+ * of which those stay out whose row lies in another shard, or outside, a fault that the forward node reports. Returns
+ * how many there are. */
 static int64_t sort_by_digit(const state *s, const void *indices, int shift, const int64_t *from, int64_t count,
                              int64_t *to) {
     int64_t firsts[DIGITS + 1] = {0};
@@ -150,7 +151,7 @@ static void sum_rows(const state *s, const places *p, const float *cotangent, in
     }
 }
 
-static void gather_gradient_run(const ons_launch *launch) {
+void ons_gather_gradient_run(const ons_launch *launch) {
     const state *s = launch->state;
     const float *cotangent = launch->inputs[COTANGENT];
     float *out = launch->outputs[0];
@@ -169,4 +170,4 @@ static void gather_gradient_run(const ons_launch *launch) {
     }
 }
 
-ONS_KERNELS(cpu, gather_gradient, ONS_KERNEL(gather_gradient_prepare, gather_gradient_run))
+ONS_KERNELS(cpu, gather_gradient, ONS_KERNEL(ons_gather_gradient_prepare, ons_gather_gradient_run))

@@ -4,7 +4,7 @@
 
 extern ons_run_function ons_cuda_run_gather_gradient;
 
-static ons_status *gather_gradient_cuda_prepare(ons_prepare *p) {
+ons_status *ons_gather_gradient_cuda_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     if (o->inputs[COTANGENT].dtype != ONS_FLOAT32)
         return ons_node_error(o, "no CUDA kernel for %s", ons_dtype_name(o->inputs[COTANGENT].dtype));
@@ -14,4 +14,4 @@ static ons_status *gather_gradient_cuda_prepare(ons_prepare *p) {
     return ons_sorted_places_scratch(p, s->outer, s->count, s->inner);
 }
 
-ONS_KERNELS(cuda, gather_gradient, ONS_KERNEL(gather_gradient_cuda_prepare, ons_cuda_run_gather_gradient))
+ONS_KERNELS(cuda, gather_gradient, ONS_KERNEL(ons_gather_gradient_cuda_prepare, ons_cuda_run_gather_gradient))

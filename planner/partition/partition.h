@@ -27,6 +27,15 @@ typedef struct ons_stage_choice {
                           see engine/plan/stage_choice.h); NULL: no stage has to */
 } ons_stage_choice;
 
+/* Vocabularies whose tables and heads were split into parts of the graph, one a shard: nodes like all others, but for
+ * the device that they are to lie on (planner/search/shard_stages.h). */
+#define ONS_NO_SHARD UINT32_MAX
+typedef struct ons_node_shards {
+    uint32_t count;
+    const uint32_t *of; /* [node of the problem's `work` as it was posed, whatever order is searched in]: its shard;
+                           ONS_NO_SHARD: none */
+} ons_node_shards;
+
 /* A planning problem holds everything that a plan is searched for. */
 typedef struct ons_planning_problem {
     const ons_workload *work;
@@ -43,6 +52,7 @@ typedef struct ons_planning_problem {
     const ons_workload *const *stage_works; /* [stage] */
     const ons_stage_choice *choice; /* NULL: every stage takes one of the pipeline's micro-batches at a time, in one
                                        copy */
+    const ons_node_shards *shards;  /* NULL: nothing is sharded */
     int64_t batch; /* samples of all micro-batches, where some have fewer than `work`; 0: they do not. Each is charged
                       as one of the largest */
     int64_t capacity_bytes; /* of every device, after what its libraries take; 0: no limit */

@@ -75,8 +75,7 @@ static ons_status *take_solutions(ons_planned *planned, ons_stage_costs *costs, 
     return NULL;
 }
 
-/* Before the costs of stages are freed. */
-static ons_status *copy_decisions(ons_planned *planned, ons_arena *arena) {
+ons_status *ons_planned_copy_decisions(ons_planned *planned, ons_arena *arena) {
     for (uint32_t i = 0; planned->solutions != NULL && i < planned->partition.stages; ++i) {
         ons_stage_solution *solution = &planned->solutions[i];
         const ons_tensor_decision *from = solution->decisions;
@@ -92,7 +91,7 @@ ons_status *ons_planned_evaluate(ons_planned *planned, ons_arena *arena) {
     ONS_TRY(ons_stage_costs_new(&planned->problem, &costs));
     ons_status *status = ons_partition_evaluate(costs, &planned->partition);
     if (status == NULL && planned->partition.feasible) status = take_solutions(planned, costs, arena);
-    if (status == NULL) status = copy_decisions(planned, arena);
+    if (status == NULL) status = ons_planned_copy_decisions(planned, arena);
     ons_stage_costs_free(costs);
     return status;
 }
@@ -296,7 +295,7 @@ static ons_status *try_memory(const planner_search *s, const ordered *o, uint32_
     if (status == NULL && isfinite(x.step_seconds) && is_faster(&x, &c->items[0])) {
         x.order = o;
         x.planned.problem.memory = o->planned.problem.memory;
-        status = copy_decisions(&x.planned, s->arena);
+        status = ons_planned_copy_decisions(&x.planned, s->arena);
         if (status == NULL) c->items[0] = x;
     }
     ons_stage_costs_free(own.costs);
@@ -439,7 +438,7 @@ ons_status *ons_planner_search_stages(const ons_planning_problem *problem, const
     if (s.by_step) status = ons_step_walk_make(&problem->pipeline, problem->schedule, arena, &s.walk);
     if (status == NULL) status = search_orders(&s, problem, any_order);
     if (status == NULL) status = choose(&s, planned);
-    if (status == NULL) status = copy_decisions(planned, arena);
+    if (status == NULL) status = ons_planned_copy_decisions(planned, arena);
     for (uint32_t i = 0; i < s.count; ++i) ons_stage_costs_free(s.orders[i].costs);
     return status;
 }

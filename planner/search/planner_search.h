@@ -12,4 +12,7 @@ ons_status *ons_planner_search_stages(const ons_planning_problem *problem, const
 /* Evaluates the cuts of planned->partition for planned->problem, and takes what its memory strategy decides. */
 ons_status *ons_planned_evaluate(ons_planned *planned, ons_arena *arena);
 
+/* Copies the decisions of planned->solutions to `arena`, before the costs of stages that own them are freed. */
+ons_status *ons_planned_copy_decisions(ons_planned *planned, ons_arena *arena);
+
 #endif

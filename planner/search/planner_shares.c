@@ -4,6 +4,7 @@
 #include "planner/partition/devices.h"
 #include "planner/search/graph_stages.h"
 #include "planner/search/planner_search.h"
+#include "planner/search/shard_stages.h"
 
 enum { SHARES_TRIED = 4 }; /* between what is sure to fit and what did not */
 
@@ -59,6 +60,13 @@ static ons_status *search_graph(const ons_planning_problem *problem, bool any_or
     return NULL;
 }
 
+static ons_status *search_shards(const ons_planning_problem *problem, ons_arena *arena, ons_planned *planned) {
+    ons_shard_stages found;
+    ONS_TRY(ons_shard_stages_search(problem, arena, &found));
+    *planned = found.planned;
+    return NULL;
+}
+
 static ons_status *search_line(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
                                bool any_order, ons_arena *arena, ons_planned *planned) {
     ons_planning_problem with = *problem;
@@ -92,13 +100,24 @@ static ons_status *forms_graph(const ons_planning_problem *problem, const ons_pa
     return NULL;
 }
 
+/* On one device shards are nodes like all others. */
+static bool has_shards(const ons_planning_problem *problem) {
+    return problem->shards != NULL && problem->pipeline.stages > 1;
+}
+
+static ons_status *search_kind(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
+                               bool any_order, ons_arena *arena, ons_planned *planned) {
+    bool graph;
+    if (has_shards(problem)) return search_shards(problem, arena, planned);
+    ONS_TRY(forms_graph(problem, strategy, arena, &graph));
+    if (graph) return search_graph(problem, any_order, arena, planned);
+    return search_line(problem, strategy, any_order, arena, planned);
+}
+
 static ons_status *search_problem(const ons_planning_problem *problem, const ons_partition_strategy *strategy,
                                   bool any_order, ons_arena *arena, ons_planned *planned) {
     double start = ons_clock_seconds();
-    bool graph;
-    ONS_TRY(forms_graph(problem, strategy, arena, &graph));
-    ONS_TRY(graph ? search_graph(problem, any_order, arena, planned)
-                  : search_line(problem, strategy, any_order, arena, planned));
+    ONS_TRY(search_kind(problem, strategy, any_order, arena, planned));
     planned->planning_seconds = ons_clock_seconds() - start;
     return NULL;
 }

@@ -3,6 +3,7 @@
 #ifndef ONSTAGE_KERNELS_COMMON_INDEXING_INDEXING_H
 #define ONSTAGE_KERNELS_COMMON_INDEXING_INDEXING_H
 
+#include "base/host_device.h"
 #include "kernels/common/layout/index.h"
 #include "kernels/common/operator/kernel.h"
 
@@ -30,13 +31,21 @@ int64_t ons_reference_index(const ons_step *step, int64_t position, int64_t inde
 void ons_fault_index(const ons_launch *launch, int64_t position, int64_t index);
 
 /* The state of Gather's kernels and of its gradient's: a table of outer × length × inner, of which `count` rows are
- * looked up. */
+ * looked up. It may be a shard: the rows [first, first + length) of a table of `entries`. */
 typedef struct ons_gather {
     int64_t outer, length;
     int64_t inner; /* of Gather: in bytes */
     int64_t count;
     ons_dtype index_dtype;
+    int64_t first, entries; /* of a whole table: 0, length */
 } ons_gather;
+
+/* Which of the table's rows is meant by an index into the whole, or -1 where another shard has it, or none. */
+ONS_HOST_DEVICE static inline int64_t ons_gather_row(const ons_gather *s, int64_t index) {
+    index += index < 0 ? s->entries : 0;
+    index -= s->first;
+    return index < 0 || index >= s->length ? -1 : index;
+}
 
 static const char ons_indexing_outside[] = ONS_INDEX_PROBLEM;
 

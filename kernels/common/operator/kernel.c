@@ -78,6 +78,13 @@ ons_status *ons_node_axis(const ons_operands *o, int64_t axis, uint32_t rank, ui
     return NULL;
 }
 
+ons_status *ons_node_shard(const ons_operands *o, int64_t first, int64_t length, int64_t whole) {
+    if (first < 0 || length > whole || first > whole - length)
+        return ons_node_error(o, "a shard of %lld entries from %lld on is none of %lld", (long long)length,
+                              (long long)first, (long long)whole);
+    return NULL;
+}
+
 ons_status *ons_require_float32(const ons_operands *o) { return ons_require_float32_of(o, &o->inputs[0]); }
 
 ons_status *ons_require_float32_of(const ons_operands *o, const ons_type *operand) {

@@ -56,6 +56,9 @@ void ons_take_float_attributes(const ons_operands *o, float *parameters, uint32_
 /* An axis attribute or value, resolved; fails with the node's name. */
 ons_status *ons_node_axis(const ons_operands *o, int64_t axis, uint32_t rank, uint32_t *resolved);
 
+/* For operators of a shard: fails unless [first, first + length) lies within the `whole` entries of an axis. */
+ons_status *ons_node_shard(const ons_operands *o, int64_t first, int64_t length, int64_t whole);
+
 /* The usual refusal of a CPU kernel: fails unless input 0, or another operand, is float32. */
 ons_status *ons_require_float32(const ons_operands *o);
 ons_status *ons_require_float32_of(const ons_operands *o, const ons_type *operand);

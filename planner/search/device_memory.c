@@ -1,0 +1,172 @@
+#include "planner/search/device_memory.h"
+
+#include <math.h>
+
+#include "planner/search/planner_search.h"
+
+enum { STAGES_TRIED = 8 }; /* of a device, which are given what is left before the others */
+
+typedef struct sharing {
+    ons_planned *planned;
+    ons_stage_costs *costs;
+    const ons_schedule *schedule;
+    int64_t capacity;
+    int64_t *bytes, *least; /* [stage]: as it is, and the smallest capacity that does */
+    int64_t *share, *best;  /* [stage]: capacities: those that are tried, and the fastest */
+} sharing;
+
+static uint32_t first_of(const sharing *s, uint32_t stage) { return s->planned->partition.first[stage]; }
+
+static bool lies_on(const sharing *s, uint32_t stage, uint32_t device) {
+    return s->schedule->device_of[stage] == device;
+}
+
+static int64_t sum_on(const sharing *s, const int64_t *bytes, uint32_t device) {
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < s->schedule->stages; ++i)
+        if (lies_on(s, i, device) && __builtin_add_overflow(sum, bytes[i], &sum)) return INT64_MAX;
+    return sum;
+}
+
+static ons_status *evaluate(const sharing *s, uint32_t stage, int64_t capacity, ons_stage_evaluation *v) {
+    ons_stage_costs_set_capacity(s->costs, capacity);
+    return ons_stage_costs_evaluate_exactly(s->costs, first_of(s, stage), first_of(s, stage + 1), stage, v);
+}
+
+ons_status *ons_device_memory_least(ons_stage_costs *costs, uint32_t first, uint32_t end, uint32_t stage,
+                                    ons_device_rest *least) {
+    ons_stage_evaluation v;
+    ons_stage_costs_set_capacity(costs, 1); /* which says what would do */
+    ONS_TRY(ons_stage_costs_evaluate_exactly(costs, first, end, stage, &v));
+    least->bytes = v.least_bytes;
+    ons_stage_costs_set_capacity(costs, least->bytes);
+    ONS_TRY(ons_stage_costs_evaluate_exactly(costs, first, end, stage, &v));
+    least->seconds = v.feasible ? v.seconds : INFINITY;
+    return NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------------ one device */
+
+/* Seconds of a device's stages in the shares that are tried; infinite where one does not fit. */
+static ons_status *add_seconds(const sharing *s, uint32_t device, double *seconds) {
+    *seconds = 0;
+    for (uint32_t i = 0; i < s->schedule->stages; ++i) {
+        ons_stage_evaluation v;
+        if (!lies_on(s, i, device)) continue;
+        ONS_TRY(evaluate(s, i, s->share[i], &v));
+        *seconds += v.feasible ? v.seconds : INFINITY;
+    }
+    return NULL;
+}
+
+static ons_status *try_shares(const sharing *s, uint32_t device, double *fastest) {
+    double seconds;
+    ONS_TRY(add_seconds(s, device, &seconds));
+    if (!(seconds < *fastest)) return NULL;
+    *fastest = seconds;
+    for (uint32_t i = 0; i < s->schedule->stages; ++i)
+        if (lies_on(s, i, device)) s->best[i] = s->share[i];
+    return NULL;
+}
+
+/* One stage has as much as it can use, then the others in turn. */
+static void serve_first(const sharing *s, uint32_t device, uint32_t favoured, int64_t slack) {
+    for (uint32_t turn = 0; turn < 2; ++turn)
+        for (uint32_t i = 0; i < s->schedule->stages; ++i) {
+            if (!lies_on(s, i, device) || (i == favoured) != (turn == 0)) continue;
+            int64_t more = s->bytes[i] - s->least[i];
+            if (more > slack) more = slack;
+            s->share[i] = s->least[i] + more;
+            slack -= more;
+        }
+}
+
+/* Each has as large a part of what it could use. */
+static void serve_alike(const sharing *s, uint32_t device, double part) {
+    for (uint32_t i = 0; i < s->schedule->stages; ++i)
+        if (lies_on(s, i, device)) s->share[i] = s->least[i] + (int64_t)(part * (double)(s->bytes[i] - s->least[i]));
+}
+
+static ons_status *find_least(const sharing *s, uint32_t device) {
+    for (uint32_t i = 0; i < s->schedule->stages; ++i) {
+        ons_device_rest least;
+        if (!lies_on(s, i, device)) continue;
+        ONS_TRY(ons_device_memory_least(s->costs, first_of(s, i), first_of(s, i + 1), i, &least));
+        s->least[i] = least.bytes < s->bytes[i] ? least.bytes : s->bytes[i];
+    }
+    return NULL;
+}
+
+/* `need`: bytes of the device with which its stages fit. */
+static ons_status *share_device(const sharing *s, uint32_t device, int64_t *need) {
+    int64_t whole = sum_on(s, s->bytes, device);
+    uint32_t tried = 0;
+    double fastest = INFINITY;
+    *need = whole;
+    if (s->capacity == 0 || whole <= s->capacity || s->planned->problem.memory == NULL) return NULL;
+    ONS_TRY(find_least(s, device));
+    int64_t least = sum_on(s, s->least, device), slack = s->capacity - least;
+    *need = least;
+    if (slack < 0) return NULL;
+    serve_alike(s, device, whole > least ? (double)slack / (double)(whole - least) : 0);
+    ONS_TRY(try_shares(s, device, &fastest));
+    for (uint32_t i = 0; i < s->schedule->stages && tried < STAGES_TRIED; ++i) {
+        if (!lies_on(s, i, device)) continue;
+        serve_first(s, device, i, slack);
+        ONS_TRY(try_shares(s, device, &fastest));
+        ++tried;
+    }
+    if (isinf(fastest)) *need = whole;
+    return NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------------ all devices */
+
+static ons_status *take_solutions(const sharing *s, ons_arena *arena) {
+    ons_planned *planned = s->planned;
+    ONS_NEW(planned->solutions, arena, s->schedule->stages);
+    planned->partition.bottleneck_seconds = 0;
+    for (uint32_t i = 0; i < s->schedule->stages; ++i) {
+        uint32_t first = first_of(s, i);
+        ons_stage_costs_set_capacity(s->costs, s->best[i]);
+        ONS_TRY(ons_stage_costs_solution(s->costs, first, first_of(s, i + 1), i, &planned->solutions[i]));
+        planned->partition.bottleneck_seconds =
+            fmax(planned->partition.bottleneck_seconds, planned->solutions[i].seconds);
+    }
+    return ons_planned_copy_decisions(planned, arena);
+}
+
+static ons_status *share_all(sharing *s, ons_arena *scratch, ons_arena *arena) {
+    ons_partition *p = &s->planned->partition;
+    uint32_t stages = s->schedule->stages;
+    ONS_NEW(s->bytes, scratch, stages);
+    ONS_NEW(s->least, scratch, stages);
+    ONS_NEW(s->share, scratch, stages);
+    ONS_NEW(s->best, scratch, stages);
+    p->feasible = true;
+    p->least_bytes = 0;
+    for (uint32_t i = 0; i < stages; ++i) {
+        s->bytes[i] = ons_stage_costs_bytes(s->costs, first_of(s, i), first_of(s, i + 1), i);
+        s->best[i] = s->bytes[i];
+    }
+    for (uint32_t device = 0; device < s->schedule->devices; ++device) {
+        int64_t need;
+        ONS_TRY(share_device(s, device, &need));
+        if (need > p->least_bytes) p->least_bytes = need;
+    }
+    p->feasible = s->capacity == 0 || p->least_bytes <= s->capacity;
+    p->stages_evaluated += ons_stage_costs_count(s->costs);
+    return p->feasible ? take_solutions(s, arena) : NULL;
+}
+
+ons_status *ons_device_memory_evaluate(ons_planned *planned, ons_arena *arena) {
+    sharing s = {
+        .planned = planned, .schedule = planned->problem.schedule, .capacity = planned->problem.capacity_bytes};
+    planned->solutions = NULL;
+    ONS_TRY(ons_stage_costs_new(&planned->problem, &s.costs));
+    ons_arena *scratch = ons_arena_new();
+    ons_status *status = scratch == NULL ? ons_status_out_of_memory() : share_all(&s, scratch, arena);
+    ons_arena_free(scratch);
+    ons_stage_costs_free(s.costs);
+    return status;
+}

@@ -1,0 +1,152 @@
+#include "planner/search/shard_order.h"
+
+#include "planner/workload/order.h"
+
+/* Ranks of parts, in the order in which they stand: early ones by device, body, late ones by device, tail. */
+typedef struct dividing {
+    const ons_workload *work;
+    const ons_node_shards *shards;
+    uint32_t devices;
+    ons_work_edges back; /* from readers to producers */
+    uint32_t *leader;    /* [node]: nodes of a device's shards that hang together lead to the same one */
+    bool *late;          /* [leader] */
+    uint32_t *rank;      /* [node] */
+} dividing;
+
+static bool is_sharded(const dividing *d, uint32_t node) { return d->shards->of[node] != ONS_NO_SHARD; }
+
+static uint32_t device_of(const dividing *d, uint32_t node) {
+    return (uint32_t)((uint64_t)d->shards->of[node] * d->devices / d->shards->count);
+}
+
+static uint32_t body_rank(const dividing *d) { return d->devices; }
+static uint32_t tail_rank(const dividing *d) { return 2 * d->devices + 1; }
+
+static uint32_t leader_of(const dividing *d, uint32_t node) {
+    while (d->leader[node] != node) node = d->leader[node] = d->leader[d->leader[node]];
+    return node;
+}
+
+static ons_status *check_shards(const dividing *d) {
+    ONS_CHECK(
+        d->shards->count > 0 && d->shards->count % d->devices == 0, ONS_INVALID_ARGUMENT,
+        "%u shards of a vocabulary cannot be shared evenly by %u devices; take --vocabulary-shards %u, or another "
+        "multiple of them",
+        d->shards->count, d->devices, d->devices);
+    for (uint32_t i = 0; i < d->work->node_count; ++i)
+        ONS_CHECK(!is_sharded(d, i) || d->shards->of[i] < d->shards->count, ONS_INVALID_ARGUMENT,
+                  "node '%s' is of shard %u, and there are %u", d->work->nodes[i].name, d->shards->of[i],
+                  d->shards->count);
+    return NULL;
+}
+
+/* Of the shards of a device, nodes that read each other's results. */
+static void join(dividing *d) {
+    for (uint32_t i = 0; i < d->work->node_count; ++i) d->leader[i] = i;
+    for (uint32_t i = 0; i < d->work->node_count; ++i)
+        for (uint32_t k = d->back.begin[i]; k < d->back.begin[i + 1]; ++k) {
+            uint32_t producer = d->back.next[k];
+            if (!is_sharded(d, i) || !is_sharded(d, producer) || device_of(d, i) != device_of(d, producer)) continue;
+            d->leader[leader_of(d, i)] = leader_of(d, producer);
+        }
+}
+
+/* What needs anything that is no shard's. */
+static void find_late(dividing *d, bool *behind_body) {
+    for (uint32_t i = 0; i < d->work->node_count; ++i) {
+        for (uint32_t k = d->back.begin[i]; k < d->back.begin[i + 1]; ++k)
+            behind_body[i] |= !is_sharded(d, d->back.next[k]) || behind_body[d->back.next[k]];
+        if (is_sharded(d, i)) d->late[leader_of(d, i)] |= behind_body[i];
+    }
+}
+
+static void find_ranks(dividing *d, bool *behind_late) {
+    for (uint32_t i = 0; i < d->work->node_count; ++i) {
+        for (uint32_t k = d->back.begin[i]; k < d->back.begin[i + 1]; ++k) {
+            uint32_t producer = d->back.next[k];
+            bool late = is_sharded(d, producer) && d->late[leader_of(d, producer)];
+            behind_late[i] |= late || behind_late[producer];
+        }
+        if (!is_sharded(d, i))
+            d->rank[i] = behind_late[i] ? tail_rank(d) : body_rank(d);
+        else
+            d->rank[i] = device_of(d, i) + (d->late[leader_of(d, i)] ? d->devices + 1 : 0);
+    }
+}
+
+static const char *name_part(const dividing *d, uint32_t node) {
+    if (d->rank[node] < body_rank(d)) return "what shards do before the body";
+    if (d->rank[node] == body_rank(d)) return "the body";
+    return d->rank[node] < tail_rank(d) ? "what shards do behind the body" : "what joins the shards";
+}
+
+static ons_status *check_directions(const dividing *d) {
+    for (uint32_t i = 0; i < d->work->node_count; ++i)
+        for (uint32_t k = d->back.begin[i]; k < d->back.begin[i + 1]; ++k) {
+            uint32_t producer = d->back.next[k];
+            ONS_CHECK(d->rank[producer] <= d->rank[i], ONS_UNSUPPORTED,
+                      "node '%s' (%s) reads what '%s' makes (%s), so that stages would wait for each other; train "
+                      "without --vocabulary-shards",
+                      d->work->nodes[i].name, name_part(d, i), d->work->nodes[producer].name, name_part(d, producer));
+        }
+    return NULL;
+}
+
+/* ----------------------------------------------------------------------------------------------------------- the order
+ */
+
+static void add_part(ons_shard_part *parts, uint32_t *count, uint32_t first, uint32_t end, uint32_t device) {
+    if (first < end) parts[(*count)++] = (ons_shard_part){first, end, device};
+}
+
+static ons_status *put_in_order(const dividing *d, ons_arena *arena, ons_shard_order *o) {
+    uint32_t *begin, *next, ranks = tail_rank(d) + 1, nodes = d->work->node_count;
+    ONS_NEW(begin, arena, (size_t)ranks + 1);
+    ONS_NEW(next, arena, (size_t)ranks + 1);
+    ONS_NEW(o->node_at, arena, nodes);
+    ONS_NEW(o->early, arena, d->devices);
+    ONS_NEW(o->late, arena, (size_t)d->devices + 1);
+    for (uint32_t i = 0; i < nodes; ++i) ++begin[d->rank[i] + 1];
+    for (uint32_t i = 0; i < ranks; ++i) next[i + 1] = begin[i + 1] += begin[i];
+    for (uint32_t i = 0; i < nodes; ++i) o->node_at[next[d->rank[i]]++] = i;
+    o->devices = d->devices;
+    o->body_first = begin[body_rank(d)];
+    o->body_end = begin[body_rank(d) + 1];
+    for (uint32_t i = 0; i < d->devices; ++i) {
+        uint32_t late = body_rank(d) + 1 + i;
+        add_part(o->early, &o->early_count, begin[i], begin[i + 1], i);
+        add_part(o->late, &o->late_count, begin[late], begin[late + 1], i);
+    }
+    add_part(o->late, &o->late_count, begin[tail_rank(d)], begin[tail_rank(d) + 1], d->devices - 1);
+    ONS_CHECK(o->body_end - o->body_first >= d->devices, ONS_INVALID_ARGUMENT,
+              "beside its shards the model has %u nodes, too few for %u stages; take fewer --stages",
+              o->body_end - o->body_first, d->devices);
+    return NULL;
+}
+
+static ons_status *divide(dividing *d, ons_arena *scratch, ons_arena *arena, ons_shard_order *order) {
+    bool *behind_body, *behind_late;
+    uint32_t nodes = d->work->node_count;
+    ONS_TRY(ons_work_edges_make(d->work, false, scratch, &d->back));
+    ONS_NEW(behind_body, scratch, nodes);
+    ONS_NEW(behind_late, scratch, nodes);
+    ONS_NEW(d->leader, scratch, nodes);
+    ONS_NEW(d->late, scratch, nodes);
+    ONS_NEW(d->rank, scratch, nodes);
+    join(d);
+    find_late(d, behind_body);
+    find_ranks(d, behind_late);
+    ONS_TRY(check_directions(d));
+    return put_in_order(d, arena, order);
+}
+
+ons_status *ons_shard_order_make(const ons_planning_problem *problem, ons_arena *arena, ons_shard_order *order) {
+    dividing d = {.work = problem->work, .shards = problem->shards, .devices = problem->pipeline.stages};
+    *order = (ons_shard_order){0};
+    ONS_TRY(check_shards(&d));
+    ons_arena *scratch = ons_arena_new();
+    if (scratch == NULL) return ons_status_out_of_memory();
+    ons_status *status = divide(&d, scratch, arena, order);
+    ons_arena_free(scratch);
+    return status;
+}
