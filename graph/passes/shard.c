@@ -227,9 +227,10 @@ static ons_status *build(sharder *h, ons_node_id id, ons_shard_function *functio
         if (builder.failure == NULL) ONS_PUSH(&h->order, id);
         return ons_builder_finish(&builder);
     }
-    ONS_TRY(join(h, &s, node.outputs[0]));
-    ons_graph_node(h->graph, id)->outputs[0] = ONS_NONE;
-    if (s.join == ONS_SHARDS_CONCAT) h->sharded[node.outputs[0]] = (sharded){s.results, s.axis};
+    ons_value_id output = node.outputs[0];
+    ONS_TRY(join(h, &s, output));
+    node.outputs[0] = ONS_NONE; /* of the node itself */
+    if (s.join == ONS_SHARDS_CONCAT) h->sharded[output] = (sharded){s.results, s.axis};
     ONS_TRY(take_built(h, first));
     ONS_PUSH(&h->order, id); /* nobody needs it any more */
     return NULL;

@@ -3,9 +3,10 @@
 
 #include "graph/evaluate.h"
 #include "graph/passes/replacement.h"
+#include "graph/passes/shard.h"
 #include "kernels/common/indexing/indexing.h"
 
-extern const ons_operator ons_op_gather_gradient, ons_op_reshape;
+extern const ons_operator ons_op_gather_gradient, ons_op_gather_shard, ons_op_reshape;
 
 ons_status *ons_gather_infer_of(ons_operands *o, uint32_t axis, int64_t entries) {
     const ons_shape *data = &o->inputs[DATA].shape, *indices = &o->inputs[INDICES].shape;
@@ -77,9 +78,25 @@ static ons_status *gather_decompose(ons_replacement *m) {
     return ons_replace_by(m, &ons_op_reshape, ONS_IN(m->inputs[DATA], sizes), ONS_WITH(ONS_AT_INT(0, 1)));
 }
 
+/* Each shard looks up what it has, and the sum is what one of them found. */
+static ons_status *gather_shard(ons_sharding *s) {
+    uint32_t axis;
+    ONS_TRY(
+        ons_node_axis(s->operands, ons_attribute_int(s->operands, AXIS), s->operands->inputs[DATA].shape.rank, &axis));
+    if (s->parts[DATA] == NULL || s->axes[DATA] != axis) return NULL;
+    for (uint32_t i = 0; i < s->shards; ++i) {
+        ons_sharding_begin(s, i);
+        s->results[i] = ons_build(s->builder, &ons_op_gather_shard, ONS_IN(s->parts[DATA][i], s->inputs[INDICES]),
+                                  ONS_WITH(ONS_AT_INT(0, axis), ONS_AT_INT(1, ons_sharding_first(s, DATA, i)),
+                                           ONS_AT_INT(2, s->operands->inputs[DATA].shape.dims[axis])));
+    }
+    s->join = ONS_SHARDS_SUM;
+    return NULL;
+}
+
 ONS_DEFINE_OPERATOR(gather, "Gather", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", 0)), ONS_INFER(gather_infer), ONS_COST(ons_cost_copy),
                     ONS_GRADIENT_RULE(gather_gradient, ONS_INPUT_BIT(DATA)), ONS_SAVES(ONS_INPUT_BIT(INDICES), 0),
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ANY_PRECISION | ONS_TRAIT_ALONG_AXIS, 0), ONS_NO_ALIASES,
-                    ONS_PLAIN_LAYOUT, ONS_FORMS(NULL, ONS_NO_PATTERNS, gather_decompose),
+                    ONS_PLAIN_LAYOUT, ONS_SHARDED_FORMS(NULL, ONS_NO_PATTERNS, gather_decompose, gather_shard),
                     ONS_REFERENCE(ons_gather_reference));
