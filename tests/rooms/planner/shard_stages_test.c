@@ -14,9 +14,9 @@ static void expect_success(ons_status *status) {
 }
 
 Test(shard_stages, explore) {
-    for (uint32_t devices = 2; devices <= 8; devices *= 2)
+    for (uint32_t devices = 2; devices <= 32; devices *= 2)
       for (uint32_t mb = 4; mb <= 64; mb *= 4)
-        for (int links = 0; links < 2; ++links)
+        for (int links = 0; links < 1; ++links)
           for (double head = 1; head < 30; head *= 5) {
     shard_model m = {.shards = devices, .layers = 4 * devices, .layer_seconds = 1e-3, .table_seconds = 1e-3, .head_seconds = head * 1e-3 * devices / 2,
        .tail_seconds = 1e-5, .unevenness = 0.2, .layer_bytes = 1 << 20, .head_bytes = 16 << 20, .weight_bytes = 1 << 20, .seed = 3};
