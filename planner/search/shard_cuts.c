@@ -161,9 +161,10 @@ static ons_status *send_little(const ons_shard_cutting *c, double limit, uint32_
     for (uint32_t i = 0; i + 1 < c->order->devices; ++i) {
         uint32_t furthest;
         ONS_TRY(find_furthest(c, i, cuts[i], limit, &furthest));
-        *found = furthest >= cuts[i + 1];
+        uint32_t earliest = cuts[i + 1] > cuts[i] ? cuts[i + 1] : cuts[i] + 1;
+        *found = furthest >= earliest;
         if (!*found) return NULL;
-        cuts[i + 1] = choose_cut(c, cuts[i + 1], furthest);
+        cuts[i + 1] = choose_cut(c, earliest, furthest);
     }
     return NULL;
 }

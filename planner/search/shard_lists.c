@@ -2,24 +2,53 @@
 
 #include "planner/simulate/pipeline_tasks.h"
 
-/* More in flight hides how long messages take, and that devices do not get to a shard at the same time; first what is
- * mostly enough. */
-static const uint32_t EXTRAS[] = {1, 2, 0, 3, 5};
-static const ons_type_priority TYPES[] = {ONS_BACKWARD_FIRST, ONS_INTERLEAVED, ONS_FORWARD_FIRST};
-enum { EXTRA_COUNT = sizeof EXTRAS / sizeof *EXTRAS, TYPE_COUNT = sizeof TYPES / sizeof *TYPES, STAGE_ORDERS = 4 };
+enum { MOST_WAYS = 64, ALL = 1 << 20 };
 
+/* By a cycle, from several orders: the period of the slowest device, where micro-batches get through as soon as they
+ * can, and a longer one with few in flight. */
+static const ons_shard_cycle CYCLES[] = {{0, 0.3, 0}, {0.02, 2, 0}, {0, 0.3, 1}, {0.02, 2, 1},
+                                         {0, 0.3, 2}, {0.02, 2, 2}, {0, 0.3, 3}, {0.06, 2, 3}};
+
+/* Greedily. More in flight hides how long messages take, and that devices do not get to a shard at the same time. */
+static const uint32_t EXTRAS[] = {1, 2, 0, 3, 5}, LARGE_EXTRAS[] = {8, 16, ALL};
+static const ons_type_priority TYPES[] = {ONS_BACKWARD_FIRST, ONS_INTERLEAVED, ONS_FORWARD_FIRST};
+
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+
+static void add_greedy(ons_shard_way *ways, uint32_t *count, ons_placed_order order, uint32_t extra) {
+    ways[(*count)++] = (ons_shard_way){.order = order, .extra = extra};
+}
+
+static void add_cycles(ons_shard_way *ways, uint32_t *count, size_t first, size_t end) {
+    for (size_t i = first; i < end; ++i) ways[(*count)++] = (ons_shard_way){.cyclic = true, .cycle = CYCLES[i]};
+}
+
+static void add_extras(ons_shard_way *ways, uint32_t *count, size_t first, size_t end) {
+    for (size_t extra = first; extra < end; ++extra)
+        for (size_t type = 0; type < COUNT(TYPES); ++type)
+            for (int late = 1; late >= 0; --late)
+                add_greedy(ways, count, (ons_placed_order){.type = TYPES[type], .backward_depth_first = late == 1},
+                           EXTRAS[extra]);
+}
+
+static void add_large_extras(ons_shard_way *ways, uint32_t *count) {
+    for (size_t extra = 0; extra < COUNT(LARGE_EXTRAS); ++extra)
+        for (int lockstep = 0; lockstep < 2; ++lockstep)
+            add_greedy(
+                ways, count,
+                (ons_placed_order){.type = ONS_INTERLEAVED, .backward_depth_first = true, .lockstep = lockstep == 1},
+                LARGE_EXTRAS[extra]);
+}
+
+/* Some of each come first: of many stages not all are tried. */
 ons_status *ons_shard_ways_list(ons_arena *arena, ons_shard_way **ways, uint32_t *count) {
-    ONS_NEW(*ways, arena, (size_t)EXTRA_COUNT * TYPE_COUNT * STAGE_ORDERS * 2);
+    ONS_NEW(*ways, arena, MOST_WAYS);
     *count = 0;
-    for (uint32_t type = 0; type < TYPE_COUNT; ++type)
-        for (uint32_t lockstep = 0; lockstep < 2; ++lockstep)
-            for (uint32_t extra = 0; extra < EXTRA_COUNT; ++extra)
-                for (uint32_t stages = STAGE_ORDERS; stages-- > 0;)
-                    (*ways)[(*count)++] = (ons_shard_way){.order = {.type = TYPES[type],
-                                                                    .forward_depth_first = (stages & 1) != 0,
-                                                                    .backward_depth_first = (stages & 2) != 0,
-                                                                    .lockstep = lockstep == 1},
-                                                          .extra = EXTRAS[extra]};
+    add_cycles(*ways, count, 0, 2);
+    add_extras(*ways, count, 0, 2);
+    add_cycles(*ways, count, 2, COUNT(CYCLES));
+    add_large_extras(*ways, count);
+    add_extras(*ways, count, 2, COUNT(EXTRAS));
     return NULL;
 }
 
@@ -66,15 +95,21 @@ ons_status *ons_shard_placed_plan(const ons_planning_problem *problem, const ons
     return NULL;
 }
 
-ons_status *ons_shard_schedule(const ons_placed_plan *plan, const ons_shard_way *way, ons_arena *arena,
-                               ons_schedule *schedule) {
+static ons_status *make_greedy(const ons_placed_plan *plan, const ons_shard_way *way, ons_arena *arena,
+                               ons_action_list **lists) {
     ons_placed_order order = way->order;
     uint32_t *limits;
     ONS_TRY(ons_placed_limits(plan, way->extra, arena, &limits));
     order.limits = limits;
+    return ons_placed_lists_make(plan, &order, arena, lists);
+}
+
+ons_status *ons_shard_schedule(const ons_placed_plan *plan, const ons_shard_way *way, ons_arena *arena,
+                               ons_schedule *schedule, uint64_t *tried) {
     *schedule =
         (ons_schedule){.stages = plan->stage_count, .devices = plan->devices, .micro_batches = (uint32_t)plan->batch};
-    ONS_TRY(ons_placed_lists_make(plan, &order, arena, &schedule->lists));
+    ONS_TRY(way->cyclic ? ons_shard_cycle_lists(plan, &way->cycle, arena, &schedule->lists, tried)
+                        : make_greedy(plan, way, arena, &schedule->lists));
     ONS_TRY(ons_schedule_put_updates_last(schedule, arena));
     return ons_schedule_take(schedule, arena);
 }

@@ -4,10 +4,13 @@
 #define ONSTAGE_PLANNER_SEARCH_SHARD_LISTS_H
 
 #include "planner/search/shard_cuts.h"
+#include "planner/search/shard_cycle.h"
 #include "planner/shared_stages/placed_lists.h"
 
 /* A way to make lists. */
 typedef struct ons_shard_way {
+    bool cyclic; /* by `cycle`; else by the next two */
+    ons_shard_cycle cycle;
     ons_placed_order order; /* without its limits */
     uint32_t extra;         /* micro-batches in flight beyond those of 1F1B */
 } ons_shard_way;
@@ -21,8 +24,8 @@ ons_status *ons_shard_placed_plan(const ons_planning_problem *problem, const ons
                                   const uint32_t *first, ons_arena *arena, ons_placed_plan *plan);
 
 /* Makes the schedule, in `arena`. A way in which no device can go on is ONS_INVALID_ARGUMENT; whether messages have
- * room is not looked at. */
+ * room is not looked at. `tried`: see ons_shard_cycle_lists. */
 ons_status *ons_shard_schedule(const ons_placed_plan *plan, const ons_shard_way *way, ons_arena *arena,
-                               ons_schedule *schedule);
+                               ons_schedule *schedule, uint64_t *tried);
 
 #endif

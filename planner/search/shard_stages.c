@@ -13,11 +13,12 @@ static const double EQUAL = 1e-9; /* steps that differ by less, relatively, are 
 static const double SLACKS[] = {0, 0.01, 0.03, 0.08};
 
 enum {
-    WAYS_KEPT = 6,              /* with which other cuts are tried: the fastest ones of the first */
-    TASKS_OF_WAYS = 600000,     /* simulated until no more ways are tried, */
-    TASKS_OF_CUTS = 900000,     /* other cuts, */
-    TASKS_OF_MOVES = 1200000,   /* and moves of single cuts; all three count from the beginning */
-    TASKS_OF_DECISIONS = 20000, /* what a trial counts as where stages do not fit as they are */
+    WAYS_KEPT = 10,             /* with which other cuts are tried: the fastest ones of the first */
+    TASKS_OF_WAYS = 300000,     /* simulated until no more ways are tried, */
+    TASKS_OF_CUTS = 600000,     /* other cuts, */
+    TASKS_OF_MOVES = 800000,    /* and moves of single cuts; all three count from the beginning */
+    TASKS_OF_DECISIONS = 20000, /* what a trial counts as where stages do not fit as they are, */
+    STAGES_A_TASK = 25,         /* and how many stages a cycle's search passes in the time of a task */
 };
 
 /* Cuts, and a way to make lists. */
@@ -81,8 +82,10 @@ static ons_status *run(const shard_search *s, const uint32_t *first, const ons_s
     *found = (ons_shard_stages){.step_seconds = INFINITY};
     *planned = (ons_planned){.order = NAME, .node_at = s->order.node_at, .problem = s->problem};
     planned->by_step = p->objective == ONS_OBJECTIVE_BY_SCHEDULE;
+    uint64_t tried = 0;
     ONS_TRY(ons_shard_placed_plan(&s->problem, &s->order, first, arena, &placed));
-    ONS_TRY(ons_shard_schedule(&placed, way, arena, lists));
+    ONS_TRY(ons_shard_schedule(&placed, way, arena, lists, &tried));
+    *tasks += tried * lists->stages / STAGES_A_TASK;
     ONS_TRY(ons_generator_of_lists(lists, NAME, arena, &p->pipeline.generator));
     p->pipeline.stages = lists->stages;
     p->pipeline.devices = lists->devices;
