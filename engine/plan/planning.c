@@ -12,6 +12,7 @@
 #include "engine/model/batching.h"
 #include "engine/model/results.h"
 #include "engine/plan/arena_search.h"
+#include "engine/plan/node_shards.h"
 #include "engine/plan/planning_subject.h"
 #include "engine/plan/problem.h"
 #include "engine/plan/stage_choice.h"
@@ -87,6 +88,9 @@ ons_status *ons_planning_pose(ons_planning *p, int64_t batch, int64_t micro_batc
     p->problem.pipeline.micro_batches = (uint32_t)micro_batches;
     p->problem.batch = ons_batching_share(batch, micro_batches, p->config->replicas);
     p->problem.work = work_of(p);
+    if (p->model != NULL)
+        ONS_TRY(ons_node_shards_find(p->config, &p->input.stage, &p->input.costs.graph_work, p->arena,
+                                     &p->problem.shards));
     ONS_TRY(ons_stage_choice_pose(p, &options));
     return make_works(p, options.one_stage && !options.accumulates);
 }
