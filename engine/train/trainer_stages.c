@@ -34,10 +34,35 @@ static uint32_t units_of(const ons_trainer *t, uint32_t device) {
     return ons_units_size(t->training.sizes, ons_local_stages_groups(t->local_stages)->of_device[device]);
 }
 
+/* What the plan says of all stages of a device together. */
+typedef struct planned_device {
+    double seconds; /* of a micro-batch, without what only waits */
+    double update_seconds;
+    int64_t bytes;
+} planned_device;
+
+static planned_device planned_of(const ons_trainer *t, uint32_t device) {
+    const ons_schedule *schedule = &t->lowering.lanes.schedule;
+    planned_device sum = {0};
+    for (uint32_t i = 0; i < schedule->stages; ++i) {
+        const ons_plan_stage *stage = &t->lowering.plan.stages[i];
+        if (!ons_schedule_holds(schedule, i, device)) continue;
+        sum.seconds += stage->seconds - stage->stall_seconds;
+        sum.update_seconds += stage->update_seconds;
+        sum.bytes += stage->memory_bytes;
+    }
+    return sum;
+}
+
+static void count_all_again(const ons_trainer *t, uint32_t device, const ons_graph *graph, ons_stage_report *report) {
+    const ons_schedule *schedule = &t->lowering.lanes.schedule;
+    for (uint32_t i = 0; i < schedule->stages; ++i)
+        if (ons_schedule_holds(schedule, i, device)) count_again(&t->lowering.plan.stages[i], graph, report);
+}
+
 static ons_status *describe(const ons_trainer *t, const ons_local_stage *local_stage, ons_stage_report *report) {
     const ons_plan *plan = &t->lowering.plan;
-    const ons_plan_stage *planned =
-        &plan->stages[ons_schedule_first_stage(&t->lowering.lanes.schedule, local_stage->device)];
+    planned_device planned = planned_of(t, local_stage->device);
     double copies = local_stage->ring.in_turn ? (double)local_stage->ring.count : 1;
     const ons_stage_program *program = &local_stage->training.units[ONS_WHOLE].stage;
     ons_device_context_memory memory;
@@ -45,19 +70,19 @@ static ons_status *describe(const ons_trainer *t, const ons_local_stage *local_s
     double updates = ons_pipeline_is_asynchronous(&plan->pipeline) ? (double)plan->pipeline.micro_batches : 1;
     *report = (ons_stage_report){
         .stage = local_stage->stage,
-        .planned_bytes = planned->memory_bytes,
+        .planned_bytes = planned.bytes,
         .arena_bytes = memory.total,
         .taken_bytes = ons_device_context_used(local_stage->device_context),
         .swapped_values = program->cut->swap_count,
         .swapped_bytes = program->swapped_bytes,
-        .predicted_seconds = planned->seconds - planned->stall_seconds,
+        .predicted_seconds = planned.seconds,
     };
-    count_again(planned, program->cut->graph, report);
+    count_all_again(t, local_stage->device, program->cut->graph, report);
     double micro_batches =
         (double)plan->pipeline.micro_batches / units_of(t, local_stage->device) / copies; /* of its own */
-    double busy = report->predicted_seconds * micro_batches + planned->update_seconds * updates;
+    double busy = report->predicted_seconds * micro_batches + planned.update_seconds * updates;
     if (plan->pipeline.stages == 1 && plan->pipeline.micro_batches == 1) /* updates run in the backward part */
-        report->predicted_seconds += planned->update_seconds;
+        report->predicted_seconds += planned.update_seconds;
     report->predicted_idle = share_idle(busy, plan->step_seconds);
     return NULL;
 }

@@ -1,6 +1,7 @@
 /* Trains the golden models with the flags that their golden.json states, through the public interface, and compares
  * every step's loss, the gradient norms of the first step and the norms of the trained weights with PyTorch's. In lower
- * precisions the losses of each model's first run are compared. */
+ * precisions the losses of each model's first run are compared; and where vocabularies are sharded over two devices,
+ * losses and norms of weights. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 #include <glob.h>
@@ -20,6 +21,7 @@ typedef struct golden_run {
     char folder[FOLDER_BYTES];
     int run;
     char precision[8];
+    bool sharded;
 } golden_run;
 
 static void must(ons_status *status) { cr_assert_null(status, "%s", ons_status_get_message(status)); }
@@ -43,6 +45,7 @@ static void add_run(golden_run *runs, size_t *count, const char *folder, int run
     if (*count == RUNS_MAX) return;
     snprintf(runs[*count].folder, FOLDER_BYTES, "%s", folder);
     snprintf(runs[*count].precision, sizeof runs[*count].precision, "%s", precision);
+    runs[*count].sharded = false;
     runs[(*count)++].run = run;
 }
 
@@ -72,6 +75,13 @@ ParameterizedTestParameters(golden, precision) {
     return list_runs(precisions);
 }
 
+ParameterizedTestParameters(golden, sharded) {
+    static const char *const precisions[] = {"fp32", NULL};
+    struct criterion_test_params params = list_runs(precisions);
+    for (size_t i = 0; i < params.length; ++i) ((golden_run *)params.params)[i].sharded = true;
+    return params;
+}
+
 static void set(ons_config *config, const char *option, const char *value) {
     must(ons_config_set(config, option, value));
 }
@@ -94,7 +104,7 @@ typedef struct training {
     const ons_json *run;
     char log[PATH_BYTES], name[PATH_BYTES];
     ons_config *config;
-    ons_model *model;
+    ons_model *model, *file; /* as it is trained; as the file has it */
     ons_trainer *trainer;
 } training;
 
@@ -127,7 +137,21 @@ static void configure(const training *t, const golden_run *param) {
     }
 }
 
-static void training_begin(training *t, const golden_run *param) {
+/* Of all words and classes half on each device; false: the model has no vocabulary. */
+static bool load_sharded(training *t, const char *path) {
+    set(t->config, "vocabulary-shards", "2");
+    set(t->config, "stages", "2");
+    set(t->config, "micro-batches", "1");
+    ons_status *status = ons_model_load(path, t->config, &t->model);
+    bool none = ons_status_get_code(status) == ONS_INVALID_ARGUMENT &&
+                strstr(ons_status_get_message(status), "neither a table") != NULL;
+    if (!none) must(status);
+    ons_status_free(status);
+    return !none;
+}
+
+/* False: there is nothing to shard. */
+static bool training_begin(training *t, const golden_run *param) {
     const char *folder = getenv("TEST_TMPDIR");
     char path[PATH_BYTES];
     t->golden = read_golden(param->folder);
@@ -137,13 +161,19 @@ static void training_begin(training *t, const golden_run *param) {
     must(ons_config_new(&t->config));
     configure(t, param);
     snprintf(path, sizeof path, "%s/model.onnx", param->folder);
-    must(ons_model_load(path, t->config, &t->model));
+    t->model = NULL;
+    t->trainer = NULL;
+    must(ons_model_load(path, t->config, &t->file));
+    if (param->sharded && !load_sharded(t, path)) return false;
+    if (!param->sharded) must(ons_model_load(path, t->config, &t->model));
     must(ons_trainer_new(t->model, t->config, &t->trainer));
+    return true;
 }
 
 static void training_end(training *t) {
     ons_trainer_free(t->trainer);
     ons_model_free(t->model);
+    ons_model_free(t->file);
     ons_config_free(t->config);
     ons_json_free(t->golden);
     unlink(t->log);
@@ -199,7 +229,7 @@ static void check_gradients(const training *t) {
 /* L2 norm of a float32 weight whose size is found by trying: the interface asks for the exact count. */
 static double norm_of(const training *t, const char *weight) {
     ons_inspection *inspection;
-    must(ons_model_inspect(t->model, t->config, &inspection));
+    must(ons_model_inspect(t->file, t->config, &inspection));
     double sum = -1;
     for (size_t i = 0; i < inspection->parameter_count; ++i) {
         if (strcmp(inspection->parameters[i].name, weight) != 0) continue;
@@ -258,5 +288,14 @@ ParameterizedTest(golden_run *param, golden, precision, .timeout = 300) {
     training t;
     training_begin(&t, param);
     check_losses(&t, allowed(param));
+    training_end(&t);
+}
+
+ParameterizedTest(golden_run *param, golden, sharded, .timeout = 300) {
+    training t;
+    if (training_begin(&t, param)) {
+        check_losses(&t, 1e-4);
+        check_norms(&t, "final_norms");
+    }
     training_end(&t);
 }
