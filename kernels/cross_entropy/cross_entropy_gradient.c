@@ -14,8 +14,8 @@ static void cross_entropy_gradient_reference(const ons_operands *o, const ons_st
     double *dx = outputs[0], scale = *(const double *)inputs[3] / step->counted_targets;
     for (int64_t i = 0; i < loss.view.outer * inner; ++i) {
         int64_t first = i / inner * length * inner + i % inner, class = ons_class_at(&loss, inputs[1], i);
-        double own = class < 0 ? 0 : (1 - loss.smoothing) * ons_reference_weight(&loss, inputs, class), shares = own;
-        for (int64_t k = 0; loss.smoothing > 0 && k < length; ++k) shares += ons_reference_spread(&loss, inputs, k);
+        double own = class < 0 ? 0 : (1 - loss.smoothing) * ons_reference_weight(&loss, inputs, class);
+        double shares = class < 0 ? 0 : ons_reference_shares(&loss, inputs, class);
         for (int64_t k = 0; k < length; ++k) {
             int64_t at = first + k * inner;
             dx[at] = class < 0 ? 0 : (shares * exp(x[at] - log_sum[i]) - (k == class ? own : 0)) * scale;

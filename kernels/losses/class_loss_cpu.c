@@ -15,8 +15,8 @@ ons_status *ons_class_loss_prepare(ons_prepare *p) {
 
 ons_class_shares ons_class_shares_of(const ons_class_loss *loss, const void *const *inputs) {
     const float *weights = loss->weights == ONS_NONE ? NULL : inputs[loss->weights];
-    double spread = loss->smoothing / (double)loss->view.length, all = 0;
-    for (int64_t k = 0; loss->smoothing > 0 && weights != NULL && k < loss->view.length; ++k) all += (double)weights[k];
+    double spread = loss->smoothing / (double)loss->classes, all = 0;
+    for (int64_t k = 0; loss->smoothing > 0 && weights != NULL && k < loss->classes; ++k) all += (double)weights[k];
     return (ons_class_shares){
         .weights = weights,
         .own = (float)(1 - loss->smoothing),
@@ -31,40 +31,69 @@ static void subtract_weights(const float *weights, float share, float *to, int64
     for (int64_t k = 0; k < count; ++k) to[k] -= share * ons_class_weight(weights, k);
 }
 
+/* What comes to a shard's log sum. */
+static float given_factor(const ons_class_slopes *s, int64_t target) {
+    return s->of_log_sums == NULL ? 0 : s->of_log_sums[target];
+}
+
+/* What x is measured from: of a shard that has -inf alone, so that e^(x - shift) is 0 there as it is of the whole. */
+static float shift_of(float log_sum) { return log_sum == -INFINITY ? INFINITY : log_sum; }
+
 void ons_class_slopes_row(const ons_class_slopes *s, int64_t row, float log_sum) {
     const ons_class_shares *shares = &s->shares;
-    int64_t classes = s->loss->view.length, class = ons_class_at(s->loss, s->targets, row);
-    float *to = s->dx + row * classes;
+    int64_t length = s->loss->view.length, class = ons_class_at(s->loss, s->targets, row);
+    float *to = s->dx + row * length;
     if (class < 0) {
-        memset(to, 0, (size_t)classes * sizeof *to);
+        memset(to, 0, (size_t)length * sizeof *to);
         return;
     }
     float own = shares->own * ons_class_weight(shares->weights, class);
-    ons_row_scaled_exp(s->x + row * classes, log_sum, (own + shares->all) * s->scale, to, classes);
-    if (shares->spread > 0) subtract_weights(shares->weights, shares->spread * s->scale, to, classes);
-    to[class] -= own * s->scale;
+    float factor = s->shard ? given_factor(s, row) : (own + shares->all) * s->scale;
+    ons_row_scaled_exp(s->x + row * length, shift_of(log_sum), factor, to, length);
+    if (shares->spread > 0)
+        subtract_weights(ons_class_weights_from(shares->weights, s->loss->first), shares->spread * s->scale, to,
+                         length);
+    int64_t place = ons_class_place(s->loss, class);
+    if (place < length) to[place] -= own * s->scale;
 }
 
 void ons_class_slopes_block(const ons_class_slopes *s, const ons_column_block *at, const float *log_sums) {
     const ons_class_shares *shares = &s->shares;
-    int64_t inner = s->loss->view.inner;
+    int64_t inner = s->loss->view.inner, length = s->loss->view.length;
+    const float *weights = ons_class_weights_from(shares->weights, s->loss->first);
     float shift[ONS_COLUMNS], own[ONS_COLUMNS], factor[ONS_COLUMNS], spread[ONS_COLUMNS];
     for (int c = 0; c < at->width; ++c) {
         int64_t class = ons_class_at(s->loss, s->targets, at->column + c);
         bool counts = class >= 0;
-        shift[c] = counts ? log_sums[c] : INFINITY; /* e^-inf is 0 */
+        shift[c] = counts ? shift_of(log_sums[c]) : INFINITY; /* e^-inf is 0 */
         own[c] = counts ? shares->own * ons_class_weight(shares->weights, class) * s->scale : 0;
         factor[c] = own[c] + shares->all * s->scale;
+        if (s->shard) factor[c] = counts ? given_factor(s, at->column + c) : 0;
         spread[c] = counts ? shares->spread * s->scale : 0;
     }
-    for (int64_t k = 0; k < s->loss->view.length; ++k) {
-        float *to = s->dx + at->offset + k * inner, weight = ons_class_weight(shares->weights, k);
+    for (int64_t k = 0; k < length; ++k) {
+        float *to = s->dx + at->offset + k * inner, weight = ons_class_weight(weights, k);
         ons_shifted_exp(s->x + at->offset + k * inner, shift, 1, to, at->width);
 #pragma omp simd
         for (int c = 0; c < at->width; ++c) to[c] = to[c] * factor[c] - spread[c] * weight;
     }
     for (int c = 0; c < at->width; ++c) {
-        int64_t class = ons_class_at(s->loss, s->targets, at->column + c);
-        if (class >= 0) s->dx[at->offset + class * inner + c] -= own[c];
+        int64_t class = ons_class_at(s->loss, s->targets, at->column + c), place = ons_class_place(s->loss, class);
+        if (class >= 0 && place < length) s->dx[at->offset + place * inner + c] -= own[c];
+    }
+}
+
+void ons_class_slopes_all(const ons_class_slopes *slopes, const float *log_sums) {
+    const ons_class_loss *loss = slopes->loss;
+    bool rows = loss->view.inner == 1;
+    int64_t items = ons_class_loss_items(loss), size = loss->view.length * (rows ? 1 : ONS_COLUMNS);
+#pragma omp parallel for schedule(static) if (items * size > ONS_PARALLEL_GRAIN)
+    for (int64_t item = 0; item < items; ++item) {
+        if (rows) {
+            ons_class_slopes_row(slopes, item, log_sums[item]);
+        } else {
+            ons_column_block at = ons_column_block_at(&loss->view, item);
+            ons_class_slopes_block(slopes, &at, log_sums + at.column);
+        }
     }
 }

@@ -17,7 +17,7 @@ __device__ inline int64_t target_at(const ons_class_loss &loss, const void *targ
 /* The class, or -1 where the target does not count. */
 __device__ inline int64_t class_at(const ons_class_loss &loss, const void *targets, int64_t i) {
     int64_t target = target_at(loss, targets, i);
-    return target == loss.ignore_index || target < 0 || target >= loss.view.length ? -1 : target;
+    return target == loss.ignore_index || target < 0 || target >= loss.classes ? -1 : target;
 }
 
 /* The weights on the device; null: 1 each. */
@@ -30,11 +30,11 @@ struct class_shares {
     const float *weights;
     float own, spread;
     __device__ float of_target(int64_t target) const { return own * ons_class_weight(weights, target); }
-    __device__ float of_any(int64_t k) const { return spread > 0 ? spread * ons_class_weight(weights, k) : 0; }
+    __device__ float of_any(int64_t k) const { return spread != 0 ? spread * ons_class_weight(weights, k) : 0; }
 };
 
 inline class_shares class_shares_of(const ons_launch *l, const ons_class_loss &loss) {
-    return {class_weights(l, loss), (float)(1 - loss.smoothing), (float)(loss.smoothing / (double)loss.view.length)};
+    return {class_weights(l, loss), (float)(1 - loss.smoothing), (float)(loss.smoothing / (double)loss.classes)};
 }
 
 /* Σ w[k] of all classes, or their number, for every thread of the group. */
@@ -61,7 +61,7 @@ template <class T> struct class_slopes {
     const T *x;
     T *dx;
     float log_sum, scale;
-    int64_t target; /* -1: it does not count */
+    int64_t target; /* place of its class; -1: it does not count */
     class_shares shares;
     float own, factor; /* of the target's class; of all */
     template <int COUNT> __device__ void take(int64_t k) {
@@ -91,7 +91,7 @@ template <class T> struct class_slopes {
         return target_at(loss, targets, i) != loss.ignore_index && class_at(loss, targets, i) < 0;
     });
     if (threadIdx.x == 0 && worst < count)
-        note_fault(fault, ONS_CLASS_PROBLEM, worst, target_at(loss, targets, worst), loss.view.length);
+        note_fault(fault, ONS_CLASS_PROBLEM, worst, target_at(loss, targets, worst), loss.classes);
 }
 
 inline void launch_check_classes(const ons_launch *l, const ons_class_loss &loss, const void *targets) {
