@@ -73,6 +73,7 @@ void ons_sharding_begin(ons_sharding *s, uint32_t shard) {
 }
 
 ons_value_id ons_sharding_input(const ons_sharding *s, uint32_t input, uint32_t shard) {
+    if (input >= s->operands->input_count) return ONS_NONE;
     return s->parts[input] == NULL ? s->inputs[input] : s->parts[input][shard];
 }
 

@@ -41,7 +41,7 @@ struct ons_sharding {
 
 /* What is built from here on belongs to that shard; ONS_NONE: joins them. */
 void ons_sharding_begin(ons_sharding *s, uint32_t shard);
-/* The operand as shard number `shard` reads it: its own part, or the whole. */
+/* The operand as shard number `shard` reads it: its own part, or the whole; ONS_NONE where the node has none. */
 ons_value_id ons_sharding_input(const ons_sharding *s, uint32_t input, uint32_t shard);
 /* Index of the shard's first entry along the axis of a sharded input. */
 int64_t ons_sharding_first(const ons_sharding *s, uint32_t input, uint32_t shard);

@@ -4,6 +4,7 @@
  * nobody reads them a second time. */
 #include <math.h>
 
+#include "graph/passes/shard.h"
 #include "kernels/losses/class_loss.h"
 #include "kernels/operators.h"
 
@@ -82,11 +83,57 @@ static ons_status *cross_entropy_gradient(ons_gradient *g) {
     return NULL;
 }
 
+/* Of a shard's classes what can be said without the others; *log_sums gets an axis of one in the place of theirs. */
+static ons_value_id build_shard(ons_sharding *s, uint32_t shard, const ons_attribute *attributes,
+                                ons_value_id *log_sums) {
+    ons_value_id outputs[2];
+    ons_sharding_begin(s, shard);
+    ons_build_node_like(s->builder, &ons_op_cross_entropy_shard,
+                        ONS_IN(s->parts[0][shard], s->inputs[1], ons_sharding_input(s, 2, shard)), attributes, 2, NULL,
+                        outputs);
+    ons_shape shape = ons_builder_type(s->builder, s->parts[0][shard]).shape;
+    shape.dims[s->axes[0]] = 1;
+    *log_sums = ons_build(s->builder, ons_registry_role(s->builder->registry, ONS_ROLE_RESHAPE),
+                          ONS_IN(outputs[1], ons_build_integers(s->builder, shape.dims, shape.rank)),
+                          ONS_WITH(ONS_AT_INT(0, 1)));
+    return outputs[0];
+}
+
+/* The parts of all shards, and what joins their log sums. */
+static ons_status *cross_entropy_shard(ons_sharding *s) {
+    const ons_operands *o = s->operands;
+    ons_builder *b = s->builder;
+    ons_value_id *parts, *log_sums;
+    uint32_t axis;
+    ONS_TRY(ons_node_axis(o, ons_attribute_int(o, ONS_CLASS_LOSS_AXIS), o->inputs[0].shape.rank, &axis));
+    if (s->parts[0] == NULL || s->axes[0] != axis) return NULL;
+    const ons_attribute classes = {.kind = ONS_ATTRIBUTE_INT, .i = o->inputs[0].shape.dims[axis]};
+    ons_attribute own[ONS_CLASS_LOSS_OTHERS + 2] = {o->attributes[0], o->attributes[1], o->attributes[2]};
+    ONS_NEW(parts, b->graph->arena, s->shards + 1);
+    ONS_NEW(log_sums, b->graph->arena, s->shards);
+    for (uint32_t i = 0; i < s->shards; ++i) {
+        own[ONS_CLASS_LOSS_OTHERS] = (ons_attribute){.kind = ONS_ATTRIBUTE_INT, .i = ons_sharding_first(s, 0, i)};
+        own[ONS_CLASS_LOSS_OTHERS + 1] = classes;
+        parts[i] = build_shard(s, i, own, &log_sums[i]);
+    }
+    own[ONS_CLASS_LOSS_OTHERS] = classes;
+    ons_sharding_begin(s, ONS_NONE);
+    ons_value_id all = ons_build(b, ons_registry_role(b->registry, ONS_ROLE_CONCAT), (ons_inputs){log_sums, s->shards},
+                                 ONS_WITH(ONS_AT_INT(0, axis)));
+    ons_build_node_like(b, &ons_op_cross_entropy_join, ONS_IN(all, s->inputs[1], ons_sharding_input(s, 2, 0)), own, 1,
+                        NULL, &parts[s->shards]);
+    s->joined =
+        ons_build(b, ons_registry_role(b->registry, ONS_ROLE_SUM), (ons_inputs){parts, s->shards + 1}, ONS_DEFAULTS);
+    s->join = ONS_SHARDS_JOINED;
+    return NULL;
+}
+
 ONS_DEFINE_OPERATOR(cross_entropy, "CrossEntropy", ONS_INTERNAL, ONS_ARITY(2, 3, 1, 3), ONS_SMOOTHED_LOSS_ATTRIBUTES,
                     ONS_INFER(cross_entropy_infer), ONS_COST(cross_entropy_cost),
                     ONS_GRADIENT_RULE(cross_entropy_gradient, ONS_INPUT_BIT(0)),
                     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1) | ONS_INPUT_BIT(2),
                               ONS_INPUT_BIT(1) | ONS_INPUT_BIT(2)),
                     ONS_ROLES_WITH_FULL(ONS_ROLE_CROSS_ENTROPY, ONS_TRAIT_ANY_PRECISION, 0, ONS_INPUT_BIT(2)),
-                    ONS_ALIASES({ONS_ALIAS_MAY, 2, 0}), ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
+                    ONS_ALIASES({ONS_ALIAS_MAY, 2, 0}), ONS_PLAIN_LAYOUT,
+                    ONS_SHARDED_FORMS(NULL, ONS_NO_PATTERNS, NULL, cross_entropy_shard),
                     ONS_REFERENCE(cross_entropy_reference));
