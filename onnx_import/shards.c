@@ -119,7 +119,25 @@ static ons_status *shard(scope *s, ons_value_id id, const ons_shard_request *req
     return NULL;
 }
 
+/* Nodes from `first` on come before the others, which may read what they make. None is from the file so far. */
+static ons_status *move_to_front(ons_graph *graph, size_t first) {
+    size_t count = graph->nodes.count;
+    ons_node *moved;
+    ONS_NEW(moved, graph->arena, count + 1);
+    for (size_t i = 0; i < count; ++i) moved[i] = graph->nodes.items[(i + first) % count];
+    for (ons_node_id id = 0; id < count; ++id) {
+        ons_node *node = &graph->nodes.items[id];
+        *node = moved[id];
+        node->origin = (ons_node_id)((node->origin + count - first) % count);
+        for (uint32_t i = 0; i < node->output_count; ++i)
+            if (node->outputs[i] != ONS_NONE) ons_graph_value(graph, node->outputs[i])->producer = id;
+        ONS_TRY(ons_map_set(&graph->node_names, node->name, id));
+    }
+    return NULL;
+}
+
 ons_status *ons_shards_import(scope *s) {
+    size_t first = s->graph->nodes.count;
     size_t count = s->in->initialisers.count; /* what is added behind is no whole one */
     for (size_t i = 0; i < count;) {
         ons_value_id id = s->in->initialisers.items[i];
@@ -131,7 +149,7 @@ ons_status *ons_shards_import(scope *s) {
             ++i;
         }
     }
-    return NULL;
+    return s->graph->nodes.count == first ? NULL : move_to_front(s->graph, first);
 }
 
 size_t ons_sharded_count(const ons_model_file *file) { return file->sharded.count; }
