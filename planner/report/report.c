@@ -8,10 +8,11 @@ int64_t ons_report_micro_batches(const ons_question *asked, uint32_t stages) {
     return asked->micro_batches == asked->stages ? stages : asked->micro_batches;
 }
 
-/* A strategy that makes lists with the stages makes others for other stages; a device has one of them. */
+/* A strategy that makes lists with the stages makes others for other stages; a device has one of them. What is asked of
+ * a model with shards is answered as if they were nodes like all others: how many devices share them is not asked. */
 static ons_question make_question(const ons_report_options *o, const ons_what_if_device *device) {
     const ons_planning_problem *p = &o->planned->problem;
-    bool makes_lists = o->partition->search == NULL && !p->follows_lists;
+    bool makes_lists = (o->partition->search == NULL && !p->follows_lists) || p->shards != NULL;
     uint32_t devices = ons_pipeline_devices(&p->pipeline);
     return (ons_question){
         .device = device,

@@ -208,6 +208,21 @@ static ons_status *add_graph(listing *l) {
     return NULL;
 }
 
+/* Shards are planned with lists of their own, whatever the schedule: one candidate. */
+static ons_status *add_shards(listing *l) {
+    ons_portfolio_candidate c = {.name = "shards",
+                                 .strategy = l->options->strategy->name,
+                                 .pipeline = {.generator = &ons_generator_one_f_one_b,
+                                              .stages = l->devices * (l->chunks > 0 ? l->chunks : 1),
+                                              .micro_batches = l->problem->pipeline.micro_batches,
+                                              .devices = l->devices},
+                                 .step_seconds = INFINITY,
+                                 .estimate = INFINITY};
+    ONS_TRY(note_refusal(l, make_schedule(l, &c), &c));
+    l->items[l->count++] = c;
+    return NULL;
+}
+
 /* -------------------------------------------------------------------------------------------------- gradients apart */
 
 static ons_status *find_times(const listing *l, const ons_portfolio_candidate *c, const uint32_t *first,
@@ -269,6 +284,15 @@ static ons_status *add_all_apart(listing *l) {
     return NULL;
 }
 
+static ons_status *add_all(listing *l) {
+    ONS_TRY(add_generators(l));
+    ONS_TRY(add_pfeife(l));
+    ONS_TRY(add_flexpipe(l, true));
+    ONS_TRY(add_flexpipe(l, false));
+    ONS_TRY(add_all_apart(l));
+    return add_graph(l);
+}
+
 ons_status *ons_portfolio_list(const ons_planning_problem *problem, const ons_portfolio_options *options,
                                ons_arena *arena, ons_portfolio_candidate **candidates, uint32_t *count) {
     const ons_pipeline *p = &problem->pipeline;
@@ -278,12 +302,7 @@ ons_status *ons_portfolio_list(const ons_planning_problem *problem, const ons_po
     l.chunks = given ? p->stages / p->devices : 0;
     ONS_NEW(l.items, arena, MOST_CANDIDATES);
     ONS_NEW(l.splits, arena, MOST_CANDIDATES);
-    ONS_TRY(add_generators(&l));
-    ONS_TRY(add_pfeife(&l));
-    ONS_TRY(add_flexpipe(&l, true));
-    ONS_TRY(add_flexpipe(&l, false));
-    ONS_TRY(add_all_apart(&l));
-    ONS_TRY(add_graph(&l));
+    ONS_TRY(problem->shards != NULL && l.devices > 1 ? add_shards(&l) : add_all(&l));
     *candidates = l.items;
     *count = l.count;
     return NULL;

@@ -1,6 +1,7 @@
 #include "planner/search/shard_cuts.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "planner/partition/link.h"
 
@@ -81,10 +82,10 @@ static bool is_sent_within(const ons_shard_cutting *c, uint32_t cut, double limi
     return ons_link_seconds(ons_link_in_node(c->problem), message_bytes(c, cut)) <= limit;
 }
 
-/* Devices behind this one have a node each at least. 0: not even one node can be done. */
-static ons_status *find_furthest(const ons_shard_cutting *c, uint32_t device, uint32_t first, double limit,
-                                 uint32_t *end) {
-    uint32_t most = c->order->body_end - (c->order->devices - 1 - device), low = first, high = most;
+/* The furthest end of the device's nodes from `first` on, up to `most`; `first`: not even one node can be done. */
+static ons_status *find_furthest(const ons_shard_cutting *c, uint32_t device, uint32_t first, uint32_t most,
+                                 double limit, uint32_t *end) {
+    uint32_t low = first, high = most;
     while (low < high) {
         uint32_t middle = low + (high - low + 1) / 2;
         bool within;
@@ -94,15 +95,14 @@ static ons_status *find_furthest(const ons_shard_cutting *c, uint32_t device, ui
         else
             high = middle - 1;
     }
-    while (device + 1 < c->order->devices && low > first && !is_sent_within(c, low, limit)) --low;
-    *end = low > first ? low : 0;
+    *end = low;
     return NULL;
 }
 
-/* Likewise, by the end; the end itself: not even one node can be done. */
+/* The earliest beginning of the device's nodes up to `end`; `end`: not even one node can be done. */
 static ons_status *find_earliest(const ons_shard_cutting *c, uint32_t device, uint32_t end, double limit,
                                  uint32_t *first) {
-    uint32_t low = c->order->body_first + device, high = end;
+    uint32_t low = c->order->body_first, high = end;
     while (low < high) {
         uint32_t middle = low + (high - low) / 2;
         bool within;
@@ -112,69 +112,86 @@ static ons_status *find_earliest(const ons_shard_cutting *c, uint32_t device, ui
         else
             low = middle + 1;
     }
-    while (device > 0 && high < end && !is_sent_within(c, high, limit)) ++high;
     *first = high;
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- cuts */
+/* ------------------------------------------------------------------------------------------------------ all devices */
 
-/* Each device takes all that it can. */
-static ons_status *fill_front(const ons_shard_cutting *c, double limit, uint32_t *cuts, bool *found) {
-    uint32_t devices = c->order->devices;
-    cuts[0] = c->order->body_first;
-    for (uint32_t i = 0; i < devices; ++i) {
-        ONS_TRY(find_furthest(c, i, cuts[i], limit, &cuts[i + 1]));
-        *found = cuts[i + 1] > 0;
-        if (!*found) return NULL;
+/* Where each device can begin, and the last one end: rows of body positions. */
+static bool *row_of(const ons_shard_cutting *c, bool *reached, uint32_t device) {
+    return reached + (size_t)device * (c->order->body_end - c->order->body_first + 1);
+}
+
+/* The last position in front of `before` that is reached; `before`: none is. */
+static uint32_t last_before(const ons_shard_cutting *c, const bool *row, uint32_t before) {
+    for (uint32_t i = before; i-- > c->order->body_first;)
+        if (row[i - c->order->body_first]) return i;
+    return before;
+}
+
+/* Where the next device can begin. Of all beginnings of this one the last in front of an end leaves it fewest nodes. A
+ * device has a node at least, so that what it can end at may have gaps, where that one takes too long. */
+static ons_status *reach_from(const ons_shard_cutting *c, uint32_t device, double limit, const bool *row, bool *next) {
+    uint32_t first = c->order->body_first, most = c->order->body_end - (c->order->devices - 1 - device), furthest;
+    bool is_last = device + 1 == c->order->devices;
+    uint32_t last = last_before(c, row, most);
+    if (last == most) return NULL;
+    for (uint32_t end = first + 1; end <= last && !is_last; ++end) {
+        uint32_t begin = last_before(c, row, end);
+        if (begin < end) ONS_TRY(is_within(c, device, begin, end, limit, &next[end - first]));
     }
-    *found = cuts[devices] == c->order->body_end;
+    if (is_last) return is_within(c, device, last, most, limit, &next[most - first]);
+    ONS_TRY(find_furthest(c, device, last, most, limit, &furthest));
+    for (uint32_t end = last + 1; end <= furthest; ++end) next[end - first] = true;
+    for (uint32_t end = first + 1; end <= furthest; ++end) next[end - first] &= is_sent_within(c, end, limit);
     return NULL;
 }
 
-static ons_status *fill_back(const ons_shard_cutting *c, double limit, uint32_t *cuts, bool *found) {
-    uint32_t devices = c->order->devices;
-    cuts[devices] = c->order->body_end;
-    for (uint32_t i = devices; i-- > 0;) {
-        ONS_TRY(find_earliest(c, i, cuts[i + 1], limit, &cuts[i]));
-        *found = cuts[i] < cuts[i + 1];
-        if (!*found) return NULL;
-    }
-    *found = cuts[0] == c->order->body_first;
+static ons_status *reach(const ons_shard_cutting *c, double limit, bool *reached, bool *found) {
+    uint32_t devices = c->order->devices, width = c->order->body_end - c->order->body_first + 1;
+    memset(reached, 0, ((size_t)devices + 1) * width);
+    reached[0] = true;
+    for (uint32_t i = 0; i < devices; ++i)
+        ONS_TRY(reach_from(c, i, limit, row_of(c, reached, i), row_of(c, reached, i + 1)));
+    *found = row_of(c, reached, devices)[width - 1];
     return NULL;
 }
 
 /* Where links cost nothing messages are alike, and the cut in the middle leaves both its sides most room. */
-static uint32_t choose_cut(const ons_shard_cutting *c, uint32_t low, uint32_t high) {
-    uint32_t middle = low + (high - low) / 2, best = middle;
+static uint32_t choose_cut(const ons_shard_cutting *c, const bool *row, uint32_t low, uint32_t high) {
+    uint32_t middle = low + (high - low) / 2, best = high;
     bool free_links = c->problem->link_bandwidth <= 0;
-    for (uint32_t i = low; i <= high && !free_links; ++i) {
-        int64_t bytes = message_bytes(c, i), least = message_bytes(c, best);
+    for (uint32_t i = low; i <= high; ++i) {
+        int64_t bytes = free_links ? 0 : message_bytes(c, i), least = free_links ? 0 : message_bytes(c, best);
         uint32_t far = i > middle ? i - middle : middle - i, near = best > middle ? best - middle : middle - best;
-        if (bytes < least || (bytes == least && far < near)) best = i;
+        if (row[i - c->order->body_first] && (bytes < least || (bytes == least && far < near))) best = i;
     }
     return best;
 }
 
-/* `cuts` has the earliest that the devices behind each can begin. */
-static ons_status *send_little(const ons_shard_cutting *c, double limit, uint32_t *cuts, bool *found) {
-    for (uint32_t i = 0; i + 1 < c->order->devices; ++i) {
-        uint32_t furthest;
-        ONS_TRY(find_furthest(c, i, cuts[i], limit, &furthest));
-        uint32_t earliest = cuts[i + 1] > cuts[i] ? cuts[i + 1] : cuts[i] + 1;
-        *found = furthest >= earliest;
-        if (!*found) return NULL;
-        cuts[i + 1] = choose_cut(c, earliest, furthest);
-    }
+/* The cut in front of a device that ends at `end`. */
+static ons_status *choose_begin(const ons_shard_cutting *c, uint32_t device, uint32_t end, double limit,
+                                ons_shard_filling filling, const bool *row, uint32_t *begin) {
+    uint32_t low, high = last_before(c, row, end);
+    *begin = high;
+    if (filling == ONS_SHARD_FILL_FRONT) return NULL;
+    ONS_TRY(find_earliest(c, device, end, limit, &low));
+    while (low < high && !row[low - c->order->body_first]) ++low;
+    if (low < high) *begin = filling == ONS_SHARD_FILL_BACK ? low : choose_cut(c, row, low, high);
     return NULL;
 }
 
-ons_status *ons_shard_cuts_find(const ons_shard_cutting *c, double limit, ons_shard_filling filling, uint32_t *cuts,
-                                bool *found) {
-    if (filling == ONS_SHARD_FILL_FRONT) return fill_front(c, limit, cuts, found);
-    ONS_TRY(fill_back(c, limit, cuts, found));
-    return filling == ONS_SHARD_FILL_BACK || !*found ? NULL : send_little(c, limit, cuts, found);
+static ons_status *find_cuts(const ons_shard_cutting *c, double limit, ons_shard_filling filling, bool *reached,
+                             uint32_t *cuts, bool *found) {
+    ONS_TRY(reach(c, limit, reached, found));
+    cuts[c->order->devices] = c->order->body_end;
+    for (uint32_t i = c->order->devices; *found && i-- > 0;)
+        ONS_TRY(choose_begin(c, i, cuts[i + 1], limit, filling, row_of(c, reached, i), &cuts[i]));
+    return NULL;
 }
+
+/* ------------------------------------------------------------------------------------------------------ the fastest */
 
 /* Of the body, the largest message between neighbours. */
 static double slowest_message(const ons_shard_cutting *c) {
@@ -184,31 +201,49 @@ static double slowest_message(const ons_shard_cutting *c) {
     return most;
 }
 
-static ons_status *find_fastest(const ons_shard_cutting *c, uint32_t *cuts, double *seconds) {
+static ons_status *find_fastest(const ons_shard_cutting *c, bool *reached, double *seconds) {
     double all = ons_work_seconds(c->problem->work, 0, c->problem->work->node_count);
     double low = all / c->order->devices * (1 - 1e-9), high = low, most = SLOWEST * fmax(all, slowest_message(c));
     bool found = false;
     while (!found && high <= most) {
         high = high * STEP + 1e-12;
-        ONS_TRY(fill_front(c, high, cuts, &found));
+        ONS_TRY(reach(c, high, reached, &found));
         if (!found) low = high;
     }
     uint32_t halvings = c->costs == NULL ? HALVINGS_ALONE : HALVINGS_WITH_MEMORY;
     for (uint32_t i = 0; found && i < halvings; ++i) {
         double middle = low + (high - low) / 2;
         bool within;
-        ONS_TRY(fill_front(c, middle, cuts, &within));
+        ONS_TRY(reach(c, middle, reached, &within));
         *(within ? &high : &low) = middle;
     }
     *seconds = found ? high : INFINITY;
     return NULL;
 }
 
+static ons_status *make_rows(const ons_shard_cutting *c, ons_arena **arena, bool **reached) {
+    *arena = ons_arena_new();
+    if (*arena == NULL) return ons_status_out_of_memory();
+    *reached = ons_arena_allocate(
+        *arena, ((size_t)c->order->devices + 1) * (c->order->body_end - c->order->body_first + 1), sizeof **reached);
+    return *reached == NULL ? ons_status_out_of_memory() : NULL;
+}
+
+ons_status *ons_shard_cuts_find(const ons_shard_cutting *c, double limit, ons_shard_filling filling, uint32_t *cuts,
+                                bool *found) {
+    ons_arena *arena;
+    bool *reached;
+    ons_status *status = make_rows(c, &arena, &reached);
+    if (status == NULL) status = find_cuts(c, limit, filling, reached, cuts, found);
+    ons_arena_free(arena);
+    return status;
+}
+
 ons_status *ons_shard_cuts_fastest(const ons_shard_cutting *c, double *seconds) {
-    ons_arena *arena = ons_arena_new();
-    if (arena == NULL) return ons_status_out_of_memory();
-    uint32_t *cuts = ons_arena_allocate(arena, (size_t)c->order->devices + 1, sizeof *cuts);
-    ons_status *status = cuts == NULL ? ons_status_out_of_memory() : find_fastest(c, cuts, seconds);
+    ons_arena *arena;
+    bool *reached;
+    ons_status *status = make_rows(c, &arena, &reached);
+    if (status == NULL) status = find_fastest(c, reached, seconds);
     ons_arena_free(arena);
     return status;
 }

@@ -12,13 +12,16 @@ static const double EQUAL = 1e-9; /* steps that differ by less, relatively, are 
 /* Cuts by how much longer than need be the slowest device may take, so that messages are smaller. */
 static const double SLACKS[] = {0, 0.01, 0.03, 0.08};
 
+/* Other cuts are tried with the fastest ways of the first. */
+enum { WAYS_KEPT = 10 };
+
+/* What is simulated at most, in tasks. */
 enum {
-    WAYS_KEPT = 10,             /* with which other cuts are tried: the fastest ones of the first */
-    TASKS_OF_WAYS = 300000,     /* simulated until no more ways are tried, */
-    TASKS_OF_CUTS = 600000,     /* other cuts, */
-    TASKS_OF_MOVES = 800000,    /* and moves of single cuts; all three count from the beginning */
-    TASKS_OF_DECISIONS = 20000, /* what a trial counts as where stages do not fit as they are, */
-    STAGES_A_TASK = 25,         /* and how many stages a cycle's search passes in the time of a task */
+    TASKS_OF_WAYS = 300000,
+    TASKS_OF_CUTS = 300000, /* twice: by computing, and with memory */
+    TASKS_OF_MOVES = 200000,
+    TASKS_OF_DECISIONS = 10000, /* what a trial counts as where stages do not fit as they are */
+    STAGES_A_TASK = 25,         /* that the search for a cycle passes in the time of a task */
 };
 
 /* Cuts, and a way to make lists. */
@@ -39,7 +42,7 @@ typedef struct shard_search {
     uint32_t way_count;
     trial *best; /* a few ways, the best first, each with the best cuts that were tried with it */
     uint32_t best_count;
-    uint64_t tasks; /* of all simulations: what they cost */
+    uint64_t tasks, most; /* of all simulations: what they cost, and when there are enough */
 } shard_search;
 
 /* ----------------------------------------------------------------------------------------------------- what is asked
@@ -69,23 +72,20 @@ static ons_status *check_problem(const ons_planning_problem *problem) {
 /* ------------------------------------------------------------------------------------------------------- one attempt
  */
 
-/* Lists, decisions, and how long a step takes; everything in `arena`. */
-static ons_status *run(const shard_search *s, const uint32_t *first, const ons_shard_way *way, ons_arena *arena,
-                       ons_shard_stages *found, uint64_t *tasks) {
-    ons_planned *planned = &found->planned;
+/* Lists for these cuts, as a problem of stages that are planned; everything in `arena`. */
+static ons_status *take_lists(shard_search *s, const uint32_t *first, uint32_t way, ons_arena *arena,
+                              ons_planned *planned) {
     ons_planning_problem *p = &planned->problem;
     ons_placed_plan placed;
     ons_schedule *lists, *schedule;
-    ons_pipeline_forecast forecast;
+    uint64_t tried = 0;
     ONS_NEW(lists, arena, 1);
     ONS_NEW(schedule, arena, 1);
-    *found = (ons_shard_stages){.step_seconds = INFINITY};
     *planned = (ons_planned){.order = NAME, .node_at = s->order.node_at, .problem = s->problem};
     planned->by_step = p->objective == ONS_OBJECTIVE_BY_SCHEDULE;
-    uint64_t tried = 0;
     ONS_TRY(ons_shard_placed_plan(&s->problem, &s->order, first, arena, &placed));
-    ONS_TRY(ons_shard_schedule(&placed, way, arena, lists, &tried));
-    *tasks += tried * lists->stages / STAGES_A_TASK;
+    ONS_TRY(ons_shard_schedule(&placed, &s->ways[way], arena, lists, &tried));
+    s->tasks += tried * lists->stages / STAGES_A_TASK;
     ONS_TRY(ons_generator_of_lists(lists, NAME, arena, &p->pipeline.generator));
     p->pipeline.stages = lists->stages;
     p->pipeline.devices = lists->devices;
@@ -94,16 +94,26 @@ static ons_status *run(const shard_search *s, const uint32_t *first, const ons_s
     planned->partition.stages = lists->stages;
     ONS_NEW(planned->partition.first, arena, (size_t)lists->stages + 1);
     memcpy(planned->partition.first, first, ((size_t)lists->stages + 1) * sizeof *first);
+    return NULL;
+}
+
+/* Lists, decisions, and how long a step takes. */
+static ons_status *run(shard_search *s, const uint32_t *first, uint32_t way, ons_arena *arena,
+                       ons_shard_stages *found) {
+    ons_planned *planned = &found->planned;
+    ons_pipeline_forecast forecast;
+    found->step_seconds = INFINITY;
+    ONS_TRY(take_lists(s, first, way, arena, planned));
     ONS_TRY(ons_device_memory_evaluate(planned, arena));
     if (!planned->partition.feasible) return NULL;
-    const ons_pipeline_setup setup = {.problem = p,
+    const ons_pipeline_setup setup = {.problem = &planned->problem,
                                       .first = planned->partition.first,
                                       .solutions = planned->solutions,
-                                      .schedule = schedule,
+                                      .schedule = planned->problem.schedule,
                                       .times_alone = true};
     ONS_TRY(ons_pipeline_simulate(&setup, arena, &forecast));
     found->step_seconds = forecast.iteration_seconds;
-    *tasks += ons_simulation_task_count(forecast.simulation);
+    s->tasks += ons_simulation_task_count(forecast.simulation);
     ons_simulation_free(forecast.simulation);
     return NULL;
 }
@@ -126,7 +136,7 @@ static ons_status *run_trial(shard_search *s, trial *t) {
     ons_arena *scratch = ons_arena_new();
     if (scratch == NULL) return ons_status_out_of_memory();
     *t = (trial){.first = t->first, .way = t->way, .step_seconds = INFINITY, .bytes = INT64_MAX};
-    ons_status *status = run(s, t->first, &s->ways[t->way], scratch, &found, &s->tasks);
+    ons_status *status = run(s, t->first, t->way, scratch, &found);
     int code = status == NULL ? ONS_OK : ons_status_get_code(status);
     if (code == ONS_OK) take_result(s, &found, t);
     ons_arena_free(scratch);
@@ -177,10 +187,13 @@ static bool is_hopeless(const shard_search *s, const uint32_t *first) {
     return s->best_count > 0 && s->best[0].feasible && least_step(s, first) * (1 - EQUAL) >= s->best[0].step_seconds;
 }
 
+static bool has_time(const shard_search *s) { return s->tasks < s->most; }
+
 static ons_status *try_ways(shard_search *s, const uint32_t *first) {
+    s->most = s->tasks + TASKS_OF_WAYS;
     for (uint32_t i = 0; i < s->way_count; ++i) {
         trial t = {.first = first, .way = i};
-        if ((i > 0 && s->tasks > TASKS_OF_WAYS) || is_hopeless(s, first)) break;
+        if (!has_time(s) || is_hopeless(s, first)) break;
         ONS_TRY(run_trial(s, &t));
         remember(s, &t);
     }
@@ -190,7 +203,7 @@ static ons_status *try_ways(shard_search *s, const uint32_t *first) {
 static ons_status *try_kept_ways(shard_search *s, const uint32_t *first) {
     uint32_t ways[WAYS_KEPT], count = s->best_count < WAYS_KEPT ? s->best_count : WAYS_KEPT;
     for (uint32_t i = 0; i < count; ++i) ways[i] = s->best[i].way;
-    for (uint32_t i = 0; i < count && s->tasks <= TASKS_OF_CUTS && !is_hopeless(s, first); ++i) {
+    for (uint32_t i = 0; i < count && has_time(s) && !is_hopeless(s, first); ++i) {
         trial t = {.first = first, .way = ways[i]};
         ONS_TRY(run_trial(s, &t));
         remember(s, &t);
@@ -219,7 +232,9 @@ static ons_status *try_cuts(shard_search *s, const ons_shard_cutting *cutting) {
             uint32_t *first;
             ONS_TRY(find_cuts(s, cutting, fastest * (1 + SLACKS[i]), (ons_shard_filling)filling, &first));
             if (first == NULL) continue;
-            ONS_TRY(s->best_count == 0 ? try_ways(s, first) : try_kept_ways(s, first));
+            bool is_first = s->best_count == 0;
+            ONS_TRY(is_first ? try_ways(s, first) : try_kept_ways(s, first));
+            if (is_first) s->most = s->tasks + TASKS_OF_CUTS;
         }
     return NULL;
 }
@@ -227,16 +242,12 @@ static ons_status *try_cuts(shard_search *s, const ons_shard_cutting *cutting) {
 /* With what stages decide where they do not fit as they are, under the lists of the best trial. */
 static ons_status *try_cuts_with_memory(shard_search *s) {
     ons_shard_cutting cutting;
-    ons_shard_stages like;
+    ons_planned like;
     ons_stage_costs *costs;
-    ons_planning_problem unlimited = s->problem;
-    shard_search free = *s;
-    unlimited.capacity_bytes = 0;
-    free.problem = unlimited;
-    ONS_TRY(run(&free, s->best[0].first, &s->ways[s->best[0].way], s->arena, &like, &s->tasks));
-    like.planned.problem.capacity_bytes = s->problem.capacity_bytes;
-    ONS_TRY(ons_stage_costs_new(&like.planned.problem, &costs));
+    ONS_TRY(take_lists(s, s->best[0].first, s->best[0].way, s->arena, &like));
+    ONS_TRY(ons_stage_costs_new(&like.problem, &costs));
     ons_status *status = ons_shard_cutting_make(&s->problem, &s->order, costs, s->arena, &cutting);
+    s->most = s->tasks + TASKS_OF_CUTS;
     if (status == NULL) status = try_cuts(s, &cutting);
     ons_stage_costs_free(costs);
     return status;
@@ -266,12 +277,13 @@ static ons_status *move_cut(shard_search *s, uint32_t cut, int64_t stride, bool 
 static ons_status *move_cuts(shard_search *s) {
     int64_t stride = 1, nodes = s->order.body_end - s->order.body_first;
     uint32_t body = s->order.early_count;
+    s->most = s->tasks + TASKS_OF_MOVES;
     while (stride * 8 * s->order.devices < nodes) stride *= 2;
     for (; stride > 0; stride /= 2)
         for (bool any = true; any;) {
             any = false;
             for (uint32_t i = 1; i < s->order.devices; ++i)
-                for (int back = 0; back < 2 && s->tasks <= TASKS_OF_MOVES; ++back) {
+                for (int back = 0; back < 2 && has_time(s); ++back) {
                     bool improved;
                     ONS_TRY(move_cut(s, body + i, back ? -stride : stride, &improved));
                     any |= improved;
@@ -283,7 +295,9 @@ static ons_status *move_cuts(shard_search *s) {
 /* ------------------------------------------------------------------------------------------------------------ search
  */
 
-static bool fits_easily(const shard_search *s) { return s->problem.capacity_bytes == 0 || s->problem.memory == NULL; }
+static bool is_without_decisions(const shard_search *s) {
+    return s->problem.capacity_bytes == 0 || s->problem.memory == NULL;
+}
 
 static ons_status *search(shard_search *s, ons_shard_stages *found) {
     ons_shard_cutting cutting;
@@ -292,9 +306,9 @@ static ons_status *search(shard_search *s, ons_shard_stages *found) {
     ONS_TRY(ons_shard_cutting_make(&s->problem, &s->order, NULL, s->arena, &cutting));
     ONS_TRY(try_cuts(s, &cutting));
     ONS_CHECK(s->best_count > 0, ONS_DEFECT, "a model with shards has no cuts");
-    if (!fits_easily(s)) ONS_TRY(try_cuts_with_memory(s));
+    if (!is_without_decisions(s)) ONS_TRY(try_cuts_with_memory(s));
     if (s->best[0].feasible) ONS_TRY(move_cuts(s));
-    return run(s, s->best[0].first, &s->ways[s->best[0].way], s->arena, found, &s->tasks);
+    return run(s, s->best[0].first, s->best[0].way, s->arena, found);
 }
 
 /* Nodes as the problem has them, in the order of the stages, with their shards. */

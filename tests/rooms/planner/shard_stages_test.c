@@ -1,51 +1,508 @@
+/* Models with sharded vocabularies: which stages they have, on which devices, in how much memory and time. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
-#include "base/clock.h"
+#include <stdlib.h>
+#include <string.h>
+
+#include "planner/plan/plan_check.h"
+#include "planner/plan/plan_replay.h"
+#include "planner/search/portfolio.h"
+#include "planner/search/shard_lists.h"
 #include "planner/search/shard_stages.h"
+#include "planner/workload/order.h"
 #include "tests/rooms/planner/shard_work.h"
 
 static ons_arena *arena;
+
 static void make_arena(void) { arena = ons_arena_new(); }
 static void free_arena(void) { ons_arena_free(arena); }
+
 TestSuite(shard_stages, .init = make_arena, .fini = free_arena);
-static void expect_success(ons_status *status) {
-    cr_assert(status == NULL, "%s", status != NULL ? ons_status_get_message(status) : "");
+
+static void expect_success(ons_status *status, uint64_t seed) {
+    cr_assert(status == NULL, "seed %lu: %s", seed, status != NULL ? ons_status_get_message(status) : "");
 }
 
-Test(shard_stages, explore) {
-    for (uint32_t devices = 32; devices <= 32; devices *= 2)
-      for (uint32_t mb = 4; mb <= 4; mb *= 4)
-        for (int links = 0; links < 1; ++links)
-          for (double head = 25; head < 30; head *= 5) {
-    shard_model m = {.shards = devices, .layers = 4 * devices, .layer_seconds = 1e-3, .table_seconds = 1e-3, .head_seconds = head * 1e-3 * devices / 2,
-       .tail_seconds = 1e-5, .unevenness = 0.2, .layer_bytes = 1 << 20, .head_bytes = 16 << 20, .weight_bytes = 1 << 20, .seed = 3};
-    shard_work w;
-    expect_success(shard_work_make(&m, arena, &w));
-    ons_planning_problem p = shard_work_pose(&w, devices, mb);
-    if (links) { p.link_bandwidth = 1e10; p.link_latency = 2e-5; }
-    ons_shard_stages f;
-    double t0 = ons_clock_seconds();
-    expect_success(ons_shard_stages_search(&p, arena, &f));
-    double t = ons_clock_seconds() - t0;
-    double most = 0, all = ons_work_seconds(&w.work, 0, w.work.node_count) / devices * mb;
-    for (uint32_t d = 0; d < devices; ++d) {
-        double s = 0;
-        for (uint32_t i = 0; i < f.planned.partition.stages; ++i)
-            if (f.planned.problem.schedule->device_of[i] == d) s += f.planned.solutions[i].seconds * mb;
-        if (s > most) most = s;
+/* `both`: two pieces of the message. */
+static void expect_refusal(ons_status *status, ons_status_code code, const char *const both[2]) {
+    cr_assert(status != NULL, "%s, %s", both[0], both[1]);
+    const char *message = ons_status_get_message(status);
+    cr_expect_eq(ons_status_get_code(status), code, "%s", message);
+    for (int i = 0; i < 2; ++i) cr_expect(strstr(message, both[i]) != NULL, "'%s' is not in: %s", both[i], message);
+    ons_status_free(status);
+}
+
+static shard_model language_model(uint32_t shards, uint64_t seed) {
+    return (shard_model){.shards = shards,
+                         .layers = 12,
+                         .layer_seconds = 1e-3,
+                         .table_seconds = 0.3e-3,
+                         .head_seconds = 9e-3,
+                         .tail_seconds = 1e-5,
+                         .layer_bytes = 1 << 16,
+                         .head_bytes = 1 << 20,
+                         .weight_bytes = 1 << 16,
+                         .seed = seed};
+}
+
+static ons_planned plan(const ons_planning_problem *p, uint64_t seed) {
+    ons_planned planned;
+    expect_success(ons_planner_search(p, ons_partition_strategy_find("auto"), arena, &planned), seed);
+    return planned;
+}
+
+static double simulate(const ons_planned *planned, uint64_t seed) {
+    ons_pipeline_forecast forecast;
+    const ons_pipeline_setup setup = {.problem = &planned->problem,
+                                      .first = planned->partition.first,
+                                      .solutions = planned->solutions,
+                                      .schedule = planned->problem.schedule}; /* given: verified, too */
+    expect_success(ons_pipeline_simulate(&setup, arena, &forecast), seed);
+    ons_simulation_free(forecast.simulation);
+    return forecast.iteration_seconds;
+}
+
+/* What the device that computes longest does in a step. */
+static double busiest_seconds(const ons_planned *planned) {
+    const ons_schedule *s = planned->problem.schedule;
+    double most = 0;
+    for (uint32_t device = 0; device < s->devices; ++device) {
+        double seconds = 0;
+        for (uint32_t i = 0; i < s->stages; ++i)
+            if (s->device_of[i] == device) seconds += planned->solutions[i].seconds * s->micro_batches;
+        most = fmax(most, seconds);
     }
-    ons_planned plain;
-    p.shards = NULL;
-    p.pipeline.devices = 0;
-    m.shards = 1;
-    shard_work u;
-    expect_success(shard_work_make(&m, arena, &u));
-    p.work = &u.work;
-    fprintf(stderr, "sharded %g\n", f.step_seconds);
- expect_success(ons_planner_search(&p, ons_partition_strategy_find("auto"), arena, &plain));
-    ons_plan plan = {.subject.batch = 1};
-    expect_success(ons_planner_fill(&plain, arena, &plan));
-    fprintf(stderr, "D %u M %u links %d head %g: step/busy %.3f step/ideal %.3f unsharded/step %.3f  (%.2f s)\n", devices, mb, links, head, f.step_seconds / most, f.step_seconds / all, plan.step_seconds / f.step_seconds, t);
-          }
+    return most;
+}
+
+/* A plan is read back as it was written, and runs as long as was said. */
+static void check_file(const ons_planned *planned, uint64_t seed) {
+    ons_plan plan = {.partition = "auto"}, again;
+    ons_pipeline_forecast forecast;
+    char *text, *second;
+    int64_t batch = planned->problem.pipeline.micro_batches;
+    plan.subject = (ons_plan_subject){.model = "m",
+                                      .digest = "d",
+                                      .loss = "l",
+                                      .optimizer = "o",
+                                      .precision = "p",
+                                      .device_profile = "x",
+                                      .trainable_digest = "t",
+                                      .replicas = 1,
+                                      .micro_batches = batch,
+                                      .batch = batch};
+    expect_success(ons_planner_fill(planned, arena, &plan), seed);
+    expect_success(ons_plan_print(&plan, &text), seed);
+    expect_success(ons_plan_parse(text, strlen(text), arena, &again), seed);
+    expect_success(ons_plan_print(&again, &second), seed);
+    cr_expect_str_eq(text, second);
+    expect_success(ons_plan_check_costs(&again, arena), seed);
+    expect_success(ons_plan_replay(&again, arena, &forecast), seed);
+    cr_expect_eq(forecast.iteration_seconds, plan.step_seconds, "seed %lu", seed);
+    ons_simulation_free(forecast.simulation);
+    free(text);
+    free(second);
+}
+
+/* ----------------------------------------------------------------------------------------------------------- stages */
+
+/* The names of a stage's nodes, each with a blank behind it. */
+static const char *names_of(const ons_planned *planned, uint32_t stage) {
+    const char *names = "";
+    for (uint32_t i = planned->partition.first[stage]; i < planned->partition.first[stage + 1]; ++i)
+        names = ons_arena_format(arena, "%s%s ", names, planned->problem.work->nodes[i].name);
+    return names;
+}
+
+static void expect_stage(const ons_planned *planned, uint32_t stage, uint32_t device, const char *names) {
+    cr_expect_str_eq(names_of(planned, stage), names, "stage %u", stage);
+    cr_expect_eq(planned->problem.schedule->device_of[stage], device, "stage %u", stage);
+}
+
+Test(shard_stages, each_device_has_its_shards_and_a_part_of_the_body) {
+    shard_model m = language_model(6, 1);
+    shard_work w;
+    expect_success(shard_work_make(&m, arena, &w), 1);
+    const ons_planning_problem p = shard_work_pose(&w, 3, 6);
+    const ons_planned planned = plan(&p, 1);
+    cr_expect_str_eq(planned.order, "shards");
+    cr_assert_eq(planned.partition.stages, 10);
+    cr_expect_eq(planned.problem.pipeline.stages, 10);
+    cr_expect_eq(planned.problem.pipeline.devices, 3);
+    expect_stage(&planned, 0, 0, "look-up.0 look-up.1 ");
+    expect_stage(&planned, 1, 1, "look-up.2 look-up.3 ");
+    expect_stage(&planned, 2, 2, "look-up.4 look-up.5 ");
+    expect_stage(&planned, 6, 0, "logits.0 logits.1 log sum.0 log sum.1 ");
+    expect_stage(&planned, 7, 1, "logits.2 logits.3 log sum.2 log sum.3 ");
+    expect_stage(&planned, 8, 2, "logits.4 logits.5 log sum.4 log sum.5 ");
+    expect_stage(&planned, 9, 2, "loss ");
+    cr_expect(strncmp(names_of(&planned, 3), "sum layer 0 ", 12) == 0);
+    for (uint32_t i = 0; i < 3; ++i) cr_expect_eq(planned.problem.schedule->device_of[3 + i], i);
+    for (uint32_t i = 0; i < p.work->node_count; ++i) {
+        uint32_t node = planned.node_at[i];
+        cr_expect_str_eq(planned.problem.work->nodes[i].name, p.work->nodes[node].name);
+        cr_expect_eq(planned.problem.shards->of[i], w.shards.of[node]);
+    }
+    check_file(&planned, 1);
+}
+
+Test(shard_stages, a_head_or_a_table_may_be_sharded_alone) {
+    for (int table = 0; table < 2; ++table) {
+        shard_model m = language_model(2, 2);
+        shard_work w;
+        *(table ? &m.head_seconds : &m.table_seconds) = 0;
+        expect_success(shard_work_make(&m, arena, &w), 2);
+        const ons_planning_problem p = shard_work_pose(&w, 2, 4);
+        const ons_planned planned = plan(&p, 2);
+        cr_expect_eq(planned.partition.stages, table ? 4 : 5);
+        expect_stage(&planned, table ? 0 : 2, 0, table ? "look-up.0 " : "logits.0 log sum.0 ");
+        expect_stage(&planned, table ? 1 : 3, 1, table ? "look-up.1 " : "logits.1 log sum.1 ");
+        check_file(&planned, 2);
+    }
+}
+
+Test(shard_stages, one_device_takes_shards_as_nodes_like_all_others) {
+    shard_model m = language_model(2, 3);
+    shard_work w;
+    expect_success(shard_work_make(&m, arena, &w), 3);
+    const ons_planning_problem p = shard_work_pose(&w, 1, 4);
+    const ons_planned planned = plan(&p, 3);
+    cr_expect_eq(planned.partition.stages, 1);
+}
+
+/* Shards are counted by the nodes as the problem has them. */
+Test(shard_stages, do_not_depend_on_where_the_file_has_its_shards) {
+    shard_model m = language_model(4, 4);
+    shard_work w, moved;
+    uint32_t *order, *of;
+    expect_success(shard_work_make(&m, arena, &w), 4);
+    const ons_planning_problem p = shard_work_pose(&w, 4, 8);
+    const ons_planned planned = plan(&p, 4);
+    for (ons_order_kind kind = 0; kind < ONS_ORDER_PACKED; ++kind) {
+        expect_success(ons_work_order(&w.work, kind, 4, arena, &order), 4);
+        expect_success(ons_work_reorder(&w.work, order, arena, &moved.work), 4);
+        of = ons_arena_allocate(arena, w.work.node_count, sizeof *of);
+        for (uint32_t i = 0; i < w.work.node_count; ++i) of[i] = w.shards.of[order[i]];
+        moved.shards = (ons_node_shards){4, of};
+        const ons_planning_problem q = shard_work_pose(&moved, 4, 8);
+        const ons_planned other = plan(&q, 4);
+        for (uint32_t i = 0; i <= planned.partition.stages; ++i)
+            cr_expect_eq(other.partition.first[i], planned.partition.first[i], "order %s", ons_order_name(kind));
+        cr_expect_float_eq(simulate(&other, 4), simulate(&planned, 4), 1e-12, "order %s", ons_order_name(kind));
+    }
+}
+
+Test(shard_stages, a_pipeline_of_shards_has_replicas) {
+    shard_model m = language_model(2, 5);
+    shard_work w;
+    expect_success(shard_work_make(&m, arena, &w), 5);
+    ons_planning_problem p = shard_work_pose(&w, 2, 4);
+    p.link_bandwidth = 1e9;
+    const ons_planned alone = plan(&p, 5);
+    p.pipeline.replicas = 3;
+    const ons_planned planned = plan(&p, 5);
+    cr_expect_eq(planned.problem.pipeline.replicas, 3);
+    cr_expect_gt(simulate(&planned, 5), simulate(&alone, 5), "sums over replicas take their time");
+}
+
+Test(shard_stages, the_portfolio_has_nothing_else_for_them) {
+    shard_model m = language_model(2, 6);
+    shard_work w;
+    ons_portfolio portfolio;
+    expect_success(shard_work_make(&m, arena, &w), 6);
+    const ons_planning_problem p = shard_work_pose(&w, 2, 4);
+    const ons_portfolio_options options = {.strategy = ons_partition_strategy_find("auto")};
+    expect_success(ons_portfolio_search(&p, &options, arena, &portfolio), 6);
+    cr_assert_eq(portfolio.count, 1);
+    cr_expect_eq(portfolio.taken, 0);
+    cr_expect_str_eq(portfolio.candidates[0].name, "shards");
+    cr_expect_eq(portfolio.candidates[0].planned.partition.stages, 7);
+}
+
+/* --------------------------------------------------------------------------------------------------------- refusals */
+
+static void expect_refused(const ons_planning_problem *p, const char *what) {
+    ons_planned planned;
+    const char *const both[] = {what, "--vocabulary-shards"};
+    expect_refusal(ons_planner_search(p, ons_partition_strategy_find("auto"), arena, &planned), ONS_INVALID_ARGUMENT,
+                   both);
+}
+
+Test(shard_stages, refuse_what_they_cannot_be_planned_with) {
+    shard_model m = language_model(4, 7);
+    shard_work w;
+    expect_success(shard_work_make(&m, arena, &w), 7);
+    const ons_planning_problem p = shard_work_pose(&w, 2, 4);
+    ons_planning_problem q = p;
+    q.pipeline.stages = 3;
+    expect_refused(&q, "4 shards");
+    q = p;
+    q.pipeline.devices = 1;
+    expect_refused(&q, "2 stages on 1 devices");
+    const ons_planning_device devices[] = {{p.work, 0}, {p.work, 0}};
+    q = p;
+    q.devices = devices;
+    q.device_count = 2;
+    expect_refused(&q, "differ");
+    const ons_stage_choice choice = {.sizes = true};
+    q = p;
+    q.choice = &choice;
+    expect_refused(&q, "--stage-replicas");
+    q = p;
+    q.follows_lists = true;
+    expect_refused(&q, "1f1b");
+    q = p;
+    q.pipeline.generator = &ons_generator_pipedream;
+    expect_refused(&q, "pipedream");
+    q = p;
+    q.sliced = 1;
+    expect_refused(&q, "halves");
+}
+
+static void expect_unsupported(const uint32_t *of, uint32_t count, const branch_graph *g, const char *node) {
+    ons_workload work;
+    ons_planned planned;
+    const char *const both[] = {node, "--vocabulary-shards"};
+    expect_success(branch_graph_work(g, 1, &work), 0);
+    const ons_node_shards shards = {2, of};
+    const ons_planning_problem p = {.work = &work,
+                                    .pipeline = {&ons_generator_one_f_one_b, 2, 4, 0, 1},
+                                    .shards = &shards,
+                                    .memory = ons_memory_strategy_find("none")};
+    cr_assert_eq(work.node_count, count);
+    expect_refusal(ons_planner_search(&p, ons_partition_strategy_find("auto"), arena, &planned), ONS_UNSUPPORTED, both);
+}
+
+static void add_node(branch_graph *g, const char *name, const uint32_t *inputs, uint32_t count) {
+    uint32_t number;
+    const branch_node node = {.name = name,
+                              .seconds = 1e-3,
+                              .backward = 2,
+                              .output_bytes = 64,
+                              .inputs = (uint32_t *)inputs,
+                              .input_count = count};
+    expect_success(branch_graph_add(g, &node, &number), 0);
+}
+
+Test(shard_stages, refuse_graphs_whose_stages_would_wait_for_each_other) {
+    enum { NO = ONS_NO_SHARD };
+    branch_graph g;
+    const uint32_t inputs[] = {0, 1, 2, 3, 4, 5, 6};
+    /* body, body, head, what joins it, a head behind that */
+    const uint32_t behind_tail[] = {NO, NO, 0, NO, 1};
+    expect_success(branch_graph_new("behind the tail", 5, arena, &g), 0);
+    for (uint32_t i = 0; i < 5; ++i) add_node(&g, i == 4 ? "second head" : NULL, &inputs[i - (i > 0)], i > 0);
+    expect_unsupported(behind_tail, 5, &g, "second head");
+    /* the first device's table reads the second one's */
+    const uint32_t backwards[] = {1, 0, NO, NO};
+    expect_success(branch_graph_new("backwards", 4, arena, &g), 0);
+    for (uint32_t i = 0; i < 4; ++i) add_node(&g, i == 1 ? "first table" : NULL, &inputs[i - (i > 0)], i > 0);
+    expect_unsupported(backwards, 4, &g, "first table");
+    /* the table's shard reads the head's own: they are one part, in front of the body and behind it */
+    const uint32_t both_sides[] = {0, NO, NO, 0, NO};
+    const uint32_t head_inputs[] = {0, 2};
+    expect_success(branch_graph_new("both sides", 5, arena, &g), 0);
+    for (uint32_t i = 0; i < 3; ++i) add_node(&g, NULL, &inputs[i - (i > 0)], i > 0);
+    add_node(&g, "head", head_inputs, 2);
+    add_node(&g, NULL, &inputs[3], 1);
+    expect_unsupported(both_sides, 5, &g, "head");
+}
+
+/* ------------------------------------------------------------------------------------------------- cuts and lists */
+
+static shard_model random_model(uint64_t seed, uint32_t *devices) {
+    random_source random = {seed};
+    *devices = 2 + random_below(&random, 5);
+    shard_model m = language_model(*devices * (1 + random_below(&random, 2)), seed);
+    m.layers = *devices * (2 + random_below(&random, 6));
+    m.layer_seconds = random_between(&random, 1e-4, 1e-3, false);
+    m.table_seconds = random_below(&random, 3) == 0 ? 0 : random_between(&random, 1e-4, 5e-3, true);
+    m.head_seconds =
+        random_below(&random, 4) == 0 && m.table_seconds > 0 ? 0 : random_between(&random, 1e-3, 3e-2, true);
+    m.unevenness = random_unit(&random) * 0.8;
+    return m;
+}
+
+static double slowest_device(const ons_planning_problem *p, const ons_shard_order *o, const uint32_t *cuts) {
+    uint32_t first[64];
+    double most = 0;
+    ons_shard_cuts_place(o, cuts, first);
+    for (uint32_t device = 0; device < o->devices; ++device) {
+        double seconds = 0;
+        for (uint32_t i = 0; i < ons_shard_stage_count(o); ++i)
+            if (ons_shard_stage_device(o, i) == device) seconds += ons_work_seconds(p->work, first[i], first[i + 1]);
+        most = fmax(most, seconds);
+    }
+    return most;
+}
+
+/* Of all cuts. */
+static double search_all(const ons_planning_problem *p, const ons_shard_order *o, uint32_t *cuts, uint32_t next) {
+    double least = INFINITY;
+    if (next == o->devices) return slowest_device(p, o, cuts);
+    for (cuts[next] = cuts[next - 1] + 1; cuts[next] + (o->devices - next) <= o->body_end; ++cuts[next])
+        least = fmin(least, search_all(p, o, cuts, next + 1));
+    return least;
+}
+
+Test(shard_stages, the_slowest_device_is_as_fast_as_any_cuts_make_it) {
+    for (uint64_t seed = 1; seed <= 60; ++seed) {
+        uint32_t devices, cuts[8];
+        shard_model m = random_model(seed, &devices);
+        shard_work w;
+        ons_shard_order order;
+        ons_workload work;
+        ons_shard_cutting cutting;
+        double fastest;
+        bool found;
+        m.layers = devices + (uint32_t)(seed % 7);
+        expect_success(shard_work_make(&m, arena, &w), seed);
+        ons_planning_problem p = shard_work_pose(&w, devices, 4);
+        expect_success(ons_shard_order_make(&p, arena, &order), seed);
+        expect_success(ons_work_reorder(&w.work, order.node_at, arena, &work), seed);
+        p.work = &work;
+        expect_success(ons_shard_cutting_make(&p, &order, NULL, arena, &cutting), seed);
+        expect_success(ons_shard_cuts_fastest(&cutting, &fastest), seed);
+        cuts[0] = order.body_first;
+        cuts[devices] = order.body_end;
+        double least = search_all(&p, &order, cuts, 1);
+        cr_expect_float_eq(fastest, least, 1e-9 * least, "seed %lu: %g, and %g can be", seed, fastest, least);
+        for (ons_shard_filling filling = 0; filling < ONS_SHARD_FILLINGS; ++filling) {
+            expect_success(ons_shard_cuts_find(&cutting, fastest * 1.05, filling, cuts, &found), seed);
+            cr_assert(found, "seed %lu", seed);
+            cr_expect_leq(slowest_device(&p, &order, cuts), fastest * 1.05 * (1 + 1e-12), "seed %lu", seed);
+        }
+    }
+}
+
+/* Whatever the search makes of orders and beginnings, the lists can run. */
+Test(shard_stages, all_ways_make_lists_that_run) {
+    ons_shard_way *ways;
+    uint32_t count;
+    expect_success(ons_shard_ways_list(arena, &ways, &count), 0);
+    for (uint64_t seed = 1; seed <= 10; ++seed) {
+        uint32_t devices, cuts[8], first[64];
+        const shard_model m = random_model(seed, &devices);
+        shard_work w;
+        ons_shard_order order;
+        ons_workload work;
+        ons_placed_plan placed;
+        expect_success(shard_work_make(&m, arena, &w), seed);
+        ons_planning_problem p = shard_work_pose(&w, devices, 1 + (uint32_t)(seed * 3));
+        if (seed % 2 == 0) p.link_bandwidth = 1e8;
+        expect_success(ons_shard_order_make(&p, arena, &order), seed);
+        expect_success(ons_work_reorder(&w.work, order.node_at, arena, &work), seed);
+        p.work = &work;
+        for (uint32_t i = 0; i < devices; ++i) cuts[i] = order.body_first + i;
+        ons_shard_cuts_place(&order, cuts, first);
+        expect_success(ons_shard_placed_plan(&p, &order, first, arena, &placed), seed);
+        for (uint32_t i = 0; i < count; ++i) {
+            ons_schedule schedule;
+            uint64_t tried = 0;
+            expect_success(ons_shard_schedule(&placed, &ways[i], arena, &schedule, &tried), seed);
+            expect_success(ons_placed_lists_check(&placed, schedule.lists, arena), seed);
+        }
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------------- steps
+ */
+
+Test(shard_stages, a_long_step_is_near_what_its_slowest_device_computes) {
+    for (uint64_t seed = 1; seed <= 12; ++seed) {
+        uint32_t devices;
+        const shard_model m = random_model(seed, &devices);
+        shard_work w;
+        ons_shard_stages found;
+        expect_success(shard_work_make(&m, arena, &w), seed);
+        ons_planning_problem p = shard_work_pose(&w, devices, 16 * devices);
+        if (seed % 3 == 0) {
+            p.link_bandwidth = 1e10;
+            p.link_latency = 1e-6;
+        }
+        expect_success(ons_shard_stages_search(&p, arena, &found), seed);
+        cr_assert(found.planned.partition.feasible, "seed %lu", seed);
+        double least = busiest_seconds(&found.planned);
+        cr_expect_geq(found.step_seconds, least * (1 - 1e-9), "seed %lu", seed);
+        cr_expect_leq(found.step_seconds, 1.15 * least, "seed %lu, %u devices: %g times what is computed", seed,
+                      devices, found.step_seconds / least);
+        cr_expect_eq(found.step_seconds, simulate(&found.planned, seed), "seed %lu", seed);
+        check_file(&found.planned, seed);
+    }
+}
+
+/* The head takes three times as long as a device's part of the body: whoever has it whole waits for nobody, and
+ * everybody for it. */
+Test(shard_stages, a_large_head_trains_faster_in_shards) {
+    for (uint32_t devices = 2; devices <= 6; ++devices) {
+        shard_model m = language_model(devices, devices);
+        shard_work w, whole;
+        m.layers = 4 * devices;
+        m.head_seconds = 12 * m.layer_seconds;
+        expect_success(shard_work_make(&m, arena, &w), devices);
+        m.shards = 1;
+        expect_success(shard_work_make(&m, arena, &whole), devices);
+        const ons_planning_problem p = shard_work_pose(&w, devices, 4 * devices),
+                                   q = shard_work_pose(&whole, devices, 4 * devices);
+        const ons_planned sharded = plan(&p, devices), plain = plan(&q, devices);
+        double fast = simulate(&sharded, devices), slow = simulate(&plain, devices);
+        cr_expect_lt(fast, 0.95 * slow, "%u devices: %g s in shards, %g s whole", devices, fast, slow);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------------------- memory
+ */
+
+static int64_t fullest_bytes(const ons_planned *planned, uint64_t seed) {
+    int64_t *bytes, most = 0;
+    expect_success(ons_planned_sum_devices(planned, arena, &bytes), seed);
+    for (uint32_t i = 0; i < planned->problem.schedule->devices; ++i)
+        if (bytes[i] > most) most = bytes[i];
+    return most;
+}
+
+/* Stages of a device keep its memory together; where they decide nothing fits, what would do does. */
+Test(shard_stages, keep_the_memory_of_their_devices) {
+    uint32_t decided = 0, refused = 0;
+    for (uint64_t seed = 1; seed <= 12; ++seed) {
+        uint32_t devices;
+        const shard_model m = random_model(seed, &devices);
+        shard_work w;
+        expect_success(shard_work_make(&m, arena, &w), seed);
+        ons_planning_problem p = shard_work_pose(&w, devices, 8);
+        p.host_bandwidth = seed % 2 == 0 ? 1e9 : 0;
+        int64_t whole = fullest_bytes((ons_planned[]){plan(&p, seed)}, seed);
+        for (int percent = 90; percent > 20; percent -= 30) {
+            p.capacity_bytes = whole / 100 * percent;
+            ons_planned planned = plan(&p, seed);
+            for (int i = 0; !planned.partition.feasible; ++i) {
+                cr_assert_lt(i, 50, "seed %lu, %d %%", seed, percent);
+                cr_assert_gt(planned.partition.least_bytes, p.capacity_bytes, "seed %lu, %d %%", seed, percent);
+                ++refused;
+                p.capacity_bytes = planned.partition.least_bytes;
+                planned = plan(&p, seed);
+            }
+            cr_expect_leq(fullest_bytes(&planned, seed), p.capacity_bytes, "seed %lu, %d %%", seed, percent);
+            for (uint32_t i = 0; i < planned.partition.stages; ++i) decided += planned.solutions[i].decision_count;
+            check_file(&planned, seed);
+        }
+    }
+    cr_expect_gt(decided, 10);
+    cr_expect_gt(refused, 3);
+}
+
+/* What does not fit can be asked for again with what would do. */
+Test(shard_stages, can_be_asked_again_with_what_would_do) {
+    shard_model m = language_model(4, 8);
+    shard_work w;
+    expect_success(shard_work_make(&m, arena, &w), 8);
+    ons_planning_problem p = shard_work_pose(&w, 4, 8);
+    p.capacity_bytes = 1;
+    const ons_planned none = plan(&p, 8);
+    cr_assert(!none.partition.feasible);
+    ons_planning_problem again = none.problem;
+    again.capacity_bytes = none.partition.least_bytes;
+    const ons_planned planned = plan(&again, 8);
+    cr_expect(planned.partition.feasible || planned.partition.least_bytes > none.partition.least_bytes);
 }

@@ -14,7 +14,8 @@ static double vary(builder *b, double seconds) {
 
 static ons_status *add(builder *b, const char *name, uint32_t shard, const branch_node *like, uint32_t *number) {
     branch_node node = *like;
-    node.name = b->model->shards == 1 || shard == ONS_NO_SHARD ? name : ons_arena_format(b->arena, "%s.%u", name, shard);
+    node.name =
+        b->model->shards == 1 || shard == ONS_NO_SHARD ? name : ons_arena_format(b->arena, "%s.%u", name, shard);
     node.backward = 2;
     if (node.name == NULL) return ons_status_out_of_memory();
     ONS_TRY(branch_graph_add(&b->graph, &node, number));
@@ -44,10 +45,8 @@ static ons_status *add_table(builder *b, uint32_t *last) {
         .seconds = m->table_seconds, .weight_bytes = 10 * m->weight_bytes, .output_bytes = m->layer_bytes};
     if (m->table_seconds == 0) return NULL;
     ONS_TRY(add_shards(b, "look-up", ONS_NO_NODE, &all, shards));
-    const branch_node sum = {.seconds = m->layer_seconds * 0.01,
-                             .output_bytes = m->layer_bytes,
-                             .inputs = shards,
-                             .input_count = m->shards};
+    const branch_node sum = {
+        .seconds = m->layer_seconds * 0.01, .output_bytes = m->layer_bytes, .inputs = shards, .input_count = m->shards};
     return add(b, "sum", ONS_NO_SHARD, &sum, last);
 }
 
@@ -85,8 +84,7 @@ static ons_status *add_head(builder *b, uint32_t last) {
         node.input_count = 1;
         ONS_TRY(add(b, "log sum", i, &node, &sums[i]));
     }
-    const branch_node tail = {
-        .seconds = m->tail_seconds, .output_bytes = 64, .inputs = sums, .input_count = m->shards};
+    const branch_node tail = {.seconds = m->tail_seconds, .output_bytes = 64, .inputs = sums, .input_count = m->shards};
     return add(b, "loss", ONS_NO_SHARD, &tail, &loss);
 }
 

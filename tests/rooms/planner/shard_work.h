@@ -8,14 +8,14 @@
 
 /* Seconds are those of a forward part; a backward part takes twice that. */
 typedef struct shard_model {
-    uint32_t shards;       /* of each vocabulary; 1: one node each, of no shard */
+    uint32_t shards; /* of each vocabulary; 1: one node each, of no shard */
     uint32_t layers;
     double layer_seconds;
     double table_seconds, head_seconds; /* of all shards together; 0: no such vocabulary */
     double tail_seconds;
-    double unevenness;                  /* of layers and shards: each takes up to so much more or less, relatively */
-    int64_t layer_bytes, head_bytes;    /* of a layer's result, and the logits of all shards together */
-    int64_t weight_bytes;               /* of a layer; all shards of a vocabulary have ten times as much */
+    double unevenness;               /* of layers and shards: each takes up to so much more or less, relatively */
+    int64_t layer_bytes, head_bytes; /* of a layer's result, and the logits of all shards together */
+    int64_t weight_bytes;            /* of a layer; all shards of a vocabulary have ten times as much */
     uint64_t seed;
 } shard_model;
 
