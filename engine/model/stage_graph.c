@@ -49,6 +49,8 @@ static ons_status *bind(assembly *a) {
     return status;
 }
 
+static bool has_shards(const assembly *a) { return ons_sharded_count(a->o->model->file) > 0; }
+
 /* In front of all that reads layers, so that a shard's nodes are joined as a whole layer's are. */
 static ons_status *shard_layers(assembly *a) { return ons_shard(a->r->graph, a->o->model->registry, NULL); }
 
@@ -169,6 +171,17 @@ static ons_status *find_weights(assembly *a) {
     return NULL;
 }
 
+/* The scale, a state of the stage that updates it, as a value that goes to stages which have parts of the loss. */
+static ons_status *copy_scale(const assembly *a, ons_value_id scale, ons_value_id *copy) {
+    ons_builder b = {.graph = a->r->graph,
+                     .registry = a->o->model->registry,
+                     .phase = ONS_INPUT_GRADIENT,
+                     .origin = ons_graph_value(a->r->graph, a->loss_part)->producer,
+                     .name = "loss_scale/copy"};
+    *copy = ons_build(&b, ons_registry_role(b.registry, ONS_ROLE_SUM), ONS_IN(scale), ONS_DEFAULTS);
+    return ons_builder_finish(&b);
+}
+
 /* What the loss's gradient is multiplied by; ONS_NONE: 1, which a loss that makes its own gradient knows of. */
 static ons_status *find_cotangent(assembly *a, ons_value_id *cotangent) {
     ons_graph *graph = a->r->graph;
@@ -180,7 +193,7 @@ static ons_status *find_cotangent(assembly *a, ons_value_id *cotangent) {
                   ons_dtype_name(loss->dtype));
         ONS_TRY(ons_add_loss_scale(graph, &a->optimizer));
         *cotangent = a->optimizer.scale;
-        return NULL;
+        return has_shards(a) ? copy_scale(a, a->optimizer.scale, cotangent) : NULL;
     }
     return a->o->unfused ? ons_graph_add_value(graph, "loss_gradient", ONS_CONSTANT, loss, cotangent) : NULL;
 }
@@ -290,7 +303,6 @@ static bool always(const assembly *a) { return true; }
 static bool trains(const assembly *a) { return a->o->training; }
 static bool has_loss(const assembly *a) { return a->o->training || a->o->config->loss.text != NULL; }
 static bool fuses(const assembly *a) { return !a->o->unfused; }
-static bool has_shards(const assembly *a) { return ons_sharded_count(a->o->model->file) > 0; }
 static bool shards_loss(const assembly *a) { return has_shards(a) && has_loss(a); }
 static bool lowers(const assembly *a) { return ons_config_low_type(a->o->config) != ONS_FLOAT32; }
 static bool fuses_gemm(const assembly *a) { return a->o->for_gpu && !a->o->unfused; }

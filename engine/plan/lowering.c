@@ -38,7 +38,7 @@ static ons_status *pose(planning *p) {
     bool updates_in_backward = ons_step_form_of(&p->problem.pipeline).updates_in_backward;
     ONS_TRY(ons_plan_costs_find(r->model, r->config, &p->profile, r->graph, updates_in_backward, p->arena, &p->costs));
     p->problem.work = &p->costs.graph_work.work;
-    return ons_node_shards_find(r->config, r->graph, &p->costs.graph_work, p->arena, &p->problem.shards);
+    return ons_node_shards_pose(r->config, r->graph, &p->costs.graph_work, p->strategy, p->arena, &p->problem);
 }
 
 static ons_status *search_plan(planning *p, ons_lowering *lowering) {

@@ -1,13 +1,33 @@
 #include "engine/plan/node_shards.h"
 
+#include <string.h>
+
+#include "engine/plan/problem.h"
 #include "graph/passes/shard.h"
 
-ons_status *ons_node_shards_find(const ons_config *config, const ons_stage_graph *graph, const ons_graph_work *work,
-                                 ons_arena *arena, const ons_node_shards **shards) {
+/* Cuts and lists of shards are found together, by one way alone. */
+static ons_status *check(const ons_config *config, const ons_partition_strategy *strategy,
+                         const ons_planning_problem *problem) {
+    const char *pipeline = ons_config_chooses_schedule(config) ? "auto" : problem->pipeline.generator->name;
+    ONS_CHECK(strcmp(pipeline, ons_generator_one_f_one_b.name) == 0, ONS_INVALID_ARGUMENT,
+              "--pipeline %s beside --vocabulary-shards, which makes lists of its own, with as many micro-batches in "
+              "flight as %s; leave one out",
+              pipeline, ons_generator_one_f_one_b.name);
+    ONS_CHECK(strcmp(strategy->name, ons_usual_partition) == 0, ONS_INVALID_ARGUMENT,
+              "--partition %s beside --vocabulary-shards, which cuts between the shards in a way of its own; leave one "
+              "out",
+              strategy->name);
+    return NULL;
+}
+
+ons_status *ons_node_shards_pose(const ons_config *config, const ons_stage_graph *graph, const ons_graph_work *work,
+                                 const ons_partition_strategy *strategy, ons_arena *arena,
+                                 ons_planning_problem *problem) {
     ons_node_shards *found;
     uint32_t *of_node, *of_position;
-    *shards = NULL;
-    if (config->vocabulary_shards <= 1) return NULL;
+    problem->shards = NULL;
+    if (config->vocabulary_shards <= 1 || problem->pipeline.stages == 1) return NULL;
+    ONS_TRY(check(config, strategy, problem));
     ONS_TRY(ons_shards_of_nodes(graph->graph, arena, &of_node));
     ONS_NEW(found, arena, 1);
     ONS_NEW(of_position, arena, (size_t)work->work.node_count + 1);
@@ -16,6 +36,6 @@ ons_status *ons_node_shards_find(const ons_config *config, const ons_stage_graph
         of_position[i] = shard == ONS_NONE ? ONS_NO_SHARD : shard;
     }
     *found = (ons_node_shards){(uint32_t)config->vocabulary_shards, of_position};
-    *shards = found;
+    problem->shards = found;
     return NULL;
 }

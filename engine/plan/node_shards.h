@@ -6,8 +6,10 @@
 #include "planner/cost/graph_work.h"
 #include "planner/partition/partition.h"
 
-/* `shards` in `arena`; NULL where nothing is sharded. `work` is of the graph. */
-ons_status *ons_node_shards_find(const ons_config *config, const ons_stage_graph *graph, const ons_graph_work *work,
-                                 ons_arena *arena, const ons_node_shards **shards);
+/* Sets problem->shards, in `arena`, where the model is sharded and has several stages; `work` is of the graph. What goes
+ * with no shards is ONS_INVALID_ARGUMENT, with the option's name. */
+ons_status *ons_node_shards_pose(const ons_config *config, const ons_stage_graph *graph, const ons_graph_work *work,
+                                 const ons_partition_strategy *strategy, ons_arena *arena,
+                                 ons_planning_problem *problem);
 
 #endif

@@ -89,8 +89,8 @@ ons_status *ons_planning_pose(ons_planning *p, int64_t batch, int64_t micro_batc
     p->problem.batch = ons_batching_share(batch, micro_batches, p->config->replicas);
     p->problem.work = work_of(p);
     if (p->model != NULL)
-        ONS_TRY(ons_node_shards_find(p->config, &p->input.stage, &p->input.costs.graph_work, p->arena,
-                                     &p->problem.shards));
+        ONS_TRY(ons_node_shards_pose(p->config, &p->input.stage, &p->input.costs.graph_work, p->strategy, p->arena,
+                                     &p->problem));
     ONS_TRY(ons_stage_choice_pose(p, &options));
     return make_works(p, options.one_stage && !options.accumulates);
 }
