@@ -159,13 +159,14 @@ static ons_status *share_all(sharing *s, ons_arena *scratch, ons_arena *arena) {
     return p->feasible ? take_solutions(s, arena) : NULL;
 }
 
-ons_status *ons_device_memory_evaluate(ons_planned *planned, ons_arena *arena) {
+ons_status *ons_device_memory_evaluate(ons_planned *planned, ons_arena *arena, uint64_t *optimised_nodes) {
     sharing s = {
         .planned = planned, .schedule = planned->problem.schedule, .capacity = planned->problem.capacity_bytes};
     planned->solutions = NULL;
     ONS_TRY(ons_stage_costs_new(&planned->problem, &s.costs));
     ons_arena *scratch = ons_arena_new();
     ons_status *status = scratch == NULL ? ons_status_out_of_memory() : share_all(&s, scratch, arena);
+    *optimised_nodes += ons_stage_costs_optimised_nodes(s.costs);
     ons_arena_free(scratch);
     ons_stage_costs_free(s.costs);
     return status;

@@ -13,8 +13,9 @@ typedef struct ons_device_rest {
 
 /* Evaluates the cuts of planned->partition, for planned->problem and its schedule, as ons_planned_evaluate does, but
  * with the capacity as that of each device's stages together; where all fit as they are nothing is decided. The
- * bottleneck is the slowest stage's time alone. Decisions are in `arena`. Devices are alike. */
-ons_status *ons_device_memory_evaluate(ons_planned *planned, ons_arena *arena);
+ * bottleneck is the slowest stage's time alone. Decisions are in `arena`. Devices are alike. The nodes of stages that
+ * went to the memory strategy are added to `optimised_nodes`: they are what it costs. */
+ons_status *ons_device_memory_evaluate(ons_planned *planned, ons_arena *arena, uint64_t *optimised_nodes);
 
 /* The stage of these nodes with as little memory as the problem's strategy can do; the capacity of `costs` changes. */
 ons_status *ons_device_memory_least(ons_stage_costs *costs, uint32_t first, uint32_t end, uint32_t stage,

@@ -6,8 +6,8 @@
 #include "planner/partition/link.h"
 
 /* Halvings of what is between the bounds of the fastest: by computing alone to the last bit that matters; with memory,
- * where each asks a strategy, to within a thousandth. */
-enum { HALVINGS_ALONE = 48, HALVINGS_WITH_MEMORY = 9 };
+ * where each asks a strategy, to within a hundredth. */
+enum { HALVINGS_ALONE = 48, HALVINGS_WITH_MEMORY = 6 };
 
 /* The bounds are first looked for in such steps, up to so many times the whole model on a device: a micro-batch waits
  * for its copies and recomputes, but no longer. */
@@ -182,12 +182,15 @@ static ons_status *choose_begin(const ons_shard_cutting *c, uint32_t device, uin
     return NULL;
 }
 
-static ons_status *find_cuts(const ons_shard_cutting *c, double limit, ons_shard_filling filling, bool *reached,
-                             uint32_t *cuts, bool *found) {
+static ons_status *find_cuts(const ons_shard_cutting *c, double limit, bool *reached, uint32_t *cuts, bool *found) {
+    uint32_t devices = c->order->devices;
     ONS_TRY(reach(c, limit, reached, found));
-    cuts[c->order->devices] = c->order->body_end;
-    for (uint32_t i = c->order->devices; *found && i-- > 0;)
-        ONS_TRY(choose_begin(c, i, cuts[i + 1], limit, filling, row_of(c, reached, i), &cuts[i]));
+    for (int filling = 0; *found && filling < ONS_SHARD_FILLINGS; ++filling, cuts += devices + 1) {
+        cuts[devices] = c->order->body_end;
+        for (uint32_t i = devices; i-- > 0;)
+            ONS_TRY(
+                choose_begin(c, i, cuts[i + 1], limit, (ons_shard_filling)filling, row_of(c, reached, i), &cuts[i]));
+    }
     return NULL;
 }
 
@@ -229,12 +232,11 @@ static ons_status *make_rows(const ons_shard_cutting *c, ons_arena **arena, bool
     return *reached == NULL ? ons_status_out_of_memory() : NULL;
 }
 
-ons_status *ons_shard_cuts_find(const ons_shard_cutting *c, double limit, ons_shard_filling filling, uint32_t *cuts,
-                                bool *found) {
+ons_status *ons_shard_cuts_find(const ons_shard_cutting *c, double limit, uint32_t *cuts, bool *found) {
     ons_arena *arena;
     bool *reached;
     ons_status *status = make_rows(c, &arena, &reached);
-    if (status == NULL) status = find_cuts(c, limit, filling, reached, cuts, found);
+    if (status == NULL) status = find_cuts(c, limit, reached, cuts, found);
     ons_arena_free(arena);
     return status;
 }

@@ -20,7 +20,7 @@ ons_status *ons_shard_cutting_make(const ons_planning_problem *problem, const on
                                    ons_stage_costs *costs, ons_arena *arena, ons_shard_cutting *cutting);
 
 /* Finds in how many seconds for a micro-batch the slowest device can be, and the slowest message between neighbours,
- * to within a thousandth where memory counts; infinite: no cuts were found that fit. */
+ * to within a hundredth where memory counts; infinite: no cuts were found that fit. */
 ons_status *ons_shard_cuts_fastest(const ons_shard_cutting *cutting, double *seconds);
 
 typedef enum ons_shard_filling {
@@ -30,9 +30,9 @@ typedef enum ons_shard_filling {
     ONS_SHARD_FILLINGS
 } ons_shard_filling;
 
-/* Finds cuts with which every device takes at most so long: devices + 1 positions, in the caller's memory. */
-ons_status *ons_shard_cuts_find(const ons_shard_cutting *cutting, double seconds, ons_shard_filling filling,
-                                uint32_t *cuts, bool *found);
+/* Finds cuts with which every device takes at most so long, of each kind: [filling · (devices + 1) + device], in the
+ * caller's memory. */
+ons_status *ons_shard_cuts_find(const ons_shard_cutting *cutting, double seconds, uint32_t *cuts, bool *found);
 
 /* The first node of all stages, with these cuts of the body: stages + 1 positions. */
 void ons_shard_cuts_place(const ons_shard_order *order, const uint32_t *cuts, uint32_t *first);

@@ -10,7 +10,7 @@ static const ons_shard_cycle CYCLES[] = {{0, 0.3, 0}, {0.02, 2, 0}, {0, 0.3, 1},
                                          {0, 0.3, 2}, {0.02, 2, 2}, {0, 0.3, 3}, {0.06, 2, 3}};
 
 /* Greedily. More in flight hides how long messages take, and that devices do not get to a shard at the same time. */
-static const uint32_t EXTRAS[] = {1, 2, 0, 3, 5}, LARGE_EXTRAS[] = {8, 16, ALL};
+static const uint32_t EXTRAS[] = {1, 0, 2, 3, 5}, LARGE_EXTRAS[] = {8, 16, ALL};
 static const ons_type_priority TYPES[] = {ONS_BACKWARD_FIRST, ONS_INTERLEAVED, ONS_FORWARD_FIRST};
 
 #define COUNT(list) (sizeof(list) / sizeof *(list))

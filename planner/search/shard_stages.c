@@ -20,8 +20,8 @@ enum {
     TASKS_OF_WAYS = 300000,
     TASKS_OF_CUTS = 300000, /* twice: by computing, and with memory */
     TASKS_OF_MOVES = 200000,
-    TASKS_OF_DECISIONS = 10000, /* what a trial counts as where stages do not fit as they are */
-    STAGES_A_TASK = 25,         /* that the search for a cycle passes in the time of a task */
+    TASKS_OF_DECISIONS = 2, /* of a node whose stage does not fit as it is */
+    STAGES_A_TASK = 25,     /* that the search for a cycle passes in the time of a task */
 };
 
 /* Cuts, and a way to make lists. */
@@ -104,7 +104,9 @@ static ons_status *run(shard_search *s, const uint32_t *first, uint32_t way, ons
     ons_pipeline_forecast forecast;
     found->step_seconds = INFINITY;
     ONS_TRY(take_lists(s, first, way, arena, planned));
-    ONS_TRY(ons_device_memory_evaluate(planned, arena));
+    uint64_t nodes = 0;
+    ONS_TRY(ons_device_memory_evaluate(planned, arena, &nodes));
+    s->tasks += TASKS_OF_DECISIONS * nodes;
     if (!planned->partition.feasible) return NULL;
     const ons_pipeline_setup setup = {.problem = &planned->problem,
                                       .first = planned->partition.first,
@@ -118,16 +120,12 @@ static ons_status *run(shard_search *s, const uint32_t *first, uint32_t way, ons
     return NULL;
 }
 
-static void take_result(shard_search *s, const ons_shard_stages *found, trial *t) {
+static void take_result(const ons_shard_stages *found, trial *t) {
     t->feasible = found->planned.partition.feasible;
     t->step_seconds = found->step_seconds;
     t->bytes = t->feasible ? 0 : found->planned.partition.least_bytes;
-    bool decides = !t->feasible;
-    for (uint32_t i = 0; t->feasible && i < found->planned.partition.stages; ++i) {
+    for (uint32_t i = 0; t->feasible && i < found->planned.partition.stages; ++i)
         t->bytes += found->planned.solutions[i].memory.total;
-        decides |= found->planned.solutions[i].decision_count > 0;
-    }
-    if (decides) s->tasks += TASKS_OF_DECISIONS;
 }
 
 /* Lists that cannot run are as good as none. */
@@ -138,7 +136,7 @@ static ons_status *run_trial(shard_search *s, trial *t) {
     *t = (trial){.first = t->first, .way = t->way, .step_seconds = INFINITY, .bytes = INT64_MAX};
     ons_status *status = run(s, t->first, t->way, scratch, &found);
     int code = status == NULL ? ONS_OK : ons_status_get_code(status);
-    if (code == ONS_OK) take_result(s, &found, t);
+    if (code == ONS_OK) take_result(&found, t);
     ons_arena_free(scratch);
     if (code != ONS_INVALID_ARGUMENT && code != ONS_INVALID_DATA) return status;
     ons_status_free(status);
@@ -211,31 +209,28 @@ static ons_status *try_kept_ways(shard_search *s, const uint32_t *first) {
     return NULL;
 }
 
-static ons_status *find_cuts(shard_search *s, const ons_shard_cutting *cutting, double limit, ons_shard_filling filling,
-                             uint32_t **first) {
-    uint32_t *cuts, *found;
-    bool fits;
-    ONS_NEW(cuts, s->arena, (size_t)s->order.devices + 1);
-    ONS_NEW(found, s->arena, (size_t)ons_shard_stage_count(&s->order) + 1);
-    ONS_TRY(ons_shard_cuts_find(cutting, limit, filling, cuts, &fits));
-    *first = fits ? found : NULL;
-    if (fits) ons_shard_cuts_place(&s->order, cuts, found);
+/* The first cuts that are tried are tried in all ways, others in those that were fast. */
+static ons_status *try_ways_of(shard_search *s, const uint32_t *cuts) {
+    uint32_t *first;
+    ONS_NEW(first, s->arena, (size_t)ons_shard_stage_count(&s->order) + 1);
+    ons_shard_cuts_place(&s->order, cuts, first);
+    if (s->best_count > 0) return try_kept_ways(s, first);
+    ONS_TRY(try_ways(s, first));
+    s->most = s->tasks + TASKS_OF_CUTS;
     return NULL;
 }
 
-/* The first cuts that are tried are tried in all ways, others in those that were fast. */
 static ons_status *try_cuts(shard_search *s, const ons_shard_cutting *cutting) {
+    uint32_t *cuts, row = s->order.devices + 1;
     double fastest;
+    ONS_NEW(cuts, s->arena, (size_t)ONS_SHARD_FILLINGS * row);
     ONS_TRY(ons_shard_cuts_fastest(cutting, &fastest));
-    for (size_t i = 0; isfinite(fastest) && i < sizeof SLACKS / sizeof *SLACKS; ++i)
-        for (int filling = 0; filling < ONS_SHARD_FILLINGS; ++filling) {
-            uint32_t *first;
-            ONS_TRY(find_cuts(s, cutting, fastest * (1 + SLACKS[i]), (ons_shard_filling)filling, &first));
-            if (first == NULL) continue;
-            bool is_first = s->best_count == 0;
-            ONS_TRY(is_first ? try_ways(s, first) : try_kept_ways(s, first));
-            if (is_first) s->most = s->tasks + TASKS_OF_CUTS;
-        }
+    for (size_t i = 0; isfinite(fastest) && i < sizeof SLACKS / sizeof *SLACKS; ++i) {
+        bool found;
+        ONS_TRY(ons_shard_cuts_find(cutting, fastest * (1 + SLACKS[i]), cuts, &found));
+        for (uint32_t filling = 0; found && filling < ONS_SHARD_FILLINGS; ++filling)
+            ONS_TRY(try_ways_of(s, cuts + (size_t)filling * row));
+    }
     return NULL;
 }
 
