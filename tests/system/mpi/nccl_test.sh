@@ -79,6 +79,13 @@ for model in mlp gpt_tied; do
     as_alone "$model, recorded" 2
 done
 
+# A vocabulary in shards: seven stages on two GPUs.
+choose gpt_tied
+options+=(--vocabulary-shards 2)
+run "$onstage" train "${options[@]}" --out "$work/alone.onnx" || fail "a sharded vocabulary" "one stage does not train"
+over 2 --stages 2 --transport nccl
+as_alone "a sharded vocabulary" 2
+
 # Replicas have the bits of as many micro-batches on one GPU.
 export FAR_GPUS=4
 choose mlp
