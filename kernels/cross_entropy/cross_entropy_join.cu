@@ -9,7 +9,7 @@ __global__ void join_terms(ons_class_loss loss, ons::class_shares shares, const 
     const ons_axis_view &view = loss.view;
     float all = shares.spread > 0 ? shares.spread * ons::sum_of_weights<Group>(shares.weights, loss.classes) : 0;
     for (int64_t row = Group::first(); row < view.outer * view.inner; row += Group::stride()) {
-        int64_t target = ons::class_at(loss, targets, row);
+        int64_t target = ons::class_among(loss.classes, loss, targets, row);
         float max = 0, sum = 1;
         if (target >= 0)
             ons::max_and_sum<Group>(log_sums + ons::row_start(view, row), view.length, view.inner, &max, &sum);

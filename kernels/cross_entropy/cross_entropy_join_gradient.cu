@@ -10,7 +10,7 @@ __global__ void join_slopes(ons_class_loss loss, ons::class_shares shares, const
     float scale = (float)(*cotangent / step->counted_targets);
     float all = shares.spread > 0 ? shares.spread * ons::sum_of_weights<Group>(shares.weights, loss.classes) : 0;
     for (int64_t row = Group::first(); row < view.outer * view.inner; row += Group::stride()) {
-        int64_t start = ons::row_start(view, row), target = ons::class_at(loss, targets, row);
+        int64_t start = ons::row_start(view, row), target = ons::class_among(loss.classes, loss, targets, row);
         float factor = target < 0 ? 0 : shares.of_target(target) + all;
         ons::class_slopes<T> mine = {
             log_sums + start, slopes + start, joined[row], scale, target < 0 ? -1 : view.length, none, 0, factor};

@@ -9,7 +9,7 @@ __global__ void shard_terms(ons_class_loss loss, ons::class_shares shares, const
     const ons_axis_view &view = loss.view;
     const float *weights = ons_class_weights_from(shares.weights, loss.first);
     for (int64_t row = Group::first(); row < view.outer * view.inner; row += Group::stride()) {
-        int64_t start = ons::row_start(view, row), target = ons::class_at(loss, targets, row);
+        int64_t start = ons::row_start(view, row), target = ons::class_among(loss.classes, loss, targets, row);
         float max = 0, sum = 1;
         if (target >= 0) ons::max_and_sum<Group>(x + start, view.length, view.inner, &max, &sum);
         bool smoothed = target >= 0 && shares.spread > 0;

@@ -1,6 +1,4 @@
-/* GatherShardGradient on CUDA: GatherGradient's kernels. */
+/* GatherShardGradient on CUDA: what the host works out. */
 #include "kernels/gather/gather_gradient.h"
 
-extern ons_run_function ons_cuda_run_gather_gradient;
-
-ONS_KERNELS(cuda, gather_shard_gradient, ONS_KERNEL(ons_gather_gradient_cuda_prepare, ons_cuda_run_gather_gradient))
+ONS_CUDA_KERNEL(gather_shard_gradient, ons_gather_gradient_cuda_prepare)

@@ -83,10 +83,10 @@ static inline int64_t ons_class_at(const ons_class_loss *loss, const void *targe
     return target == loss->ignore_index || target < 0 || target >= loss->classes ? -1 : target;
 }
 
-/* Where along the axis that class lies: in [0, view.length), or view.length where it is not there. */
+/* Where along the axis that class lies: in [0, view.length), or view.length where it is not there; -1 is nowhere. */
 ONS_HOST_DEVICE static inline int64_t ons_class_place(const ons_class_loss *loss, int64_t number) {
-    int64_t place = number - loss->first;
-    return place < 0 || place > loss->view.length ? loss->view.length : place;
+    uint64_t place = (uint64_t)(number - loss->first), length = (uint64_t)loss->view.length;
+    return (int64_t)(place < length ? place : length);
 }
 
 ONS_HOST_DEVICE static inline float ons_class_weight(const float *weights, int64_t k) {

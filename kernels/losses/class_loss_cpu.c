@@ -36,8 +36,16 @@ static float given_factor(const ons_class_slopes *s, int64_t target) {
     return s->of_log_sums == NULL ? 0 : s->of_log_sums[target];
 }
 
-/* What x is measured from: of a shard that has -inf alone, so that e^(x - shift) is 0 there as it is of the whole. */
+/* What a shard's x is measured from: e^(x - shift) is 0 where all of it is -inf, as it is of the whole. */
 static float shift_of(float log_sum) { return log_sum == -INFINITY ? INFINITY : log_sum; }
+
+/* Of a shard's columns; those that do not count have a shift of infinity already. */
+static void take_given(const ons_class_slopes *s, const ons_column_block *at, float *shift, float *factor) {
+    for (int c = 0; c < at->width; ++c) {
+        factor[c] = shift[c] == INFINITY ? 0 : given_factor(s, at->column + c);
+        shift[c] = shift_of(shift[c]);
+    }
+}
 
 void ons_class_slopes_row(const ons_class_slopes *s, int64_t row, float log_sum) {
     const ons_class_shares *shares = &s->shares;
@@ -49,7 +57,7 @@ void ons_class_slopes_row(const ons_class_slopes *s, int64_t row, float log_sum)
     }
     float own = shares->own * ons_class_weight(shares->weights, class);
     float factor = s->shard ? given_factor(s, row) : (own + shares->all) * s->scale;
-    ons_row_scaled_exp(s->x + row * length, shift_of(log_sum), factor, to, length);
+    ons_row_scaled_exp(s->x + row * length, s->shard ? shift_of(log_sum) : log_sum, factor, to, length);
     if (shares->spread > 0)
         subtract_weights(ons_class_weights_from(shares->weights, s->loss->first), shares->spread * s->scale, to,
                          length);
@@ -65,12 +73,12 @@ void ons_class_slopes_block(const ons_class_slopes *s, const ons_column_block *a
     for (int c = 0; c < at->width; ++c) {
         int64_t class = ons_class_at(s->loss, s->targets, at->column + c);
         bool counts = class >= 0;
-        shift[c] = counts ? shift_of(log_sums[c]) : INFINITY; /* e^-inf is 0 */
+        shift[c] = counts ? log_sums[c] : INFINITY; /* e^-inf is 0 */
         own[c] = counts ? shares->own * ons_class_weight(shares->weights, class) * s->scale : 0;
         factor[c] = own[c] + shares->all * s->scale;
-        if (s->shard) factor[c] = counts ? given_factor(s, at->column + c) : 0;
         spread[c] = counts ? shares->spread * s->scale : 0;
     }
+    if (s->shard) take_given(s, at, shift, factor);
     for (int64_t k = 0; k < length; ++k) {
         float *to = s->dx + at->offset + k * inner, weight = ons_class_weight(weights, k);
         ons_shifted_exp(s->x + at->offset + k * inner, shift, 1, to, at->width);
@@ -78,8 +86,8 @@ void ons_class_slopes_block(const ons_class_slopes *s, const ons_column_block *a
         for (int c = 0; c < at->width; ++c) to[c] = to[c] * factor[c] - spread[c] * weight;
     }
     for (int c = 0; c < at->width; ++c) {
-        int64_t class = ons_class_at(s->loss, s->targets, at->column + c), place = ons_class_place(s->loss, class);
-        if (class >= 0 && place < length) s->dx[at->offset + place * inner + c] -= own[c];
+        int64_t place = ons_class_place(s->loss, ons_class_at(s->loss, s->targets, at->column + c));
+        if (place < length) s->dx[at->offset + place * inner + c] -= own[c];
     }
 }
 

@@ -14,10 +14,15 @@ __device__ inline int64_t target_at(const ons_class_loss &loss, const void *targ
     return index_at(!loss.wide, targets, i);
 }
 
-/* The class, or -1 where the target does not count. */
-__device__ inline int64_t class_at(const ons_class_loss &loss, const void *targets, int64_t i) {
+/* The class among so many, or -1 where the target does not count. */
+__device__ inline int64_t class_among(int64_t classes, const ons_class_loss &loss, const void *targets, int64_t i) {
     int64_t target = target_at(loss, targets, i);
-    return target == loss.ignore_index || target < 0 || target >= loss.classes ? -1 : target;
+    return target == loss.ignore_index || target < 0 || target >= classes ? -1 : target;
+}
+
+/* Of a prediction of all classes. To read loss.classes instead, which are as many, takes registers. */
+__device__ inline int64_t class_at(const ons_class_loss &loss, const void *targets, int64_t i) {
+    return class_among(loss.view.length, loss, targets, i);
 }
 
 /* The weights on the device; null: 1 each. */
@@ -30,7 +35,7 @@ struct class_shares {
     const float *weights;
     float own, spread;
     __device__ float of_target(int64_t target) const { return own * ons_class_weight(weights, target); }
-    __device__ float of_any(int64_t k) const { return spread != 0 ? spread * ons_class_weight(weights, k) : 0; }
+    __device__ float of_any(int64_t k) const { return spread > 0 ? spread * ons_class_weight(weights, k) : 0; }
 };
 
 inline class_shares class_shares_of(const ons_launch *l, const ons_class_loss &loss) {
@@ -57,12 +62,12 @@ __device__ inline float sum_of_gaps(const T *x, float max, const float *weights,
 /* What cross entropy hands back to one row: (factor × e^(x - log Σ e^x) - [class is the target] own - spread × w) ×
  * scale, see class_loss.h; 0 where the target does not count. dx may be x; both begin at the arena's alignment, so that
  * packs lie alike in them. */
-template <class T> struct class_slopes {
+template <class T, class Shares = class_shares> struct class_slopes {
     const T *x;
     T *dx;
     float log_sum, scale;
     int64_t target; /* place of its class; -1: it does not count */
-    class_shares shares;
+    Shares shares;
     float own, factor; /* of the target's class; of all */
     template <int COUNT> __device__ void take(int64_t k) {
         float values[COUNT];
@@ -88,7 +93,7 @@ template <class T> struct class_slopes {
 [[maybe_unused]] static __global__ void check_classes(ons_class_loss loss, const void *targets, fault_place fault) {
     int64_t count = loss.view.outer * loss.view.inner;
     int64_t worst = first_wrong(count, [&](int64_t i) {
-        return target_at(loss, targets, i) != loss.ignore_index && class_at(loss, targets, i) < 0;
+        return target_at(loss, targets, i) != loss.ignore_index && class_among(loss.classes, loss, targets, i) < 0;
     });
     if (threadIdx.x == 0 && worst < count)
         note_fault(fault, ONS_CLASS_PROBLEM, worst, target_at(loss, targets, worst), loss.classes);

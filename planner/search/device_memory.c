@@ -4,14 +4,14 @@
 
 #include "planner/search/planner_search.h"
 
-enum { STAGES_TRIED = 8 }; /* of a device, which are given what is left before the others */
-
 typedef struct sharing {
     ons_planned *planned;
+    ons_stage_memo *memo;
     ons_stage_costs *costs;
     const ons_schedule *schedule;
     int64_t capacity;
     int64_t *bytes, *least; /* [stage]: as it is, and the smallest capacity that does */
+    int64_t *nothing;       /* [stage]: 0 */
     int64_t *share, *best;  /* [stage]: capacities: those that are tried, and the fastest */
 } sharing;
 
@@ -28,45 +28,53 @@ static int64_t sum_on(const sharing *s, const int64_t *bytes, uint32_t device) {
     return sum;
 }
 
-static ons_status *evaluate(const sharing *s, uint32_t stage, int64_t capacity, ons_stage_evaluation *v) {
-    ons_stage_costs_set_capacity(s->costs, capacity);
-    return ons_stage_costs_evaluate_exactly(s->costs, first_of(s, stage), first_of(s, stage + 1), stage, v);
-}
-
-ons_status *ons_device_memory_least(ons_stage_costs *costs, uint32_t first, uint32_t end, uint32_t stage,
-                                    ons_device_rest *least) {
+ons_status *ons_device_memory_least(ons_stage_memo *memo, ons_stage_costs *costs, uint32_t first, uint32_t end,
+                                    uint32_t stage, ons_device_rest *least) {
     ons_stage_evaluation v;
-    ons_stage_costs_set_capacity(costs, 1); /* which says what would do */
-    ONS_TRY(ons_stage_costs_evaluate_exactly(costs, first, end, stage, &v));
+    ONS_TRY(ons_stage_memo_evaluate(memo, costs, first, end, stage, 1, true, &v)); /* which says what would do */
     least->bytes = v.least_bytes;
-    ons_stage_costs_set_capacity(costs, least->bytes);
-    ONS_TRY(ons_stage_costs_evaluate_exactly(costs, first, end, stage, &v));
+    ONS_TRY(ons_stage_memo_evaluate(memo, costs, first, end, stage, least->bytes, true, &v));
     least->seconds = v.feasible ? v.seconds : INFINITY;
     return NULL;
 }
 
 /* ------------------------------------------------------------------------------------------------------ one device */
 
-/* Seconds of a device's stages in the shares that are tried; infinite where one does not fit. */
-static ons_status *add_seconds(const sharing *s, uint32_t device, double *seconds) {
-    *seconds = 0;
-    for (uint32_t i = 0; i < s->schedule->stages; ++i) {
+/* Keeps the shares that are tried where the device's stages are faster with them. */
+static ons_status *try_shares(const sharing *s, uint32_t device, double *fastest) {
+    double seconds = 0;
+    for (uint32_t i = 0; i < s->schedule->stages && seconds < *fastest; ++i) {
         ons_stage_evaluation v;
         if (!lies_on(s, i, device)) continue;
-        ONS_TRY(evaluate(s, i, s->share[i], &v));
-        *seconds += v.feasible ? v.seconds : INFINITY;
+        if (s->share[i] <= 0) return NULL; /* 0 would be no limit */
+        ONS_TRY(
+            ons_stage_memo_evaluate(s->memo, s->costs, first_of(s, i), first_of(s, i + 1), i, s->share[i], false, &v));
+        seconds += v.feasible ? v.seconds : INFINITY;
     }
-    return NULL;
-}
-
-static ons_status *try_shares(const sharing *s, uint32_t device, double *fastest) {
-    double seconds;
-    ONS_TRY(add_seconds(s, device, &seconds));
     if (!(seconds < *fastest)) return NULL;
     *fastest = seconds;
     for (uint32_t i = 0; i < s->schedule->stages; ++i)
         if (lies_on(s, i, device)) s->best[i] = s->share[i];
     return NULL;
+}
+
+/* Each has as large a part of what it could use beyond `low`. */
+static void serve_alike(const sharing *s, uint32_t device, const int64_t *low, double part) {
+    for (uint32_t i = 0; i < s->schedule->stages; ++i)
+        if (lies_on(s, i, device)) s->share[i] = low[i] + (int64_t)(part * (double)(s->bytes[i] - low[i]));
+}
+
+/* One stage saves all that is too much, or all save alike: few stages are asked for anything. */
+static ons_status *try_few(const sharing *s, uint32_t device, double *fastest) {
+    int64_t whole = sum_on(s, s->bytes, device);
+    for (uint32_t saves = 0; saves < s->schedule->stages; ++saves) {
+        if (!lies_on(s, saves, device)) continue;
+        for (uint32_t i = 0; i < s->schedule->stages; ++i)
+            if (lies_on(s, i, device)) s->share[i] = s->bytes[i] - (i == saves ? whole - s->capacity : 0);
+        ONS_TRY(try_shares(s, device, fastest));
+    }
+    serve_alike(s, device, s->nothing, (double)s->capacity / (double)whole);
+    return try_shares(s, device, fastest);
 }
 
 /* One stage has as much as it can use, then the others in turn. */
@@ -81,42 +89,41 @@ static void serve_first(const sharing *s, uint32_t device, uint32_t favoured, in
         }
 }
 
-/* Each has as large a part of what it could use. */
-static void serve_alike(const sharing *s, uint32_t device, double part) {
-    for (uint32_t i = 0; i < s->schedule->stages; ++i)
-        if (lies_on(s, i, device)) s->share[i] = s->least[i] + (int64_t)(part * (double)(s->bytes[i] - s->least[i]));
-}
-
 static ons_status *find_least(const sharing *s, uint32_t device) {
     for (uint32_t i = 0; i < s->schedule->stages; ++i) {
         ons_device_rest least;
         if (!lies_on(s, i, device)) continue;
-        ONS_TRY(ons_device_memory_least(s->costs, first_of(s, i), first_of(s, i + 1), i, &least));
+        ONS_TRY(ons_device_memory_least(s->memo, s->costs, first_of(s, i), first_of(s, i + 1), i, &least));
         s->least[i] = least.bytes < s->bytes[i] ? least.bytes : s->bytes[i];
     }
     return NULL;
 }
 
-/* `need`: bytes of the device with which its stages fit. */
-static ons_status *share_device(const sharing *s, uint32_t device, int64_t *need) {
+/* All have what they need at the least, and share what is left. `need`: bytes of the device with which they fit. */
+static ons_status *try_from_least(const sharing *s, uint32_t device, double *fastest, int64_t *need) {
     int64_t whole = sum_on(s, s->bytes, device);
-    uint32_t tried = 0;
-    double fastest = INFINITY;
-    *need = whole;
-    if (s->capacity == 0 || whole <= s->capacity || s->planned->problem.memory == NULL) return NULL;
     ONS_TRY(find_least(s, device));
     int64_t least = sum_on(s, s->least, device), slack = s->capacity - least;
     *need = least;
     if (slack < 0) return NULL;
-    serve_alike(s, device, whole > least ? (double)slack / (double)(whole - least) : 0);
-    ONS_TRY(try_shares(s, device, &fastest));
-    for (uint32_t i = 0; i < s->schedule->stages && tried < STAGES_TRIED; ++i) {
+    serve_alike(s, device, s->least, whole > least ? (double)slack / (double)(whole - least) : 0);
+    ONS_TRY(try_shares(s, device, fastest));
+    for (uint32_t i = 0; i < s->schedule->stages; ++i) {
         if (!lies_on(s, i, device)) continue;
         serve_first(s, device, i, slack);
-        ONS_TRY(try_shares(s, device, &fastest));
-        ++tried;
+        ONS_TRY(try_shares(s, device, fastest));
     }
-    if (isinf(fastest)) *need = whole;
+    if (isinf(*fastest)) *need = whole;
+    return NULL;
+}
+
+static ons_status *share_device(const sharing *s, uint32_t device, int64_t *need) {
+    double fastest = INFINITY;
+    *need = sum_on(s, s->bytes, device);
+    if (s->capacity == 0 || *need <= s->capacity || s->planned->problem.memory == NULL) return NULL;
+    ONS_TRY(try_few(s, device, &fastest));
+    if (isinf(fastest)) return try_from_least(s, device, &fastest, need);
+    *need = s->capacity;
     return NULL;
 }
 
@@ -128,8 +135,8 @@ static ons_status *take_solutions(const sharing *s, ons_arena *arena) {
     planned->partition.bottleneck_seconds = 0;
     for (uint32_t i = 0; i < s->schedule->stages; ++i) {
         uint32_t first = first_of(s, i);
-        ons_stage_costs_set_capacity(s->costs, s->best[i]);
-        ONS_TRY(ons_stage_costs_solution(s->costs, first, first_of(s, i + 1), i, &planned->solutions[i]));
+        ONS_TRY(
+            ons_stage_memo_solve(s->memo, s->costs, first, first_of(s, i + 1), i, s->best[i], &planned->solutions[i]));
         planned->partition.bottleneck_seconds =
             fmax(planned->partition.bottleneck_seconds, planned->solutions[i].seconds);
     }
@@ -141,6 +148,7 @@ static ons_status *share_all(sharing *s, ons_arena *scratch, ons_arena *arena) {
     uint32_t stages = s->schedule->stages;
     ONS_NEW(s->bytes, scratch, stages);
     ONS_NEW(s->least, scratch, stages);
+    ONS_NEW(s->nothing, scratch, stages);
     ONS_NEW(s->share, scratch, stages);
     ONS_NEW(s->best, scratch, stages);
     p->feasible = true;
@@ -159,9 +167,12 @@ static ons_status *share_all(sharing *s, ons_arena *scratch, ons_arena *arena) {
     return p->feasible ? take_solutions(s, arena) : NULL;
 }
 
-ons_status *ons_device_memory_evaluate(ons_planned *planned, ons_arena *arena, uint64_t *optimised_nodes) {
-    sharing s = {
-        .planned = planned, .schedule = planned->problem.schedule, .capacity = planned->problem.capacity_bytes};
+ons_status *ons_device_memory_evaluate(ons_planned *planned, ons_stage_memo *memo, ons_arena *arena,
+                                       uint64_t *optimised_nodes) {
+    sharing s = {.memo = memo,
+                 .planned = planned,
+                 .schedule = planned->problem.schedule,
+                 .capacity = planned->problem.capacity_bytes};
     planned->solutions = NULL;
     ONS_TRY(ons_stage_costs_new(&planned->problem, &s.costs));
     ons_arena *scratch = ons_arena_new();

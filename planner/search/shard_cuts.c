@@ -29,13 +29,14 @@ void ons_shard_cuts_place(const ons_shard_order *o, const uint32_t *cuts, uint32
 
 /* ------------------------------------------------------------------------------------------------------------ rests */
 
-static ons_status *add_part(const ons_shard_cutting *c, const ons_shard_part *part, uint32_t stage) {
+static ons_status *add_part(const ons_shard_cutting *c, ons_stage_memo *memo, const ons_shard_part *part,
+                            uint32_t stage) {
     ons_device_rest *rests = &c->rests[part->device * ONS_SHARD_RESTS], least;
     double seconds = ons_work_seconds(c->problem->work, part->first, part->end);
     rests[0].seconds += seconds;
     rests[1].seconds += seconds;
     if (c->costs == NULL) return NULL;
-    ONS_TRY(ons_device_memory_least(c->costs, part->first, part->end, stage, &least));
+    ONS_TRY(ons_device_memory_least(memo, c->costs, part->first, part->end, stage, &least));
     rests[0].bytes += ons_stage_costs_bytes(c->costs, part->first, part->end, stage);
     rests[1].seconds += least.seconds - seconds;
     rests[1].bytes += least.bytes;
@@ -43,11 +44,13 @@ static ons_status *add_part(const ons_shard_cutting *c, const ons_shard_part *pa
 }
 
 ons_status *ons_shard_cutting_make(const ons_planning_problem *problem, const ons_shard_order *o,
-                                   ons_stage_costs *costs, ons_arena *arena, ons_shard_cutting *c) {
+                                   ons_stage_costs *costs, ons_stage_memo *memo, ons_arena *arena,
+                                   ons_shard_cutting *c) {
     *c = (ons_shard_cutting){.problem = problem, .order = o, .costs = costs};
     ONS_NEW(c->rests, arena, (size_t)o->devices * ONS_SHARD_RESTS);
-    for (uint32_t i = 0; i < o->early_count; ++i) ONS_TRY(add_part(c, &o->early[i], i));
-    for (uint32_t i = 0; i < o->late_count; ++i) ONS_TRY(add_part(c, &o->late[i], o->early_count + o->devices + i));
+    for (uint32_t i = 0; i < o->early_count; ++i) ONS_TRY(add_part(c, memo, &o->early[i], i));
+    for (uint32_t i = 0; i < o->late_count; ++i)
+        ONS_TRY(add_part(c, memo, &o->late[i], o->early_count + o->devices + i));
     return NULL;
 }
 

@@ -15,9 +15,10 @@ typedef struct ons_shard_cutting {
     ons_device_rest *rests; /* [device · ONS_SHARD_RESTS]: what a device holds beside its part of the body */
 } ons_shard_cutting;
 
-/* Takes the rests of all devices; in `arena`. `costs` NULL: in their computing alone. */
+/* Takes the rests of all devices; in `arena`. `costs` NULL: in their computing alone; the memo is then not needed. */
 ons_status *ons_shard_cutting_make(const ons_planning_problem *problem, const ons_shard_order *order,
-                                   ons_stage_costs *costs, ons_arena *arena, ons_shard_cutting *cutting);
+                                   ons_stage_costs *costs, ons_stage_memo *memo, ons_arena *arena,
+                                   ons_shard_cutting *cutting);
 
 /* Finds in how many seconds for a micro-batch the slowest device can be, and the slowest message between neighbours,
  * to within a hundredth where memory counts; infinite: no cuts were found that fit. */

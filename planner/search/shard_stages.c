@@ -20,8 +20,8 @@ enum {
     TASKS_OF_WAYS = 300000,
     TASKS_OF_CUTS = 300000, /* twice: by computing, and with memory */
     TASKS_OF_MOVES = 200000,
-    TASKS_OF_DECISIONS = 2, /* of a node whose stage does not fit as it is */
-    STAGES_A_TASK = 25,     /* that the search for a cycle passes in the time of a task */
+    TASKS_OF_DECISIONS = 20, /* of a node whose stage does not fit as it is */
+    STAGES_A_TASK = 25,      /* that the search for a cycle passes in the time of a task */
 };
 
 /* Cuts, and a way to make lists. */
@@ -38,6 +38,7 @@ typedef struct shard_search {
     ons_planning_problem problem; /* with its nodes in `order` */
     ons_shard_order order;
     ons_arena *arena;
+    ons_stage_memo *memo; /* owned */
     ons_shard_way *ways;
     uint32_t way_count;
     trial *best; /* a few ways, the best first, each with the best cuts that were tried with it */
@@ -105,7 +106,7 @@ static ons_status *run(shard_search *s, const uint32_t *first, uint32_t way, ons
     found->step_seconds = INFINITY;
     ONS_TRY(take_lists(s, first, way, arena, planned));
     uint64_t nodes = 0;
-    ONS_TRY(ons_device_memory_evaluate(planned, arena, &nodes));
+    ONS_TRY(ons_device_memory_evaluate(planned, s->memo, arena, &nodes));
     s->tasks += TASKS_OF_DECISIONS * nodes;
     if (!planned->partition.feasible) return NULL;
     const ons_pipeline_setup setup = {.problem = &planned->problem,
@@ -241,7 +242,7 @@ static ons_status *try_cuts_with_memory(shard_search *s) {
     ons_stage_costs *costs;
     ONS_TRY(take_lists(s, s->best[0].first, s->best[0].way, s->arena, &like));
     ONS_TRY(ons_stage_costs_new(&like.problem, &costs));
-    ons_status *status = ons_shard_cutting_make(&s->problem, &s->order, costs, s->arena, &cutting);
+    ons_status *status = ons_shard_cutting_make(&s->problem, &s->order, costs, s->memo, s->arena, &cutting);
     s->most = s->tasks + TASKS_OF_CUTS;
     if (status == NULL) status = try_cuts(s, &cutting);
     ons_stage_costs_free(costs);
@@ -298,7 +299,7 @@ static ons_status *search(shard_search *s, ons_shard_stages *found) {
     ons_shard_cutting cutting;
     ONS_TRY(ons_shard_ways_list(s->arena, &s->ways, &s->way_count));
     ONS_NEW(s->best, s->arena, s->way_count);
-    ONS_TRY(ons_shard_cutting_make(&s->problem, &s->order, NULL, s->arena, &cutting));
+    ONS_TRY(ons_shard_cutting_make(&s->problem, &s->order, NULL, NULL, s->arena, &cutting));
     ONS_TRY(try_cuts(s, &cutting));
     ONS_CHECK(s->best_count > 0, ONS_DEFECT, "a model with shards has no cuts");
     if (!is_without_decisions(s)) ONS_TRY(try_cuts_with_memory(s));
@@ -331,7 +332,10 @@ ons_status *ons_shard_stages_search(const ons_planning_problem *problem, ons_are
     ONS_TRY(check_problem(problem));
     ONS_TRY(ons_shard_order_make(problem, arena, &s.order));
     ONS_TRY(take_order(problem, &s));
-    ONS_TRY(search(&s, found));
+    ONS_TRY(ons_stage_memo_new(&s.memo));
+    ons_status *status = search(&s, found);
+    ons_stage_memo_free(s.memo);
+    ONS_TRY(status);
     if (found->planned.partition.feasible) return NULL;
     found->planned.problem.pipeline = s.problem.pipeline; /* as it was asked for: what would do can be looked for */
     return NULL;

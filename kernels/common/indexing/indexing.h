@@ -42,7 +42,7 @@ typedef struct ons_gather {
 
 /* Which of the table's rows is meant by an index into the whole, or -1 where another shard has it, or none. */
 ONS_HOST_DEVICE static inline int64_t ons_gather_row(const ons_gather *s, int64_t index) {
-    index += index < 0 ? s->entries : 0;
+    index += s->entries & -(int64_t)(index < 0); /* no branch: which are negative cannot be told beforehand */
     index -= s->first;
     return index < 0 || index >= s->length ? -1 : index;
 }
