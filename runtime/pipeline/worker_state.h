@@ -77,6 +77,7 @@ struct ons_job {
     ons_step step;
     const ons_step *device_step; /* the same in the device's memory, where the host cannot access that */
     /* messages and copies */
+    ons_value_id value;
     ons_channel *channel;
     ons_nccl_channel *nccl;
     void *address;
