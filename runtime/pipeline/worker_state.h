@@ -202,7 +202,7 @@ ons_status *ons_worker_put(ons_worker *worker, const ons_pipeline_pass *pass);
 
 /* Finds the recording that stands for the pass; NULL: there is none. */
 const ons_recorded_pass *ons_worker_find_kept(const ons_worker *worker, const ons_pipeline_pass *pass);
-ons_status *ons_worker_choose_keeping(ons_worker *worker);
+void ons_worker_choose_keeping(ons_worker *worker);
 void ons_worker_free_kept(ons_worker *worker);
 
 #endif
