@@ -6,6 +6,8 @@
 
 #include <stdbool.h>
 
+#include "base/status.h"
+
 typedef enum ons_variable {
 #define VARIABLE(NAME, VALUES, DEFAULT, HELP) ONS_ENV_##NAME,
 #include "base/environment.inc"
@@ -24,6 +26,9 @@ extern const ons_variable_description ons_variables[ONS_VARIABLE_COUNT];
 
 /* The variable's value; NULL: it is not set. The environment's own. */
 const char *ons_environment(ons_variable variable);
+
+/* Fails where one of the program's own variables (ONSTAGE_…) that take certain words is set to another one. */
+ons_status *ons_environment_check(void);
 
 /* Whether it is set to "off". */
 bool ons_environment_is_off(ons_variable variable);

@@ -25,22 +25,33 @@
     CASE(ONS_UINT64, uint64_t, int64_t, (int64_t)element, (uint64_t)element)                                           \
     CASE(ONS_BOOL, uint8_t, int64_t, element != 0, element != 0)
 
-/* The words of `count` elements, from and to memory. */
+/* An element to its word, and back: element `i` of both. */
+typedef void copy_element(const void *from, void *to, int64_t i);
+
+#define DEFINE_ELEMENT(DTYPE, TYPE, WORD, WIDE, NARROW)                                                                \
+    static inline void widen_##DTYPE(const void *data, void *words, int64_t i) {                                       \
+        TYPE element; /* tensors of a mapped file lie anywhere */                                                      \
+        memcpy(&element, (const char *)data + (size_t)i * sizeof element, sizeof element);                             \
+        ((WORD *)words)[i] = (WIDE);                                                                                   \
+    }                                                                                                                  \
+    static inline void narrow_##DTYPE(const void *words, void *data, int64_t i) {                                      \
+        WORD element = ((const WORD *)words)[i];                                                                       \
+        ((TYPE *)data)[i] = (NARROW);                                                                                  \
+    }
+EACH_DTYPE(DEFINE_ELEMENT)
+
+/* Compiled for each dtype. */
+__attribute__((always_inline)) static inline void copy_elements(const void *from, void *to, int64_t count,
+                                                                copy_element *copy) {
+    for (int64_t i = 0; i < count; ++i) copy(from, to, i);
+}
+
 #define WIDEN_CASE(DTYPE, TYPE, WORD, WIDE, NARROW)                                                                    \
     case DTYPE:                                                                                                        \
-        for (int64_t i = 0; i < count; ++i) {                                                                          \
-            TYPE element; /* tensors of a mapped file lie anywhere */                                                  \
-            memcpy(&element, (const char *)data + (size_t)i * sizeof element, sizeof element);                         \
-            ((WORD *)words)[i] = (WIDE);                                                                               \
-        }                                                                                                              \
+        copy_elements(data, words, count, widen_##DTYPE);                                                              \
         break;
 #define NARROW_CASE(DTYPE, TYPE, WORD, WIDE, NARROW)                                                                   \
-    case DTYPE:                                                                                                        \
-        for (int64_t i = 0; i < count; ++i) {                                                                          \
-            WORD element = ((const WORD *)words)[i];                                                                   \
-            ((TYPE *)data)[i] = (NARROW);                                                                              \
-        }                                                                                                              \
-        break;
+    case DTYPE: copy_elements(words, data, count, narrow_##DTYPE); break;
 
 static void widen_small(ons_dtype dtype, const uint8_t *data, int64_t count, void *words) {
     bool is_signed = dtype == ONS_INT4 || dtype == ONS_INT2;

@@ -175,7 +175,7 @@ static void print_completion(void) {
 static void print_environment(void) {
     puts("# Environment variables\n");
     puts("Printed by `./bazelw run //tools:manual -- environment`; a test compares this file with the program's "
-         "table.\n");
+         "table.\nOf the program's own variables, those that take certain words refuse another one.\n");
     puts("| variable | values | default | what it says |\n|---|---|---|---|");
     for (size_t i = 0; i < ONS_VARIABLE_COUNT; ++i) {
         const ons_variable_description *v = &ons_variables[i];

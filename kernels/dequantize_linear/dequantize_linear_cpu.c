@@ -1,6 +1,9 @@
 /* DequantizeLinear on the CPU. */
 #include "kernels/dequantize_linear/dequantize_linear_node.h"
 
+#include <omp.h>
+
+#include "kernels/common/rows/rows.h"
 #include "kernels/quantization/quantization.h"
 
 ons_status *ons_dequantize_linear_make_state(ons_prepare *p) {
@@ -20,32 +23,48 @@ ons_status *ons_dequantize_linear_prepare(ons_prepare *p) {
     return ons_dequantize_linear_make_state(p);
 }
 
-#define DEQUANTIZE(NAME, TYPE)                                                                                         \
-    static void NAME(const ons_launch *launch) {                                                                       \
-        const ons_dequantize_linear *state = launch->state;                                                            \
-        const ons_scales *s = &state->scales;                                                                          \
-        const TYPE *x = launch->inputs[X], *zeros = state->has_zero ? launch->inputs[ZERO] : NULL;                     \
-        const float *scales = launch->inputs[SCALE];                                                                   \
-        float *y = launch->outputs[0];                                                                                 \
-        _Pragma("omp parallel for schedule(static) if (s->elements > ONS_PARALLEL_GRAIN)") for (int64_t i = 0;         \
-                                                                                                i < s->elements;       \
-                                                                                                ++i) {                 \
-            int64_t k = ons_scale_of(s, i);                                                                            \
-            y[i] = (float)((int64_t)x[i] - (zeros == NULL ? 0 : (int64_t)zeros[k])) * scales[k];                       \
-        }                                                                                                              \
+/* Element `i` of a tensor. */
+typedef int64_t read_element(const void *elements, int64_t i);
+
+static inline int64_t read_int8(const void *elements, int64_t i) { return ((const int8_t *)elements)[i]; }
+static inline int64_t read_uint8(const void *elements, int64_t i) { return ((const uint8_t *)elements)[i]; }
+static inline int64_t read_int32(const void *elements, int64_t i) { return ((const int32_t *)elements)[i]; }
+
+/* Elements [begin, end), compiled for each dtype. */
+__attribute__((always_inline)) static inline void dequantize(const ons_launch *launch, int64_t begin, int64_t end,
+                                                             read_element *read) {
+    const ons_dequantize_linear *state = launch->state;
+    const ons_scales *s = &state->scales;
+    const void *x = launch->inputs[X], *zeros = state->has_zero ? launch->inputs[ZERO] : NULL;
+    const float *scales = launch->inputs[SCALE];
+    float *y = launch->outputs[0];
+    if (s->count == 1) {
+        const int64_t zero = zeros == NULL ? 0 : read(zeros, 0);
+        const float scale = scales[0];
+        for (int64_t i = begin; i < end; ++i) y[i] = (float)(read(x, i) - zero) * scale;
+        return;
     }
+    for (int64_t i = begin; i < end; ++i) {
+        int64_t k = ons_scale_of(s, i);
+        y[i] = (float)(read(x, i) - (zeros == NULL ? 0 : read(zeros, k))) * scales[k];
+    }
+}
 
-DEQUANTIZE(run_int8, int8_t)
-
-DEQUANTIZE(run_uint8, uint8_t)
-
-DEQUANTIZE(run_int32, int32_t)
+static void dequantize_some(const ons_launch *launch, int64_t begin, int64_t end) {
+    switch (((const ons_dequantize_linear *)launch->state)->dtype) {
+    case ONS_INT8: dequantize(launch, begin, end, read_int8); return;
+    case ONS_UINT8: dequantize(launch, begin, end, read_uint8); return;
+    default: dequantize(launch, begin, end, read_int32); return;
+    }
+}
 
 static void dequantize_linear_run(const ons_launch *launch) {
-    switch (((const ons_dequantize_linear *)launch->state)->dtype) {
-    case ONS_INT8: run_int8(launch); return;
-    case ONS_UINT8: run_uint8(launch); return;
-    default: run_int32(launch); return;
+    int64_t elements = ((const ons_dequantize_linear *)launch->state)->scales.elements;
+#pragma omp parallel if (elements > ONS_PARALLEL_GRAIN)
+    {
+        int threads = omp_get_num_threads(), thread = omp_get_thread_num();
+        dequantize_some(launch, ons_part_begin(elements, threads, thread),
+                        ons_part_begin(elements, threads, thread + 1));
     }
 }
 

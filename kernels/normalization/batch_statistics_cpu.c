@@ -160,85 +160,128 @@ static inline __attribute__((always_inline)) void sum_channel(const ons_batch_pl
     s->sums[1][channel] = second;
 }
 
-/* A function for each kind, which its loops are compiled for. */
-#define SUMS(NAME, KIND)                                                                                               \
-    static void NAME(const ons_batch_plan *plan, const ons_batch_scratch *s, const float *dy, const float *x) {        \
-        if (!plan->size.last) {                                                                                        \
-            _Pragma("omp parallel for schedule(static) if (plan->parts > 1)") for (int64_t c = 0;                      \
-                                                                                   c < plan->size.channels; ++c)       \
-                sum_channel(plan, s, &(const summands){KIND, dy, x}, c);                                               \
-            return;                                                                                                    \
-        }                                                                                                              \
-        _Pragma("omp parallel for schedule(static) if (plan->parts > 1)") for (int part = 0; part < plan->parts;       \
-                                                                               ++part)                                 \
-            sum_part(plan, s, &(const summands){KIND, dy, x}, part);                                                   \
-        add_parts(plan, s);                                                                                            \
+/* The loops above are compiled for each kind. */
+static void sum_channel_of_kind(const ons_batch_plan *plan, const ons_batch_scratch *s, const summands *v,
+                                int64_t channel) {
+    switch (v->kind) {
+    case SQUARES: sum_channel(plan, s, &(const summands){SQUARES, NULL, v->x}, channel); return;
+    case PRODUCTS: sum_channel(plan, s, &(const summands){PRODUCTS, v->dy, v->x}, channel); return;
+    case GATED_PRODUCTS: sum_channel(plan, s, &(const summands){GATED_PRODUCTS, v->dy, v->x}, channel); return;
     }
-SUMS(sum_squares, SQUARES)
-SUMS(sum_products, PRODUCTS)
-SUMS(sum_gated_products, GATED_PRODUCTS)
+}
+
+static void sum_part_of_kind(const ons_batch_plan *plan, const ons_batch_scratch *s, const summands *v, int part) {
+    switch (v->kind) {
+    case SQUARES: sum_part(plan, s, &(const summands){SQUARES, NULL, v->x}, part); return;
+    case PRODUCTS: sum_part(plan, s, &(const summands){PRODUCTS, v->dy, v->x}, part); return;
+    case GATED_PRODUCTS: sum_part(plan, s, &(const summands){GATED_PRODUCTS, v->dy, v->x}, part); return;
+    }
+}
+
+static void sum_all(const ons_batch_plan *plan, const ons_batch_scratch *s, const summands *v) {
+    if (!plan->size.last) {
+#pragma omp parallel for schedule(static) if (plan->parts > 1)
+        for (int64_t c = 0; c < plan->size.channels; ++c) sum_channel_of_kind(plan, s, v, c);
+        return;
+    }
+#pragma omp parallel for schedule(static) if (plan->parts > 1)
+    for (int part = 0; part < plan->parts; ++part) sum_part_of_kind(plan, s, v, part);
+    add_parts(plan, s);
+}
 
 void ons_batch_sum_squares(const ons_batch_plan *plan, const ons_batch_scratch *s, const float *x) {
-    sum_squares(plan, s, NULL, x);
+    sum_all(plan, s, &(const summands){SQUARES, NULL, x});
 }
 
 void ons_batch_sum_products(const ons_batch_plan *plan, const ons_batch_scratch *s, const float *dy, const float *x,
                             bool gated) {
-    (gated ? sum_gated_products : sum_products)(plan, s, dy, x);
+    sum_all(plan, s, &(const summands){gated ? GATED_PRODUCTS : PRODUCTS, dy, x});
 }
 
 /* ------------------------------------------------------------------------------------------------------------- maps */
 
-/* Splits a tensor into rows in which the channel is either fixed or runs with the column, and calls MAP for each with
- * ROW (first element), LENGTH, and CHANNEL (of the row; 0 where it runs with the column). */
-#define FOR_ROWS(ROW, LENGTH, CHANNEL, MAP_LAST, MAP_PLAIN)                                                            \
-    do {                                                                                                               \
-        const ons_channels *size_ = &plan->size;                                                                       \
-        int64_t rows_ = size_->positions == 0 ? 0                                                                      \
-                        : size_->last         ? plan->rows + (plan->extra > 0)                                         \
-                                              : size_->batch * size_->channels;                                                \
-        _Pragma("omp parallel for schedule(static) if (plan->parts > 1)") for (int64_t row_ = 0; row_ < rows_;         \
-                                                                               ++row_) {                               \
-            if (size_->last) {                                                                                         \
-                int64_t ROW = row_ * plan->width, LENGTH = row_ < plan->rows ? plan->width : plan->extra;              \
-                _Pragma("omp simd") for (int64_t i = 0; i < LENGTH; ++i) MAP_LAST;                                     \
-            } else {                                                                                                   \
-                int64_t ROW = row_ * size_->positions, LENGTH = size_->positions, CHANNEL = row_ % size_->channels;    \
-                _Pragma("omp simd") for (int64_t i = 0; i < LENGTH; ++i) MAP_PLAIN;                                    \
-            }                                                                                                          \
-        }                                                                                                              \
-    } while (0)
+/* What a map reads and writes: tensors, and vectors with a number for each channel. */
+typedef struct mapped {
+    const float *x, *dy, *residual;
+    float *to;
+    const float *scale, *shift, *rest, *factor, *gate_scale, *gate_rest;
+} mapped;
 
-/* Loops are compiled for each kind of map: which one it is does not depend on the element. */
-#define NORMALIZE(ADDED, RELU)                                                                                         \
-    FOR_ROWS(row, length, c, y[row + i] = RELU(MAP(x[row + i], shift[i], scale[i], rest[i]) ADDED),                    \
-             y[row + i] = RELU(MAP(x[row + i], shift[c], scale[c], rest[c]) ADDED))
-#define AS_IT_IS(VALUE) (VALUE)
+/* Makes element `i` of the tensor; `c`: its place in the vectors. */
+typedef float map_element(const mapped *m, int64_t i, int64_t c);
 
+static inline float normalized(const mapped *m, int64_t i, int64_t c) {
+    return MAP(m->x[i], m->shift[c], m->scale[c], m->rest[c]);
+}
 static inline float relu_of(float x) { return x < 0 ? 0 : x; }
+static inline float normalized_relu(const mapped *m, int64_t i, int64_t c) { return relu_of(normalized(m, i, c)); }
+static inline float added(const mapped *m, int64_t i, int64_t c) { return normalized(m, i, c) + m->residual[i]; }
+static inline float added_relu(const mapped *m, int64_t i, int64_t c) { return relu_of(added(m, i, c)); }
 
-void ons_batch_normalize(const ons_batch_plan *plan, const ons_batch_scratch *s, const float *restrict x,
-                         const float *residual, bool relu, float *y) {
-    const float *restrict scale = s->scale, *restrict shift = s->shift, *restrict rest = s->rest;
-    if (residual == NULL && !relu) NORMALIZE(, AS_IT_IS);
-    if (residual == NULL && relu) NORMALIZE(, relu_of);
-    if (residual != NULL && !relu) NORMALIZE(+residual[row + i], AS_IT_IS);
-    if (residual != NULL && relu) NORMALIZE(+residual[row + i], relu_of);
+static inline float scaled(const mapped *m, int64_t i, int64_t c) { return m->dy[i] * m->scale[c]; }
+static inline float slope_of(const mapped *m, int64_t i, int64_t c, float dy) {
+    return dy * m->scale[c] + (m->x[i] - m->shift[c]) * m->factor[c] + m->rest[c];
+}
+static inline float differentiated(const mapped *m, int64_t i, int64_t c) { return slope_of(m, i, c, m->dy[i]); }
+static inline float differentiated_gated(const mapped *m, int64_t i, int64_t c) {
+    return slope_of(m, i, c, pass(m->dy[i], MAP(m->x[i], m->shift[c], m->gate_scale[c], m->gate_rest[c])));
 }
 
-#define DIFFERENTIATE(COLUMN, SLOPE)                                                                                   \
-    dx[row + i] = (SLOPE)*scale[COLUMN] + (x[row + i] - shift[COLUMN]) * factor[COLUMN] + rest[COLUMN]
-#define GATED_SLOPE(COLUMN) pass(dy[row + i], MAP(x[row + i], shift[COLUMN], gate_scale[COLUMN], gate_rest[COLUMN]))
+/* A tensor is split into rows in which the channel is either fixed or runs with the column. Compiled for each map:
+ * which one it is does not depend on the element. */
+__attribute__((always_inline)) static inline void map_row(const ons_batch_plan *plan, const mapped *where, int64_t row,
+                                                          map_element *map) {
+    const mapped m = *where;
+    if (plan->size.last) {
+        int64_t first = row * plan->width, length = row < plan->rows ? plan->width : plan->extra;
+#pragma omp simd
+        for (int64_t i = 0; i < length; ++i) m.to[first + i] = map(&m, first + i, i);
+    } else {
+        int64_t first = row * plan->size.positions, length = plan->size.positions, c = row % plan->size.channels;
+#pragma omp simd
+        for (int64_t i = 0; i < length; ++i) m.to[first + i] = map(&m, first + i, c);
+    }
+}
+
+typedef enum map_kind { NORMALIZE, NORMALIZE_RELU, ADD, ADD_RELU, SCALE, DIFFERENTIATE, DIFFERENTIATE_GATED } map_kind;
+
+static void map_row_of_kind(const ons_batch_plan *plan, const mapped *m, int64_t row, map_kind how) {
+    switch (how) {
+    case NORMALIZE: map_row(plan, m, row, normalized); return;
+    case NORMALIZE_RELU: map_row(plan, m, row, normalized_relu); return;
+    case ADD: map_row(plan, m, row, added); return;
+    case ADD_RELU: map_row(plan, m, row, added_relu); return;
+    case SCALE: map_row(plan, m, row, scaled); return;
+    case DIFFERENTIATE: map_row(plan, m, row, differentiated); return;
+    case DIFFERENTIATE_GATED: map_row(plan, m, row, differentiated_gated); return;
+    }
+}
+
+static void map_rows(const ons_batch_plan *plan, const mapped *m, map_kind how) {
+    const ons_channels *size = &plan->size;
+    int64_t rows = size->positions == 0 ? 0
+                   : size->last         ? plan->rows + (plan->extra > 0)
+                                        : size->batch * size->channels;
+#pragma omp parallel for schedule(static) if (plan->parts > 1)
+    for (int64_t row = 0; row < rows; ++row) map_row_of_kind(plan, m, row, how);
+}
+
+void ons_batch_normalize(const ons_batch_plan *plan, const ons_batch_scratch *s, const float *x, const float *residual,
+                         bool relu, float *y) {
+    const mapped m = {.x = x, .residual = residual, .to = y, .scale = s->scale, .shift = s->shift, .rest = s->rest};
+    map_rows(plan, &m, residual != NULL ? (relu ? ADD_RELU : ADD) : relu ? NORMALIZE_RELU : NORMALIZE);
+}
 
 void ons_batch_differentiate(const ons_batch_plan *plan, const ons_batch_scratch *s, const float *dy, const float *x,
                              bool gated, float *dx) {
-    const float *restrict scale = s->scale, *restrict shift = s->shift, *restrict rest = s->rest,
-                          *restrict factor = s->factor, *restrict gate_scale = s->gate_scale,
-                          *restrict gate_rest = s->gate_rest;
-    if (x == NULL)
-        FOR_ROWS(row, length, c, dx[row + i] = dy[row + i] * scale[i], dx[row + i] = dy[row + i] * scale[c]);
-    else if (gated)
-        FOR_ROWS(row, length, c, DIFFERENTIATE(i, GATED_SLOPE(i)), DIFFERENTIATE(c, GATED_SLOPE(c)));
-    else
-        FOR_ROWS(row, length, c, DIFFERENTIATE(i, dy[row + i]), DIFFERENTIATE(c, dy[row + i]));
+    const mapped m = {.x = x,
+                      .dy = dy,
+                      .to = dx,
+                      .scale = s->scale,
+                      .shift = s->shift,
+                      .rest = s->rest,
+                      .factor = s->factor,
+                      .gate_scale = s->gate_scale,
+                      .gate_rest = s->gate_rest};
+    map_rows(plan, &m, x == NULL ? SCALE : gated ? DIFFERENTIATE_GATED : DIFFERENTIATE);
 }

@@ -120,8 +120,8 @@ static inline ons_simd_float sigmoid_slope(ons_simd_float y) { return y * (1.0f 
 static inline ons_simd_float tanh_slope(ons_simd_float y) { return 1.0f - y * y; }
 
 /* The units from `j` on, as many as there are lanes or, at the end of a row, fewer. */
-static inline __attribute__((always_inline)) void usual_lstm_units(const ons_recurrent_back_row *w, int64_t j,
-                                                                   int64_t count) {
+static inline __attribute__((always_inline)) void usual_lstm_units(const void *argument, int64_t j, int64_t count) {
+    const ons_recurrent_back_row *w = argument;
     const float *gates = w->gates + j;
     float *before = w->before + j;
     int64_t hidden = w->hidden;
@@ -142,11 +142,11 @@ static inline __attribute__((always_inline)) void usual_lstm_units(const ons_rec
 }
 
 static void usual_lstm_row(const ons_recurrent *r, const ons_activation *activations, const ons_recurrent_back_row *w) {
-    ONS_EACH_SIMD(w->count, usual_lstm_units, w);
+    ons_simd_each(w->count, usual_lstm_units, w);
 }
 
-static inline __attribute__((always_inline)) void usual_gru_units(const ons_recurrent_back_row *w, int64_t j,
-                                                                  int64_t count) {
+static inline __attribute__((always_inline)) void usual_gru_units(const void *argument, int64_t j, int64_t count) {
+    const ons_recurrent_back_row *w = argument;
     const float *gates = w->gates + j;
     float *before = w->before + j, *first = w->first + j;
     int64_t hidden = w->hidden;
@@ -167,7 +167,7 @@ static inline __attribute__((always_inline)) void usual_gru_units(const ons_recu
 }
 
 static void usual_gru_row(const ons_recurrent *r, const ons_activation *activations, const ons_recurrent_back_row *w) {
-    ONS_EACH_SIMD(w->count, usual_gru_units, w);
+    ons_simd_each(w->count, usual_gru_units, w);
 }
 
 ons_recurrent_back_row_function *ons_recurrent_back_row_function_of(const ons_recurrent *r, int64_t d,

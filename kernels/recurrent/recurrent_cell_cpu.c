@@ -99,8 +99,8 @@ static void gru_row(const ons_recurrent *r, const ons_activation *activations, c
 /* ------------------------------------------------------------------------------------------------------ usual cells */
 
 /* The units from `j` on, as many as there are lanes or, at the end of a row, fewer. */
-static inline __attribute__((always_inline)) void usual_lstm_units(const ons_recurrent_row *w, int64_t j,
-                                                                   int64_t count) {
+static inline __attribute__((always_inline)) void usual_lstm_units(const void *argument, int64_t j, int64_t count) {
+    const ons_recurrent_row *w = argument;
     float *gates = w->gates + j;
     int64_t hidden = w->hidden;
     ons_simd_float input = ons_simd_sigmoid(ons_simd_load_first(gates + ONS_LSTM_I * hidden, count));
@@ -119,11 +119,11 @@ static inline __attribute__((always_inline)) void usual_lstm_units(const ons_rec
 }
 
 static void usual_lstm_row(const ons_recurrent *r, const ons_activation *activations, const ons_recurrent_row *w) {
-    ONS_EACH_SIMD(w->count, usual_lstm_units, w);
+    ons_simd_each(w->count, usual_lstm_units, w);
 }
 
-static inline __attribute__((always_inline)) void usual_gru_units(const ons_recurrent_row *w, int64_t j,
-                                                                  int64_t count) {
+static inline __attribute__((always_inline)) void usual_gru_units(const void *argument, int64_t j, int64_t count) {
+    const ons_recurrent_row *w = argument;
     float *gates = w->gates + j;
     int64_t hidden = w->hidden;
     ons_simd_float update = ons_simd_sigmoid(ons_simd_load_first(gates + ONS_GRU_Z * hidden, count));
@@ -141,7 +141,7 @@ static inline __attribute__((always_inline)) void usual_gru_units(const ons_recu
 }
 
 static void usual_gru_row(const ons_recurrent *r, const ons_activation *activations, const ons_recurrent_row *w) {
-    ONS_EACH_SIMD(w->count, usual_gru_units, w);
+    ons_simd_each(w->count, usual_gru_units, w);
 }
 
 ons_recurrent_row_function *ons_recurrent_row_function_of(const ons_recurrent *r, int64_t d, bool has_peepholes) {

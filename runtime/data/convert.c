@@ -17,37 +17,37 @@ typedef uint64_t u64 UNALIGNED;
 
 typedef bool convert_function(const void *source, void *destination, size_t count);
 
-/* Floats take any number. */
-#define TO_FLOAT(NAME, FROM, TO)                                                                                       \
+/* Converts element `i`; true: something of it was lost. */
+typedef bool convert_element(const void *source, void *destination, size_t i);
+
+/* Compiled for each pair of types. */
+__attribute__((always_inline)) static inline bool convert_elements(const void *source, void *destination, size_t count,
+                                                                   convert_element *convert) {
+    int lost = 0;
+    for (size_t i = 0; i < count; ++i) lost |= convert(source, destination, i);
+    return lost == 0;
+}
+
+/* What becomes of an element, `wide`, and whether that, `narrow`, is something else. */
+#define CONVERT(NAME, FROM, TO, NARROW, LOST)                                                                          \
+    static inline bool NAME##_element(const void *source, void *destination, size_t i) {                               \
+        const FROM wide = ((const FROM *)source)[i];                                                                   \
+        const TO narrow = (NARROW);                                                                                    \
+        ((TO *)destination)[i] = narrow;                                                                               \
+        return LOST;                                                                                                   \
+    }                                                                                                                  \
     static bool NAME(const void *source, void *destination, size_t count) {                                            \
-        const FROM *x = source;                                                                                        \
-        TO *y = destination;                                                                                           \
-        for (size_t i = 0; i < count; ++i) y[i] = (TO)x[i];                                                            \
-        return true;                                                                                                   \
+        return convert_elements(source, destination, count, NAME##_element);                                           \
     }
+
+/* Floats take any number. */
+#define TO_FLOAT(NAME, FROM, TO) CONVERT(NAME, FROM, TO, (TO)wide, false)
 
 /* An integer must survive: same value and, where signedness differs, same sign. */
 #define TO_INTEGER(NAME, FROM, TO)                                                                                     \
-    static bool NAME(const void *source, void *destination, size_t count) {                                            \
-        const FROM *x = source;                                                                                        \
-        TO *y = destination;                                                                                           \
-        int lost = 0;                                                                                                  \
-        for (size_t i = 0; i < count; ++i) {                                                                           \
-            TO narrow = (TO)x[i];                                                                                      \
-            lost |= (FROM)narrow != x[i];                                                                              \
-            lost |= (narrow < 1 && narrow != 0) != (x[i] < 1 && x[i] != 0);                                            \
-            y[i] = narrow;                                                                                             \
-        }                                                                                                              \
-        return lost == 0;                                                                                              \
-    }
+    CONVERT(NAME, FROM, TO, (TO)wide, ((FROM)narrow != wide) | ((narrow < 1 && narrow != 0) != (wide < 1 && wide != 0)))
 
-#define TO_BOOL(NAME, FROM)                                                                                            \
-    static bool NAME(const void *source, void *destination, size_t count) {                                            \
-        const FROM *x = source;                                                                                        \
-        u8 *y = destination;                                                                                           \
-        for (size_t i = 0; i < count; ++i) y[i] = x[i] != 0;                                                           \
-        return true;                                                                                                   \
-    }
+#define TO_BOOL(NAME, FROM) CONVERT(NAME, FROM, u8, wide != 0, false)
 
 #define FROM_INTEGER(T)                                                                                                \
     TO_FLOAT(T##_f32, T, f32)                                                                                          \

@@ -17,7 +17,7 @@ static void feed(const ons_profiling *p, ons_program *program, ons_part part, co
     for (uint32_t i = 0; i < p->o->input_count; ++i) {
         const ons_profiler_input *input = &p->o->inputs[i];
         if (input->value == ONS_NONE || input->part != part) continue;
-        void *address = ons_program_address(program, input->value, turn);
+        void *address = ons_program_address_to_write(program, input->value, turn);
         if (address != NULL) memcpy(address, input->data, input->bytes);
     }
 }

@@ -144,7 +144,7 @@ static bool feed(const ons_profiling *p, ons_program *program, ons_part part, co
     for (uint32_t i = 0; i < p->o->input_count; ++i) {
         const ons_profiler_input *input = &p->o->inputs[i];
         bool now = input->value != ONS_NONE && input->part == part;
-        void *address = now ? ons_program_address(program, input->value, turn) : NULL;
+        void *address = now ? ons_program_address_to_write(program, input->value, turn) : NULL;
         if (address != NULL) f->device->copy(f->compute, address, from, input->bytes);
         any = any || address != NULL;
         from += ons_arena_align((int64_t)input->bytes);

@@ -24,7 +24,7 @@ static void load(void *context, uint32_t micro_batch, ons_part part, const ons_t
     for (uint32_t i = 0; i < feed->field_count; ++i) {
         ons_value_id input = e->unit->inputs[i];
         if (input == ONS_NONE || !ons_stage_program_loads(e->unit->stage, input, part)) continue;
-        void *address = ons_program_address(e->unit->program, input, turn);
+        void *address = ons_program_address_to_write(e->unit->program, input, turn);
         if (address != NULL)
             ons_worker_transfer(e->o->worker, address, ons_feed_sample(feed, e->slot, i, 0),
                                 e->unit->rows * feed->fields[i].bytes);

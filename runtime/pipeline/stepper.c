@@ -266,7 +266,7 @@ static void load(void *context, uint32_t micro_batch, ons_part part, const ons_t
     for (uint32_t i = 0; i < feed->field_count; ++i) {
         ons_value_id input = unit->inputs[i];
         if (input == ONS_NONE || !ons_stage_program_loads(unit->stage, input, part)) continue;
-        void *address = ons_program_address(unit->program, input, turn);
+        void *address = ons_program_address_to_write(unit->program, input, turn);
         if (address != NULL)
             ons_worker_transfer(l->stepper->o.worker, address,
                                 ons_feed_sample(feed, l->slot, i, first_row(l, micro_batch)),

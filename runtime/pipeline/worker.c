@@ -245,7 +245,7 @@ static ons_status *set_up_swaps(ons_worker *w, uint32_t slots) {
 static ons_status *set_up(ons_worker *w) {
     needs n = count_needs(w);
     w->pending_capacity = n.outgoing;
-    ONS_TRY(ons_worker_choose_keeping(w));
+    ons_worker_choose_keeping(w);
     ONS_NEW(w->programs, w->arena, w->o.program_count + 1);
     ONS_NEW(w->channels, w->arena, n.transfers + 1);
     ONS_NEW(w->asked, w->arena, n.transfers + 1);

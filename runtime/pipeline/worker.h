@@ -80,7 +80,7 @@ typedef struct ons_pipeline_pass {
     const bool *halved;
     ons_replica_work replicas; /* of the whole step, where there is a reducer and the pass updates */
     /* Runs on the compute stream before a forward part (and before a backward part that reads data of its own): puts
-     * the data of micro-batch `micro_batch` where it belongs (ons_program_address with this turn), by
+     * the data of micro-batch `micro_batch` where it belongs (ons_program_address_to_write with this turn), by
      * ons_worker_transfer. */
     void (*load)(void *context, uint32_t micro_batch, ons_part part, const ons_turn *turn);
     /* The same after a backward part (a forward part where there is no other): reads results, which are there when

@@ -32,6 +32,7 @@ static ons_status *put_copy(const ons_program_pass *x, uint32_t index, uint32_t 
     const char *name = ons_graph_value(x->cut->graph, swap->value)->name;
     ons_job *job = NULL;
     uint32_t begin = ons_worker_timestamp(w, stream);
+    if (!out) ONS_TRY(ons_program_pass_revive(x, swap->back, micro_batch, stream));
     if (w->o.trace != NULL && w->clock == NULL) {
         ONS_TRY(ons_program_pass_job(x, part, micro_batch, &job));
         job->first = out ? 0 : 1;

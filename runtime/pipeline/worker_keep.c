@@ -21,15 +21,13 @@ const ons_recorded_pass *ons_worker_find_kept(const ons_worker *w, const ons_pip
     return NULL;
 }
 
-ons_status *ons_worker_choose_keeping(ons_worker *w) {
+void ons_worker_choose_keeping(ons_worker *w) {
     const char *wish = ons_environment(ONS_ENV_ONSTAGE_CUDA_GRAPHS);
-    if (w->device->record_begin == NULL || w->o.trace != NULL) w->keeping = ONS_KEEP_NEVER;
-    if (wish == NULL || wish[0] == 0 || w->keeping == ONS_KEEP_NEVER) return NULL;
-    bool on = strcmp(wish, "on") == 0;
-    ONS_CHECK(on || strcmp(wish, "off") == 0, ONS_INVALID_ARGUMENT, "ONSTAGE_CUDA_GRAPHS: '%s' is neither on nor off",
-              wish);
-    w->keeping = on ? ONS_KEEP_ALWAYS : ONS_KEEP_NEVER;
-    return NULL;
+    bool can = w->device->record_begin != NULL && w->o.trace == NULL;
+    if (!can || ons_environment_is_off(ONS_ENV_ONSTAGE_CUDA_GRAPHS))
+        w->keeping = ONS_KEEP_NEVER;
+    else if (wish != NULL && strcmp(wish, "on") == 0)
+        w->keeping = ONS_KEEP_ALWAYS;
 }
 
 void ons_worker_free_kept(ons_worker *w) {

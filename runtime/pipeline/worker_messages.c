@@ -18,6 +18,7 @@ static void send_message(void *argument, uintptr_t native) {
 
 static void receive_message(void *argument, uintptr_t native) {
     const ons_job *job = argument;
+    ons_program_revive(job->program->program, job->value, &job->turn);
     if (job->nccl != NULL) {
         ons_nccl_receive(job->nccl, native, job->address, job->bytes);
         return;
@@ -63,6 +64,7 @@ static uint64_t next_common(const ons_program_pass *x, const ons_worker_channel 
 /* Some bytes of a message; the job has its address. */
 static ons_status *put_job(const ons_program_pass *x, const ons_cut_transfer *t, const ons_worker_channel *c,
                            uint32_t micro_batch, ons_job *job, ons_task *task) {
+    job->value = t->value;
     job->channel = c->channel;
     job->nccl = c->nccl;
     job->track = c->track;
@@ -412,6 +414,8 @@ static ons_status *receive_ahead(const ons_program_pass *x, uint32_t channel) {
 
 ons_status *ons_program_pass_release(const ons_program_pass *x, uint32_t index, uint32_t micro_batch) {
     uint32_t place = x->p->ring_begin[index] + micro_batch % x->stage->rings[index];
+    if (x->p->swap_of_receive[index] == ONS_NO_POSITION) /* else the copy may not have ended */
+        ONS_TRY(ons_program_pass_bury(x, x->cut->receives[index].value, micro_batch));
     x->w->device->event_record(x->w->compute, x->p->released[place]);
     ++x->given_back[index];
     for (uint32_t way = x->p->receive_begin[index]; way < x->p->receive_begin[index + 1]; ++way)

@@ -54,7 +54,10 @@ static ons_replicas replicas_of(const ons_job *job) {
 static void run_nodes(void *argument, uintptr_t native) {
     ons_job *job = argument;
     ons_worker *w = job->worker;
-    if (w->fault.fault.problem != NULL || atomic_load(&w->cut_off)) return;
+    if (w->fault.fault.problem != NULL || atomic_load(&w->cut_off)) {
+        ons_program_revive_all(job->program->program); /* copies and messages of what was not made go on */
+        return;
+    }
     bool discrete_memory = job->device_step != NULL;
     const ons_replicas replicas = replicas_of(job);
     const ons_run run = {
@@ -186,21 +189,6 @@ void ons_program_pass_follow_compute(const ons_program_pass *x, ons_stream *stre
     x->w->device->stream_wait(stream, x->w->sync_event);
 }
 
-void ons_program_pass_record_span(const ons_program_pass *x, ons_trace_track *track, const char *name,
-                                  const char *category, uint32_t micro_batch, int64_t bytes, uint32_t begin,
-                                  ons_stream *stream) {
-    const ons_span span = {
-        .track = track,
-        .begin = begin,
-        .event = {.name = name,
-                  .category = category,
-                  .step = (int64_t)x->f->step.step,
-                  .micro_batch = (int64_t)ons_pipeline_pass_number(x->f, micro_batch),
-                  .bytes = bytes},
-    };
-    ons_worker_record_span(x->w, &span, stream);
-}
-
 /* ------------------------------------------------------------------------------------------------------------ parts */
 
 /* From where on in this part something that has left must be gone: before all of it where another program put it there;
@@ -233,12 +221,15 @@ static uint32_t collect_waits(const ons_program_pass *x, ons_part part, uint32_t
 }
 
 /* What has left in this part must be gone before the part ends; it is forgotten. */
-static ons_status *await_transfer(const ons_program_pass *x, uint32_t transfer, uint32_t micro_batch) {
+static ons_status *await_transfer(const ons_program_pass *x, uint32_t transfer, uint32_t micro_batch,
+                                  uint32_t position) {
     ons_worker *w = x->w;
-    for (uint32_t i = w->pending_count; i-- > 0;)
-        if (w->pending[i].program == x->stage && w->pending[i].transfer == transfer &&
-            w->pending[i].micro_batch == micro_batch)
-            return ons_program_pass_forget(x, i);
+    for (uint32_t i = w->pending_count; i-- > 0;) {
+        const ons_pending pending = w->pending[i];
+        if (pending.program != x->stage || pending.transfer != transfer || pending.micro_batch != micro_batch) continue;
+        ONS_TRY(ons_program_pass_forget(x, i));
+        return ons_program_pass_bury_overwritten(x, &pending, micro_batch, position);
+    }
     return NULL;
 }
 
@@ -247,7 +238,8 @@ static ons_status *carry_out(const ons_program_pass *x, const ons_sync_point *sy
     switch (sync_point->kind) {
     case ONS_SYNC_SEND: return ons_program_pass_send(x, sync_point->index, micro_batch, piece);
     case ONS_SYNC_OUT: return ons_program_pass_copy_out(x, sync_point->index, micro_batch);
-    case ONS_SYNC_GONE: return await_transfer(x, x->cut->send_count + sync_point->index, micro_batch);
+    case ONS_SYNC_GONE:
+        return await_transfer(x, x->cut->send_count + sync_point->index, micro_batch, sync_point->position);
     case ONS_SYNC_RELEASE: return ons_program_pass_release(x, sync_point->index, micro_batch);
     case ONS_SYNC_IN: return ons_program_pass_copy_in(x, sync_point->index, micro_batch);
     case ONS_SYNC_AWAIT: return ons_program_pass_await(x, sync_point->index, micro_batch, piece);
@@ -298,6 +290,18 @@ static ons_status *put_nodes_until(walk *k, uint32_t end) {
     return launch_nodes(k->x, k->part, k->micro_batch, first, end, k->piece);
 }
 
+/* All that is overwritten at the next position of the waits: a value may have left several ways, and is needed until
+ * the last is gone. */
+static ons_status *await_overwritten(walk *k) {
+    const ons_wait *waits = k->x->w->waits;
+    uint32_t first = k->wait;
+    while (k->wait < k->waits && waits[k->wait].position == waits[first].position)
+        ONS_TRY(ons_program_pass_await_gone(k->x, &waits[k->wait++].pending));
+    for (uint32_t i = first; i < k->wait; ++i)
+        ONS_TRY(ons_program_pass_bury_overwritten(k->x, &waits[i].pending, k->micro_batch, waits[i].position));
+    return NULL;
+}
+
 /* Messages go with the halves; places are free, and copies go, when both have run. */
 static bool is_due(const walk *k, const ons_sync_point *sync_point) {
     bool with_halves = sync_point->kind == ONS_SYNC_SEND || sync_point->kind == ONS_SYNC_AWAIT;
@@ -315,7 +319,7 @@ static ons_status *walk_part(walk *k) {
                                               waits[k->wait].position <= s->sync_points[sync_point].position);
         ONS_TRY(put_nodes_until(k, waiting ? waits[k->wait].position : s->sync_points[sync_point].position));
         if (waiting)
-            ONS_TRY(ons_program_pass_await_gone(k->x, &waits[k->wait++].pending));
+            ONS_TRY(await_overwritten(k));
         else if (is_due(k, &s->sync_points[sync_point++]))
             ONS_TRY(carry_out(k->x, &s->sync_points[sync_point - 1], k->micro_batch, k->piece));
     }
@@ -386,8 +390,7 @@ static ons_status *put_part(const ons_program_pass *any, ons_part part, uint32_t
     k.position = part == ONS_PART_BEGIN ? 0 : x->cut->end[part - 1];
     k.waits = collect_waits(x, part, micro_batch);
     /* Data is put in before the first node: not over something that has not left yet. */
-    for (; k.wait < k.waits && x->w->waits[k.wait].position <= k.position; ++k.wait)
-        ONS_TRY(ons_program_pass_await_gone(x, &x->w->waits[k.wait].pending));
+    while (k.wait < k.waits && x->w->waits[k.wait].position <= k.position) ONS_TRY(await_overwritten(&k));
     if (skips_turns(x, part, micro_batch)) ons_reducer_skip_turns(x->w->o.reducer, x->w->compute);
     bool loads = x->f->load != NULL && part != ONS_PART_BEGIN && !is_end(x, part);
     if (loads) ONS_TRY(put_task(x, load_data, part, micro_batch));
@@ -417,6 +420,8 @@ static ons_status *await_pending(const ons_program_pass *x) {
     ons_status *status = NULL;
     for (uint32_t i = 0; status == NULL && i < x->w->pending_count; ++i)
         status = ons_program_pass_await_gone(x, &x->w->pending[i]);
+    for (uint32_t i = 0; status == NULL && i < x->w->pending_count; ++i)
+        status = ons_program_pass_bury_pending(x, &x->w->pending[i]);
     x->w->pending_count = 0;
     return status;
 }

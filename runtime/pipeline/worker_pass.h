@@ -1,4 +1,4 @@
-/* How a pass is put on the streams: shared by worker_pass.c (parts, nodes), worker_copies.c and worker_messages.c. */
+/* How a pass is put on the streams: shared by worker_pass.c (parts, nodes) and the files named below. */
 #ifndef ONSTAGE_RUNTIME_PIPELINE_WORKER_PASS_H
 #define ONSTAGE_RUNTIME_PIPELINE_WORKER_PASS_H
 
@@ -30,11 +30,27 @@ static inline bool ons_program_pass_is_halved(const ons_program_pass *x, uint32_
 ons_status *ons_program_pass_job(const ons_program_pass *x, ons_part part, uint32_t micro_batch, ons_job **job);
 /* `stream` waits for all that is on the compute stream so far. */
 void ons_program_pass_follow_compute(const ons_program_pass *x, ons_stream *stream);
+
+/* worker_trace.c */
+
 /* Records a span by the device's clock, where there is one: from timestamp `begin` to the end of what is on `stream`.
  */
 void ons_program_pass_record_span(const ons_program_pass *x, ons_trace_track *track, const char *name,
                                   const char *category, uint32_t micro_batch, int64_t bytes, uint32_t begin,
                                   ons_stream *stream);
+
+/* worker_poison.c; nothing is put on a stream where the program poisons nothing */
+
+/* Puts on the compute stream that a value's place holds nothing from there on; on `stream`, that it holds something. */
+ons_status *ons_program_pass_bury(const ons_program_pass *x, ons_value_id value, uint32_t micro_batch);
+ons_status *ons_program_pass_revive(const ons_program_pass *x, ons_value_id value, uint32_t micro_batch,
+                                    ons_stream *stream);
+/* Buries what has left, which was waited for until it was gone, and which no node needs any more. */
+ons_status *ons_program_pass_bury_pending(const ons_program_pass *x, const ons_pending *pending);
+/* The same where the compute stream has waited because a node at `position` puts something over it, unless it may still
+ * be read: by that node, of the same micro-batch, whose result takes its place, or by nodes of another program. */
+ons_status *ons_program_pass_bury_overwritten(const ons_program_pass *x, const ons_pending *pending,
+                                              uint32_t micro_batch, uint32_t position);
 
 /* worker_copies.c; `index` is that of the cut's swaps */
 

@@ -77,6 +77,7 @@ struct ons_job {
     ons_step step;
     const ons_step *device_step; /* the same in the device's memory, where the host cannot access that */
     /* messages and copies */
+    ons_value_id value;
     ons_channel *channel;
     ons_nccl_channel *nccl;
     void *address;
@@ -201,7 +202,7 @@ ons_status *ons_worker_put(ons_worker *worker, const ons_pipeline_pass *pass);
 
 /* Finds the recording that stands for the pass; NULL: there is none. */
 const ons_recorded_pass *ons_worker_find_kept(const ons_worker *worker, const ons_pipeline_pass *pass);
-ons_status *ons_worker_choose_keeping(ons_worker *worker);
+void ons_worker_choose_keeping(ons_worker *worker);
 void ons_worker_free_kept(ons_worker *worker);
 
 #endif

@@ -3,7 +3,7 @@
  * done.
  */
 #include "graph/phase.h"
-#include "runtime/pipeline/worker_state.h"
+#include "runtime/pipeline/worker_pass.h"
 
 static uint32_t begin_sum(void *context, ons_stream *stream) { return ons_worker_timestamp(context, stream); }
 
@@ -116,6 +116,21 @@ static void set_times(ons_worker *w, ons_span *span) {
     }
     span->event.begin = begin > last ? begin : last;
     span->event.end = end > span->event.begin ? end : span->event.begin;
+}
+
+void ons_program_pass_record_span(const ons_program_pass *x, ons_trace_track *track, const char *name,
+                                  const char *category, uint32_t micro_batch, int64_t bytes, uint32_t begin,
+                                  ons_stream *stream) {
+    const ons_span span = {
+        .track = track,
+        .begin = begin,
+        .event = {.name = name,
+                  .category = category,
+                  .step = (int64_t)x->f->step.step,
+                  .micro_batch = (int64_t)ons_pipeline_pass_number(x->f, micro_batch),
+                  .bytes = bytes},
+    };
+    ons_worker_record_span(x->w, &span, stream);
 }
 
 ons_status *ons_worker_settle_trace(ons_worker *w) {

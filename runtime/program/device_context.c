@@ -292,7 +292,12 @@ ons_status *ons_device_context_start(ons_device_context *c) {
         for (size_t i = 0; i < c->programs.count; ++i)
             if ((ons_program_whole(c->programs.items[i]) != NULL) == (halves == 1))
                 ONS_TRY(place_program(c, c->programs.items[i], (char *)c->arena + offset));
+    ons_device_context_bury_all(c);
     return NULL;
+}
+
+void ons_device_context_bury_all(const ons_device_context *c) {
+    for (size_t i = 0; i < c->programs.count; ++i) ons_program_bury_all(c->programs.items[i]);
 }
 
 static ons_status *measure_reserve(const ons_device_context *c) {

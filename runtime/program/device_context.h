@@ -47,6 +47,9 @@ ons_status *ons_device_context_predict(const ons_device_context *context, ons_de
 /* Takes the arena, places all programs and loads the first contents of persistent values from the graphs' stores. */
 ons_status *ons_device_context_start(ons_device_context *context);
 
+/* Poisons all transient memory, where the programs poison what holds nothing (runtime/program/poison.h). */
+void ons_device_context_bury_all(const ons_device_context *context);
+
 /* Measures what the device's own context (CUDA's) and libraries take beside the arena, as far as they are loaded
  * (programs that have been added have made theirs ready), and recordings. Before the arena is there the device's slack
  * is in it, for what is loaded and recorded later; after that it is no less than it was then. */

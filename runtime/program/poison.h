@@ -1,9 +1,16 @@
-/* Poison: under the address sanitizer, memory of an arena that holds nothing is as good as freed. A program poisons a
- * value's buffer behind the last node that needs it, and unpoisons it before the node that makes it; what lies between
- * the end of a buffer and the next one's alignment is poisoned as well. The layout is the same; other builds do
- * nothing. Values of a device are left alone where one of its programs exchanges some with others while it runs (stages
- * of a pipeline, swaps), has its parts run between another one's, or in another order than its nodes stand in: when
- * those are done with them its lifetimes do not say.
+/* Poison: under the address sanitizer, memory of an arena that holds nothing is as good as freed. All transient memory
+ * is poisoned in the beginning. A program unpoisons a value's buffer before the node that makes it, and poisons it
+ * behind the last node that needs it, in the place that the micro-batch has for it; what lies between the end of a
+ * buffer and the next one's alignment is poisoned as well. The layout is the same; other builds do nothing.
+ *
+ *   a message that comes    holds something when the receiving thread begins to put it in, nothing when it is released
+ *   a message or copy       of what leaves holds nothing where the stage has waited until it was gone, because
+ * something that leaves             new lies over it, or the pass has ended a copy back             holds something
+ * when it begins, nothing behind the last node that reads it data                    of a stage, likewise
+ *
+ * Left alone are values that the host reads, those that are made once for all micro-batches, and in schedules that
+ * change the order of a micro-batch's parts those that stay until its end. A device whose forward parts are computed in
+ * halves is not poisoned at all.
  */
 #ifndef ONSTAGE_RUNTIME_PROGRAM_POISON_H
 #define ONSTAGE_RUNTIME_PROGRAM_POISON_H

@@ -6,7 +6,6 @@
 #include "graph/shared_buffers.h"
 #include "graph/sharing.h"
 #include "runtime/program/half_layout.h"
-#include "runtime/program/poison.h"
 #include "runtime/program/program_state.h"
 
 static ons_status *prepare_node(ons_program *p, ons_node_id id, const ons_program_options *options) {
@@ -49,42 +48,6 @@ static ons_status *note_places(ons_program *p, const ons_program_options *option
     }
     return NULL;
 }
-
-/* Whether others read or write the program's memory while it runs, another program's parts run between its own, or its
- * own parts run in another order: when they are done with it is not for its execution order to say. */
-static bool is_shared(const ons_program *p, const ons_program_options *o) {
-    bool shared = o->joined || o->unordered || p->halves != NULL;
-    for (ons_value_id id = 0; id < p->graph->values.count && !shared; ++id)
-        shared = (o->stays != NULL && o->stays[id] > 0) || (o->rings != NULL && o->rings[id] > 0);
-    return shared;
-}
-
-/* What a node of a micro-batch makes, and scratch memory, dies. What comes from elsewhere, or is made once for all
- * micro-batches, is not looked after. */
-static bool dies(const ons_program *p, ons_buffer_id id) {
-    const ons_buffer *buffer = &p->liveness.buffers[id];
-    bool made = buffer->owner == ONS_NONE || ons_program_makes(p, buffer->owner);
-    return made && !buffer->persistent && buffer->last < p->execution_order.count &&
-           buffer->first >= ons_execution_order_first(&p->execution_order);
-}
-
-static ons_status *note_deaths(ons_program *p, const ons_program_options *options) {
-    if (p->discrete_memory || is_shared(p, options)) return NULL;
-    uint32_t positions = p->execution_order.count;
-    ONS_NEW(p->dying, p->arena, p->liveness.buffer_count + 1);
-    ONS_NEW(p->dying_at, p->arena, positions + 2);
-    /* Sorted by position: counted, then placed. */
-    for (ons_buffer_id id = 0; id < p->liveness.buffer_count; ++id)
-        if (dies(p, id)) ++p->dying_at[p->liveness.buffers[id].last + 2];
-    for (uint32_t i = 2; i < positions + 2; ++i) p->dying_at[i] += p->dying_at[i - 1];
-    for (ons_buffer_id id = 0; id < p->liveness.buffer_count; ++id)
-        if (dies(p, id)) p->dying[p->dying_at[p->liveness.buffers[id].last + 1]++] = id;
-    return NULL;
-}
-
-bool ons_program_poisons(const ons_program *p) { return p->dying != NULL; }
-
-void ons_program_stop_poisoning(ons_program *p) { p->dying = NULL; }
 
 static bool wants_launch_groups(void) { return !ons_environment_is_off(ONS_ENV_ONSTAGE_CUDA_TOGETHER); }
 
@@ -136,7 +99,7 @@ static ons_status *prepare_all(ons_program *p, const ons_program_options *option
     };
     ONS_TRY(ons_liveness_find(&lifetimes, p->arena, &p->liveness));
     ONS_TRY(note_places(p, options));
-    if (ONS_POISONS) ONS_TRY(note_deaths(p, options));
+    ONS_TRY(ons_program_note_deaths(p, options));
     if (p->halves != NULL)
         return ons_half_layout_make(p->graph, p->halves, &p->execution_order, &p->liveness, p->arena, &p->own,
                                     &p->layout);
@@ -341,6 +304,7 @@ bool ons_program_runs(const ons_program *p, ons_node_id node) {
 }
 
 ons_status *ons_program_place(ons_program *p, void *const *persistent, void *transient) {
+    p->transient = transient;
     if (p->halves != NULL) place_half(p, persistent);
     for (uint32_t id = 0; p->halves == NULL && id < p->liveness.buffer_count; ++id)
         p->places[id] = place_of(p, id, persistent, transient);

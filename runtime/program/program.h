@@ -83,13 +83,23 @@ int64_t ons_program_held_elements(const ons_program *program, ons_value_id value
  * aligned) and the transient part its own. */
 ons_status *ons_program_place(ons_program *program, void *const *persistent, void *transient);
 
-/* Tests whether the program poisons values that are dead (runtime/program/poison.h), and makes it leave them alone: all
- * programs in one memory have to do the same. */
+/* Tests whether the program poisons memory that holds nothing (runtime/program/poison.h), and makes it leave that
+ * alone: all programs in one memory have to do the same. */
 bool ons_program_poisons(const ons_program *program);
 void ons_program_stop_poisoning(ons_program *program);
+/* Poisons all of the program's transient memory, or unpoisons it: before anything is in it, and where nodes were left
+ * out whose values others still take. Nothing happens in a program that poisons nothing; so it is with both below. */
+void ons_program_bury_all(const ons_program *program);
+void ons_program_revive_all(const ons_program *program);
+/* Says that the place of a value holds nothing from here on: what it held has gone to others, or was read; or that it
+ * holds something which no node has put there. By the thread that knows it. */
+void ons_program_bury(const ons_program *program, ons_value_id value, const ons_turn *turn);
+void ons_program_revive(const ons_program *program, ons_value_id value, const ons_turn *turn);
 
 /* Finds where a value lies, after ons_program_place; `turn` NULL: that of the first micro-batch and version. */
 void *ons_program_address(const ons_program *program, ons_value_id value, const ons_turn *turn);
+/* The same for whoever is about to put something there. */
+void *ons_program_address_to_write(const ons_program *program, ons_value_id value, const ons_turn *turn);
 
 /* Reads a float32 or float64 scalar between runs, where the host can access the device's memory (elsewhere:
  * ons_device_context_scalar). */

@@ -3,14 +3,13 @@
 #include <time.h>
 
 #include "runtime/program/launch_check.h"
-#include "runtime/program/poison.h"
 #include "runtime/program/program_state.h"
 
 /* -------------------------------------------------------------------------------------------------------- addresses */
 
 static const ons_turn first_turn = {0};
 
-static void *address_of_buffer(const ons_program *p, ons_buffer_id id, const ons_turn *turn, bool fresh) {
+void *ons_program_buffer_address(const ons_program *p, ons_buffer_id id, const ons_turn *turn, bool fresh) {
     if (id == ONS_NONE) return NULL;
     const place *at = &p->places[id];
     switch (at->kind) {
@@ -25,16 +24,12 @@ static void *address_of_buffer(const ons_program *p, ons_buffer_id id, const ons
 static void *address_of_value(const ons_program *p, ons_value_id value, const ons_turn *turn) {
     if (value == ONS_NONE) return NULL;
     const ons_value *v = ons_graph_value(p->graph, value);
-    return address_of_buffer(p, p->liveness.buffer_of_value[value], turn,
-                             v->pair != ONS_NONE && v->producer != ONS_NONE);
+    return ons_program_buffer_address(p, p->liveness.buffer_of_value[value], turn,
+                                      v->pair != ONS_NONE && v->producer != ONS_NONE);
 }
 
-/* Whoever asks for the place of what no node makes is about to write it. */
 void *ons_program_address(const ons_program *p, ons_value_id value, const ons_turn *turn) {
-    void *address = address_of_value(p, value, turn != NULL ? turn : &first_turn);
-    if (p->dying != NULL && address != NULL && !ons_program_makes(p, value))
-        ons_unpoison(address, p->liveness.buffers[p->liveness.buffer_of_value[value]].bytes);
-    return address;
+    return address_of_value(p, value, turn != NULL ? turn : &first_turn);
 }
 
 double ons_program_scalar(const ons_program *p, ons_value_id value, const ons_turn *turn) {
@@ -62,7 +57,7 @@ void ons_program_resolve(const ons_program *p, launch *l, const ons_turn *turn) 
     const ons_node *node = ons_graph_node(p->graph, l->node);
     for (uint32_t i = 0; i < node->input_count; ++i) l->inputs[i] = address_of_value(p, node->inputs[i], turn);
     for (uint32_t i = 0; i < node->output_count; ++i) l->outputs[i] = address_of_value(p, node->outputs[i], turn);
-    l->scratch = align_scratch(p, address_of_buffer(p, p->liveness.scratch_of_node[l->node], turn, false));
+    l->scratch = align_scratch(p, ons_program_buffer_address(p, p->liveness.scratch_of_node[l->node], turn, false));
     if (ons_program_divides(p, node)) move_to_slice(p, node, l);
 }
 
@@ -125,35 +120,12 @@ static bool keeps_promises(const ons_program *p, const launch *l, const ons_laun
 }
 #endif
 
-static void unpoison_buffer(const ons_program *p, ons_buffer_id id, const ons_turn *turn) {
-    if (id == ONS_NONE || p->liveness.buffers[id].persistent) return;
-    void *address = address_of_buffer(p, id, turn, false);
-    ons_unpoison(address, p->liveness.buffers[id].bytes);
-    ons_poison_tail(address, p->liveness.buffers[id].bytes);
-}
-
-/* What a launch writes holds something from here on. */
-static void revive_written(const ons_program *p, const launch *l, const ons_turn *turn) {
-    const ons_node *node = ons_graph_node(p->graph, l->node);
-    for (uint32_t i = 0; i < node->output_count; ++i)
-        if (node->outputs[i] != ONS_NONE) unpoison_buffer(p, p->liveness.buffer_of_value[node->outputs[i]], turn);
-    unpoison_buffer(p, p->liveness.scratch_of_node[l->node], turn);
-}
-
-/* What dies at positions [first, end). */
-static void poison_dead(const ons_program *p, uint32_t first, uint32_t end, const ons_run *run) {
-    const ons_turn *turn = run->turn != NULL ? run->turn : &first_turn;
-    for (uint32_t i = p->dying_at[first]; i < p->dying_at[end]; ++i) {
-        ons_poison(address_of_buffer(p, p->dying[i], turn, false), p->liveness.buffers[p->dying[i]].bytes);
-    }
-}
-
 /* ---------------------------------------------------------------------------------------------------------- running */
 
 static ons_launch begin_launch(const ons_program *p, launch *l, const ons_run *run) {
     ons_launch arguments = arguments_of(p, l, run);
     assert(keeps_promises(p, l, &arguments));
-    if (p->dying != NULL) revive_written(p, l, run->turn != NULL ? run->turn : &first_turn);
+    ons_program_revive_written(p, l, run->turn);
     return arguments;
 }
 
@@ -163,6 +135,8 @@ void ons_program_run_positions(ons_program *p, uint32_t first, uint32_t end, con
     for (uint32_t i = p->launch_at[first], next; i < p->launch_at[end]; i = next) {
         launch *l = &p->launches[i];
         next = l->end < p->launch_at[end] ? l->end : p->launch_at[end];
+        ons_program_bury_dead(p, buried, l->position, run->turn); /* also of nodes that idle */
+        buried = l->position;
         int64_t start = run->observer == NULL ? 0 : now();
         if (next == i + 1) {
             const ons_launch arguments = begin_launch(p, l, run);
@@ -176,11 +150,8 @@ void ons_program_run_positions(ons_program *p, uint32_t first, uint32_t end, con
             fault->node = l->node;
             return;
         }
-        if (p->dying == NULL) continue;
-        uint32_t done = next < p->launch_count && next < p->launch_at[end] ? p->launches[next].position : end;
-        poison_dead(p, buried, done, run);
-        buried = done;
     }
+    ons_program_bury_dead(p, buried, end, run->turn);
 }
 
 void ons_program_run(ons_program *p, ons_part part, const ons_run *run) {

@@ -64,8 +64,9 @@ struct ons_program {
     const ons_program *whole;
     bool *own;     /* of each buffer of a half: it lies in the forward part's scratch memory */
     place *places; /* of each buffer */
-    /* Under the address sanitizer alone, and where nobody else uses the memory: buffers by the position behind which
-     * nobody needs them, and where those of each position begin among them. NULL: nothing is poisoned. */
+    void *transient;
+    /* Under the address sanitizer alone (runtime/program/poison.h): buffers by the position behind which nobody needs
+     * them, and where those of each position begin among them. NULL: nothing is poisoned. */
     ons_buffer_id *dying;
     uint32_t *dying_at;
 };
@@ -85,6 +86,16 @@ static inline bool ons_program_makes(const ons_program *p, ons_value_id value) {
 static inline int64_t ons_program_scratch_slack(const ons_program *p) {
     return p->backend->scratch_alignment - ONS_ARENA_ALIGNMENT;
 }
+
+/* Finds where a buffer lies; `fresh`: the version that an update writes. */
+void *ons_program_buffer_address(const ons_program *p, ons_buffer_id id, const ons_turn *turn, bool fresh);
+
+/* program_poison.c. The last two do nothing where the program poisons nothing; `turn` NULL: the first. */
+ons_status *ons_program_note_deaths(ons_program *p, const ons_program_options *options);
+/* What a launch writes holds something from here on. */
+void ons_program_revive_written(const ons_program *p, const launch *l, const ons_turn *turn);
+/* What nobody needs behind positions [first, end) holds nothing. */
+void ons_program_bury_dead(const ons_program *p, uint32_t first, uint32_t end, const ons_turn *turn);
 
 /* Gives a launch the addresses of a turn; NULL: the first. */
 void ons_program_resolve(const ons_program *p, launch *l, const ons_turn *turn);

@@ -101,36 +101,42 @@ static void copy_whole_rows(const block *b, size_t size, const char *from, char 
     }
 }
 
-#define DEFINE_ROWS(TYPE)                                                                                              \
-    static void copy_rows_##TYPE(const block *b, const TYPE *restrict from, TYPE *restrict to) {                       \
-        for (int64_t r = 0; r < b->rows; ++r) {                                                                        \
-            const TYPE *source = from + r * b->from_row;                                                               \
-            TYPE *target = to + r * b->to_row;                                                                         \
-            if (b->from_column == 0 && b->to_column == 1) {                                                            \
-                TYPE element = *source;                                                                                \
-                for (int64_t c = 0; c < b->columns; ++c) target[c] = element;                                          \
-            } else {                                                                                                   \
-                for (int64_t c = 0; c < b->columns; ++c) target[c * b->to_column] = source[c * b->from_column];        \
-            }                                                                                                          \
-        }                                                                                                              \
+/* Element `i` of memory in which all have one size; they are moved, not looked at. */
+typedef uint64_t load_element(const void *from, int64_t i);
+typedef void store_element(void *to, int64_t i, uint64_t element);
+
+#define DEFINE_ELEMENT(BITS)                                                                                           \
+    static inline uint64_t load_##BITS(const void *from, int64_t i) { return ((const uint##BITS##_t *)from)[i]; }      \
+    static inline void store_##BITS(void *to, int64_t i, uint64_t element) {                                           \
+        ((uint##BITS##_t *)to)[i] = (uint##BITS##_t)element;                                                           \
     }
 
-DEFINE_ROWS(uint8_t)
-DEFINE_ROWS(uint16_t)
-DEFINE_ROWS(uint32_t)
-DEFINE_ROWS(uint64_t)
+DEFINE_ELEMENT(8)
+DEFINE_ELEMENT(16)
+DEFINE_ELEMENT(32)
+DEFINE_ELEMENT(64)
+
+/* The loops below are compiled for each size, with bounds that the elements cannot lie over. */
+__attribute__((always_inline)) static inline void copy_rows_by(const block b, const void *from, void *to,
+                                                               load_element *load, store_element *store) {
+    for (int64_t r = 0; r < b.rows; ++r) {
+        int64_t source = r * b.from_row, target = r * b.to_row;
+        if (b.from_column == 0 && b.to_column == 1) {
+            uint64_t element = load(from, source);
+            for (int64_t c = 0; c < b.columns; ++c) store(to, target + c, element);
+        } else {
+            for (int64_t c = 0; c < b.columns; ++c)
+                store(to, target + c * b.to_column, load(from, source + c * b.from_column));
+        }
+    }
+}
 
 /* The part of a transposition that fills no whole register block. Rows are contiguous in `from`, columns in `to`. */
-#define DEFINE_TILE(TYPE)                                                                                              \
-    static void transpose_##TYPE(const block *b, const TYPE *restrict from, TYPE *restrict to) {                       \
-        for (int64_t r = 0; r < b->rows; ++r)                                                                          \
-            for (int64_t c = 0; c < b->columns; ++c) to[r * b->to_row + c] = from[c * b->from_column + r];             \
-    }
-
-DEFINE_TILE(uint8_t)
-DEFINE_TILE(uint16_t)
-DEFINE_TILE(uint32_t)
-DEFINE_TILE(uint64_t)
+__attribute__((always_inline)) static inline void transpose_by(const block b, const void *from, void *to,
+                                                               load_element *load, store_element *store) {
+    for (int64_t r = 0; r < b.rows; ++r)
+        for (int64_t c = 0; c < b.columns; ++c) store(to, r * b.to_row + c, load(from, c * b.from_column + r));
+}
 
 typedef uint32_t lanes8 __attribute__((vector_size(32)));
 
@@ -161,16 +167,16 @@ static void transpose_words(const block *b, const uint32_t *from, uint32_t *to) 
             for (int c = 0; c < TILE; c += 8)
                 transpose_8x8(from + c * b->from_column + r, b->from_column, to + r * b->to_row + c, b->to_row);
     } else {
-        transpose_uint32_t(b, from, to);
+        transpose_by(*b, from, to, load_32, store_32);
     }
 }
 
 static void copy_tile(size_t size, const block *b, const char *from, char *to) {
     switch (size) {
-    case 1: transpose_uint8_t(b, (const uint8_t *)from, (uint8_t *)to); break;
-    case 2: transpose_uint16_t(b, (const uint16_t *)from, (uint16_t *)to); break;
+    case 1: transpose_by(*b, from, to, load_8, store_8); break;
+    case 2: transpose_by(*b, from, to, load_16, store_16); break;
     case 4: transpose_words(b, (const uint32_t *)from, (uint32_t *)to); break;
-    default: transpose_uint64_t(b, (const uint64_t *)from, (uint64_t *)to); break;
+    default: transpose_by(*b, from, to, load_64, store_64); break;
     }
 }
 
@@ -191,10 +197,10 @@ static void copy_rows(size_t size, const block *b, const char *from, char *to) {
         return;
     }
     switch (size) {
-    case 1: copy_rows_uint8_t(b, (const uint8_t *)from, (uint8_t *)to); break;
-    case 2: copy_rows_uint16_t(b, (const uint16_t *)from, (uint16_t *)to); break;
-    case 4: copy_rows_uint32_t(b, (const uint32_t *)from, (uint32_t *)to); break;
-    default: copy_rows_uint64_t(b, (const uint64_t *)from, (uint64_t *)to); break;
+    case 1: copy_rows_by(*b, from, to, load_8, store_8); break;
+    case 2: copy_rows_by(*b, from, to, load_16, store_16); break;
+    case 4: copy_rows_by(*b, from, to, load_32, store_32); break;
+    default: copy_rows_by(*b, from, to, load_64, store_64); break;
     }
 }
 

@@ -110,14 +110,14 @@ static inline __attribute__((always_inline)) void ons_simd_store_first(float *to
         ons_simd_store_some(to, x, count);
 }
 
-/* FUNCTION(argument, j, count) for all of `total` elements: `count` of them from `j` on. */
-#define ONS_EACH_SIMD(total, FUNCTION, argument)                                                                       \
-    do {                                                                                                               \
-        int64_t done_ = 0, total_ = (total);                                                                           \
-        for (; done_ + ONS_SIMD_FLOATS <= total_; done_ += ONS_SIMD_FLOATS)                                            \
-            FUNCTION((argument), done_, ONS_SIMD_FLOATS);                                                              \
-        if (done_ < total_) FUNCTION((argument), done_, total_ - done_);                                               \
-    } while (0)
+/* Calls `step` for all of `total` elements: `count` of them from `j` on. Compiled for each step. */
+typedef void ons_simd_step(const void *argument, int64_t j, int64_t count);
+static inline __attribute__((always_inline)) void ons_simd_each(int64_t total, ons_simd_step *step,
+                                                                const void *argument) {
+    int64_t done = 0;
+    for (; done + ONS_SIMD_FLOATS <= total; done += ONS_SIMD_FLOATS) step(argument, done, ONS_SIMD_FLOATS);
+    if (done < total) step(argument, done, total - done);
+}
 
 /* Where either is not a number: y. */
 static inline ons_simd_float ons_simd_max(ons_simd_float x, ons_simd_float y) {

@@ -163,7 +163,7 @@ static void run_program(void *argument, uintptr_t native) {
     const trial *t = w->trial;
     for (uint32_t i = 0; i < t->input_count; ++i) {
         const ons_tensor *tensor = &w->set->inputs[i].tensor;
-        void *address = t->inputs[i] == ONS_NONE ? NULL : ons_program_address(t->program, t->inputs[i], NULL);
+        void *address = t->inputs[i] == ONS_NONE ? NULL : ons_program_address_to_write(t->program, t->inputs[i], NULL);
         if (address != NULL) memcpy(address, tensor->data, (size_t)ons_type_dense_bytes(&tensor->type));
     }
     ons_step step = {.seed = 1, .step = 1, .counted_targets = 1, .sample_share = 1};

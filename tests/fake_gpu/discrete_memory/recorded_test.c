@@ -243,11 +243,3 @@ Test(recorded, not_beyond_the_cap, .timeout = 600) {
     must_fail(ons_trainer_step(r.trainer, &report), ONS_OUT_OF_MEMORY, "--memory", cap, "CUDA graphs", NULL);
     run_close(&r);
 }
-
-Test(recorded, neither_on_nor_off, .timeout = 300) {
-    setenv("ONSTAGE_CUDA_GRAPHS", "maybe", 1);
-    run r = run_golden("mlp");
-    set(&r, "device", "cuda");
-    must_fail(run_try_open(&r), ONS_INVALID_ARGUMENT, "ONSTAGE_CUDA_GRAPHS", "maybe", NULL);
-    run_close(&r);
-}

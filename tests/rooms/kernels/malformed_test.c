@@ -135,7 +135,7 @@ static void run_program(void *argument, uintptr_t native) {
     for (size_t i = 0; i < t->graph->inputs.count; ++i) {
         ons_value_id id = t->graph->inputs.items[i];
         const ons_type *type = &ons_graph_value(t->graph, id)->type;
-        void *address = ons_program_address(t->program, id, NULL);
+        void *address = ons_program_address_to_write(t->program, id, NULL);
         if (address != NULL)
             fill(&t->m, address, ons_shape_elements(&type->shape), ons_dtype_size(type->dtype), mutant_draw(&t->m, 4));
     }

@@ -157,7 +157,7 @@ static void run_as(job *j, uint32_t position, const ons_node *node, uint32_t sta
         for (size_t k = 0; k < j->made.count; ++k) {
             const made *m = &j->made.items[k];
             if (m->value == read)
-                memcpy(ons_program_address(program_of(j), read, NULL), m->copies + stage * m->bytes, m->bytes);
+                memcpy(ons_program_address_to_write(program_of(j), read, NULL), m->copies + stage * m->bytes, m->bytes);
         }
     }
     ons_program_run_positions(j->turn->whole->program, position, position + 1, how);

@@ -119,7 +119,8 @@ static ons_status *count_targets(const delayed_trajectory *d, size_t first, size
 
 static void put_data(const delayed_trajectory *d, const ons_unit *unit, size_t first) {
     for (uint32_t i = 0; i < d->share.feed.field_count; ++i) {
-        void *place = unit->inputs[i] == ONS_NONE ? NULL : ons_program_address(unit->program, unit->inputs[i], NULL);
+        void *place =
+            unit->inputs[i] == ONS_NONE ? NULL : ons_program_address_to_write(unit->program, unit->inputs[i], NULL);
         if (place != NULL)
             memcpy(place, ons_feed_sample(&d->share.feed, 0, i, first), unit->rows * d->share.feed.fields[i].bytes);
     }

@@ -185,7 +185,8 @@ static ons_status *count_targets(const grouped *g, size_t rows, double *counted)
 
 static ons_status *put_data(const grouped *g, const ons_unit *unit, size_t first) {
     for (uint32_t i = 0; i < g->share.feed.field_count; ++i) {
-        void *place = unit->inputs[i] == ONS_NONE ? NULL : ons_program_address(unit->program, unit->inputs[i], NULL);
+        void *place =
+            unit->inputs[i] == ONS_NONE ? NULL : ons_program_address_to_write(unit->program, unit->inputs[i], NULL);
         if (place != NULL)
             ONS_TRY(ons_device_context_copy(g->device_context, place, ons_feed_sample(&g->share.feed, 0, i, first),
                                             unit->rows * g->share.feed.fields[i].bytes));

@@ -110,6 +110,7 @@ ons_status *guarded_poison(ons_device_context *device_context) {
     ONS_TRY(ons_device_context_predict(device_context, &memory));
     ons_unpoison(b->address + (memory.total - memory.transient), memory.transient);
     memset(b->address + (memory.total - memory.transient), POISON_BYTE, (size_t)memory.transient);
+    ons_device_context_bury_all(device_context);
     return NULL;
 }
 

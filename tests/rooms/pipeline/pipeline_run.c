@@ -314,6 +314,7 @@ static ons_status *run(pipeline_trial *t) {
     ONS_TRY(pipeline_trial_cut(t));
     ONS_TRY(build(t));
     ONS_TRY(run_steps(t));
+    if (t->s->look_back != NULL) t->s->look_back(t->s->context, t->local_stages, &t->pipeline);
     ONS_TRY(keep_values(t));
     return check_memory(t);
 }

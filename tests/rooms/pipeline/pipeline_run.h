@@ -50,8 +50,9 @@ typedef struct pipeline_setting {
     int64_t cap; /* of each device, in bytes; 0: none */
     /* This process is the stage of its rank, the others are in other processes; NULL: all are threads of this one. */
     struct ons_transport *transport;
-    /* Called before the first step, where the run is ready to start. NULL: nothing. */
+    /* Called before the first step, where the run is ready to start; and behind the last one. NULL: nothing. */
     void (*look)(void *context, const struct ons_local_stages *local_stages, const ons_pipeline *pipeline);
+    void (*look_back)(void *context, const struct ons_local_stages *local_stages, const ons_pipeline *pipeline);
     void *context;
 } pipeline_setting;
 

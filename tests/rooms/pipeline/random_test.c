@@ -118,8 +118,9 @@ static void put_data(const ons_stage_program *program, ons_part part, uint64_t n
     const ons_graph *graph = program->cut->graph;
     for (size_t i = 0; i < graph->inputs.count; ++i) {
         ons_value_id id = graph->inputs.items[i];
-        float *data = ons_program_address(program->program, id, turn);
-        if (data == NULL || !ons_stage_program_loads(program, id, part)) continue;
+        if (!ons_stage_program_loads(program, id, part)) continue;
+        float *data = ons_program_address_to_write(program->program, id, turn);
+        if (data == NULL) continue;
         uint64_t state = number;
         for (const char *c = ons_graph_value(graph, id)->name; *c != '\0'; ++c) state = state * 31 + (unsigned char)*c;
         for (int64_t k = 0; k < ons_shape_elements(&ons_graph_value(graph, id)->type.shape); ++k)

@@ -192,7 +192,7 @@ static ons_status *receive(replayed *r, device *d, uint32_t index, bool *taken) 
     const ons_cut_transfer *t = &d->cut->receives[index];
     const ons_turn turn = {.micro_batch = d->micro_batch};
     uint32_t units = is_of_step(t->kind) ? 1 : d->pieces;
-    char *place = ons_program_address(d->unit->stage.program, t->value, &turn);
+    char *place = ons_program_address_to_write(d->unit->stage.program, t->value, &turn);
     *taken = true;
     for (uint32_t k = 0; k < units; ++k) *taken = *taken && *find_letter(r, d, t, unit_of(r, d, t, d->copy, k)) != NULL;
     for (uint32_t k = 0; *taken && k < units; ++k) {
@@ -260,7 +260,7 @@ static void load(const replayed *r, const device *d) {
     size_t row = first_unit(r, d) * (size_t)r->o.batching.rows;
     for (uint32_t i = 0; i < d->share.feed.field_count; ++i) {
         if (unit->inputs[i] == ONS_NONE || !ons_stage_program_loads(unit->stage, unit->inputs[i], d->part)) continue;
-        void *place = ons_program_address(unit->program, unit->inputs[i], &turn);
+        void *place = ons_program_address_to_write(unit->program, unit->inputs[i], &turn);
         if (place != NULL)
             memcpy(place, ons_feed_sample(&d->share.feed, 0, i, row), unit->rows * d->share.feed.fields[i].bytes);
     }
