@@ -68,8 +68,7 @@ static void run_all(suite *s, const char *only) {
     s->cases.count = kept;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- short
- * forms */
+/* ------------------------------------------------------------------------------------------------------ short forms */
 
 static void print_case(const suite_case *each) {
     printf("%-7s %s/%s", verdict_names[each->result.verdict], each->set, each->name);
@@ -95,8 +94,7 @@ static void print_failures(suite *s) {
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------------ the
- * sheet */
+/* -------------------------------------------------------------------------------------------------------- the sheet */
 
 static void print_count(const char *set, const count *c) {
     int passed = c->of[BACKEND_PASS] + c->of[BACKEND_BOUND];
