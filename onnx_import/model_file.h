@@ -1,7 +1,7 @@
 /* An ONNX file, opened: checked, mapped, and unpacked without its weights.
  *
- *   model.onnx ──map──▶ bytes ──scan (wire.h)──▶ messages ──copy without large payloads──▶ skeleton ──protobuf-c──▶
- * ModelProto
+ *   model.onnx ──map──▶ bytes ──scan (wire.h)──▶ messages
+ *     ──copy without large payloads──▶ skeleton ──protobuf-c──▶ ModelProto
  *
  * Large tensors stay in the mapping; what is unpacked is a copy of the file without them. So a model of many gigabytes
  * opens in the memory of its structure alone, and no weight is ever held twice. The file must not be truncated by

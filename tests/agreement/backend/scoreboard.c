@@ -1,8 +1,7 @@
 /* Runs a set of official backend cases and prints the scoreboard.
  *
- *     ./bazelw run //tests/agreement/backend:scoreboard > docs/backend_scoreboard.md          the packaged set
- *     ./bazelw run //tests/agreement/backend:scoreboard -- [OPTION]... [FOLDER]               another one, or a single
- * case
+ *     ./bazelw run //tests/agreement/backend:scoreboard > docs/backend_scoreboard.md      the packaged set
+ *     ./bazelw run //tests/agreement/backend:scoreboard -- [OPTION]... [FOLDER]           another set, or a single case
  *       --title=TEXT    names the set in the heading
  *       --only=TEXT     only the cases whose "set/name" holds the text
  *       --list          one case a line: verdict, name, reason
