@@ -148,8 +148,7 @@ bool ons_config_takes_tf32(const ons_config *config);
 extern const char ons_any_schedule[];
 bool ons_config_chooses_schedule(const ons_config *config);
 /* Schedule, stages and devices; how many micro-batches is the caller's to know. Where the planner is to choose, the
- * schedule that it compares others with. Fails where the schedule is not known,
- * or stages are fewer than devices. */
+ * schedule that it compares others with. Fails where the schedule is not known, or stages are fewer than devices. */
 ons_status *ons_config_pipeline(const ons_config *config, ons_pipeline *pipeline);
 /* --slices; ONS_SLICES_AUTO (planner/schedule/slicer.h): as many as shorten the start. Fails where the pipeline has
  * nothing to win by it. */

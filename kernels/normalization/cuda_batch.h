@@ -36,9 +36,9 @@ ons_status *ons_cuda_batch_training_prepare(ons_prepare *p, double epsilon, doub
 ons_status *ons_cuda_batch_share(ons_prepare *p, int64_t replicas, ons_cuda_batch *state);
 
 /* By cuDNN where it has a plan: half types, channels last, float32 parameters, statistics of one replica, nothing added
- * and no Relu (ours need no pass more for these). `outputs`: y,
- * then the batch's mean and inverse deviation, which must be there; or dx, dscale, dbias, of which the first must.
- * Running statistics are renewed by a kernel of ours, in double and with our correction. */
+ * and no Relu (ours need no pass more for these). `outputs`: y, then the batch's mean and inverse deviation, which must
+ * be there; or dx, dscale, dbias, of which the first must. Running statistics are renewed by a kernel of ours, in
+ * double and with our correction. */
 ons_status *ons_cuda_batch_plan_training(ons_prepare *p, ons_cuda_batch *state);
 ons_status *ons_cuda_batch_plan_gradient(ons_prepare *p, ons_cuda_batch *state);
 /* Of plans that are there. */
