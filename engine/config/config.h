@@ -125,9 +125,10 @@ ons_status *ons_config_parse_number(const char *option, const char *text, ons_nu
 
 /* Derived settings (config_settings.c); each fails with a message that names the option. */
 ons_status *ons_config_loss(const ons_config *config, ons_loss_options *loss);
-/* The same where planning and profiling need no --loss: by the type of what is judged then. */
-const char *ons_config_loss_name(const ons_config *config, const ons_type *judged);
-ons_status *ons_config_loss_or_usual(const ons_config *config, const ons_type *judged, ons_loss_options *loss);
+/* Planning and profiling need no --loss: without one it follows from the type of the output that it is computed from.
+ */
+const char *ons_config_loss_name(const ons_config *config, const ons_type *output);
+ons_status *ons_config_loss_or_usual(const ons_config *config, const ons_type *output, ons_loss_options *loss);
 ons_status *ons_config_optimizer(const ons_config *config, ons_optimizer_options *optimizer);
 ons_status *ons_config_mode(const ons_config *config, bool training, ons_mode *mode);
 ons_status *ons_config_memory(const ons_config *config, int64_t *bytes);         /* 0: no cap */

@@ -132,7 +132,7 @@ ons_status *ons_trainer_restore_best(ons_trainer *trainer, const ons_checkpoint 
 /* Gives the rank of the lowest stage that has a persistent value of the whole training graph, of its first copy in the
  * first replica; ONS_NONE: none has. */
 uint32_t ons_trainer_owner(const ons_trainer *trainer, ons_value_id value);
-/* Whether this process speaks for a persistent value: it has that stage, of the first replica. */
+/* Whether this process is the one that saves a persistent value: it has that stage, of the first replica. */
 bool ons_trainer_owns(const ons_trainer *trainer, ons_value_id value);
 /* Why the processes cannot go on: the first failure of all. */
 ons_status *ons_trainer_failure(const ons_trainer *trainer);

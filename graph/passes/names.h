@@ -16,8 +16,8 @@ bool ons_is_filled_name(const char *name);
  * "unsqueeze_1". No module's weight has it. */
 bool ons_is_result_name(const char *name);
 
-/* Rows of a table, picked by numbers: what was computed on the way are the numbers. */
-bool ons_is_lookup_name(const char *name);
+/* The name of a node that picks rows of a table (an embedding): what was computed on the way to it are indices. */
+bool ons_is_embedding_name(const char *name);
 
 /* The result of a function that computes nothing, PyTorch's name for it: its elements are those of its operands. */
 bool ons_is_moving_name(const char *name);
