@@ -42,7 +42,7 @@ bool ons_word_find(ons_words *words, const char *text, ons_word *found);
 /* The first word that means `value`, which the list has. */
 ons_word ons_word_of(ons_words *words, int value);
 
-/* The same; the failure names the option, lists the words, and says which is nearest. */
+/* Finds a word that an option was set to; the failure names the option, lists the words, and says which is nearest. */
 ons_status *ons_word_choose(ons_words *words, const char *option, const char *text, ons_word *found);
 
 /* Writes all words into `text`, `size` bytes, with `between` between them. */

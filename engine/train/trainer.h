@@ -108,7 +108,7 @@ ons_status *ons_trainer_resume(ons_trainer *trainer, bool *resumed);
 /* trainer_stages.c: what the plan says beside what came; first, once the arenas are there, all processes tell each
  * other what they have */
 ons_status *ons_trainer_gather_stages(ons_trainer *trainer);
-/* Likewise what computes in each of them: trainer->libraries. */
+/* All processes tell each other what computes in them: trainer->libraries. */
 ons_status *ons_trainer_gather_libraries(ons_trainer *trainer);
 void ons_trainer_fill_stages(const ons_trainer *trainer, ons_trainer_status *status);
 

@@ -34,7 +34,7 @@ __device__ inline float channel_map(float distance, float scale, float rest) { r
 /* Relu behind the normalisation, whose gradient lets dy through where the result was above 0. By channel. */
 template <class P> struct channel_gate { const P *scale, *rest; /* of the map forwards; nullptr: there is no Relu */ };
 
-/* The same of one channel; T: the result's type, to which it was rounded. */
+/* The gate of one channel; T: the result's type, to which it was rounded. */
 template <class T> struct open_gate {
     bool always;
     float scale, rest;

@@ -29,7 +29,7 @@ typedef struct ons_cuda_batch {
 /* For x (and dy before it, at the gradient) of one type and layout, and parameters behind it of that type or of
  * float32; sets sizes, parts and scratch. */
 ons_status *ons_cuda_batch_prepare(ons_prepare *p, const ons_type *x, ons_cuda_batch **state);
-/* The same with what ons_batch_training_prepare takes. */
+/* ons_cuda_batch_prepare with what ons_batch_training_prepare takes. */
 ons_status *ons_cuda_batch_training_prepare(ons_prepare *p, double epsilon, double momentum, bool unbiased,
                                             ons_cuda_batch **state);
 /* Statistics are those of so many replicas together. Our kernels run then: the library meets nobody. */

@@ -353,7 +353,7 @@ void ons_resize_reference(const ons_operands *o, const ons_step *step, const voi
     ons_arena_free(arena);
 }
 
-/* The same attributes, and the shape of what was resized. */
+/* The gradient's node has the attributes of the resize, and the shape of what was resized. */
 ons_status *ons_resize_gradient(ons_gradient *g) {
     const ons_operands *o = g->operands;
     ons_attribute attributes[ONS_RESAMPLE_SHAPE + 1];
