@@ -55,7 +55,7 @@ ons_status *ons_file_writer_open(const char *path, ons_file_writer **writer);
 /* Buffered. After a failure the writer can only be discarded. */
 ons_status *ons_file_write(ons_file_writer *writer, const void *bytes, size_t size);
 
-/* The same for an ons_json_writer; `writer` is an ons_file_writer. */
+/* ons_file_write as the sink of an ons_json_writer; `writer` is an ons_file_writer. */
 ons_status *ons_file_sink(void *writer, const void *bytes, size_t size);
 
 /* Bytes written so far. */

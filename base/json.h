@@ -26,7 +26,7 @@ const ons_json *ons_json_find(const ons_json *object, const char *name);
 
 /* Typed members. The failure names the member: "'step' is missing", "'step' is not a whole number". */
 ons_status *ons_json_get_text(const ons_json *object, const char *name, const char **value);
-/* The same, as a copy in the arena. */
+/* A member's text, as a copy in the arena. */
 ons_status *ons_json_copy_text(const ons_json *object, const char *name, ons_arena *arena, const char **value);
 ons_status *ons_json_get_double(const ons_json *object, const char *name, double *value);
 ons_status *ons_json_get_bool(const ons_json *object, const char *name, bool *value);

@@ -6,8 +6,8 @@
  * FORM is a number, or -1: all are tried, and the fastest one is measured and named. Products have those of dnnl_sgemm:
  * operands transposed or not, the result transposed or not; several products are shared out between the threads, each
  * one made by one thread. `seconds` is the median of what SECONDS have time for (once at least), `fast` the lower
- * quartile, `least` the least; `bytes`: what a stream reads and writes in that time,
- * which is that of a piece of large arrays; pieces come in turn. */
+ * quartile, `least` the least; `bytes`: what a stream reads and writes in that time, which is that of a piece of large
+ * arrays; pieces come in turn. */
 #include <omp.h>
 #include <oneapi/dnnl/dnnl.h>
 #include <stdbool.h>

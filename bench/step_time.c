@@ -2,8 +2,7 @@
  *     step_time MODEL.onnx --OPTION VALUE ...
  * takes the options of `onstage train` (a switch is given as "--shuffle false"). It builds the trainer, says so, and
  * then obeys lines on standard input: "run N" makes N steps and answers with their times, "checkpoint" writes one where
- * the option says, and answers with its time. At the end of the input it
- * stops. Every answer is one line of JSON. */
+ * the option says, and answers with its time. At the end of the input it stops. Every answer is one line of JSON. */
 #include <oneapi/dnnl/dnnl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -98,9 +98,9 @@ static void release_host(ons_device *device, void *address, int64_t bytes) {
     free(address);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- waiting
- *
- * To wake a thread takes tens of microseconds where its processor has gone to sleep: longer than most copies and many
+/* ---------------------------------------------------------------------------------------------------------- waiting */
+
+/* To wake a thread takes tens of microseconds where its processor has gone to sleep: longer than most copies and many
  * kernels. So whoever waits looks for a while first, but only as long as a processor has nothing else to do. */
 enum { LOOK_NANOSECONDS = 100000 };
 

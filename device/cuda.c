@@ -155,13 +155,6 @@ static ons_status *count_devices(int *count) {
     return NULL;
 }
 
-/* Before the first call that makes a context. */
-static void note_memory(int index) {
-    char place[32];
-    if (cudaDeviceGetPCIBusId(place, sizeof place, index) == cudaSuccess) ons_cuda_memory_note(index, place);
-    (void)cudaGetLastError();
-}
-
 static ons_status *check(void) {
     int gpus, major = 0;
     ONS_TRY(count_devices(&gpus));
@@ -170,7 +163,6 @@ static ons_status *check(void) {
     ONS_CHECK(major >= MAJOR_NEEDED, ONS_UNSUPPORTED,
               "--device cuda: the GPU has compute capability %d, %d.0 is needed (A100 or newer); use --device cpu",
               major, MAJOR_NEEDED);
-    note_memory(0);
     return NULL;
 }
 
@@ -414,6 +406,13 @@ static ons_status *describe(cuda_device *cuda) {
     cuda->device.slack_bytes = cuda->device.total_bytes / SLACK_PART;
     if (cuda->device.slack_bytes > SLACK_BYTES) cuda->device.slack_bytes = SLACK_BYTES;
     return measure_memory(&cuda->device, &free_bytes);
+}
+
+/* Before the first call that makes a context. */
+static void note_memory(int index) {
+    char place[32];
+    if (cudaDeviceGetPCIBusId(place, sizeof place, index) == cudaSuccess) ons_cuda_memory_note(index, place);
+    (void)cudaGetLastError();
 }
 
 static ons_status *device_new(int index, int64_t limit_bytes, bool pin, ons_device **result) {

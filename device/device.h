@@ -46,7 +46,7 @@ struct ons_device {
     void (*event_free)(ons_event *event);
     void (*event_record)(ons_stream *stream, ons_event *event);
     void (*stream_wait)(ons_stream *stream, ons_event *event); /* until the latest record is reached */
-    void (*event_synchronize)(ons_event *event);               /* the same, by the host */
+    void (*event_synchronize)(ons_event *event);               /* the host waits for it */
 
     /* Recordings: what is put on `stream` between begin and end does not run but is kept, with what is put on streams
      * that come to wait for it meanwhile (and that it has waited for again before the end); addresses and sizes are
@@ -86,7 +86,8 @@ struct ons_device {
  * their own, where there are as many as threads. */
 ons_status *ons_cpu_device_new(int64_t limit_bytes, bool pin, ons_device **device);
 
-/* The same by name: "cpu", or "cuda" for the first GPU. Fails with the remedy where there is no such device here. */
+/* The device of that name: "cpu", or "cuda" for the first GPU, with the arguments of ons_cpu_device_new. Fails with the
+ * remedy where there is no such device here. */
 ons_status *ons_device_new(const char *name, int64_t limit_bytes, bool pin, ons_device **device);
 /* Whether there is such a device, as a failure that says why not. */
 ons_status *ons_device_check(const char *name);

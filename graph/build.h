@@ -66,7 +66,7 @@ ons_value_id ons_build(ons_builder *builder, const ons_operator *op, ons_inputs 
 ons_node_id ons_build_node(ons_builder *builder, const ons_operator *op, ons_inputs inputs, ons_settings settings,
                            uint32_t count, const bool *wanted, ons_value_id *outputs);
 
-/* The same with all attributes given in order (a copy of another node's); NULL: defaults. */
+/* A node like ons_build_node's, but with all attributes given in order (a copy of another node's); NULL: defaults. */
 ons_node_id ons_build_node_like(ons_builder *builder, const ons_operator *op, ons_inputs inputs,
                                 const ons_attribute *attributes, uint32_t count, const bool *wanted,
                                 ons_value_id *outputs);

@@ -2,6 +2,11 @@
 
 #include <string.h>
 
+const char *ons_part_name(ons_part_kind kind) {
+    static const char *const names[ONS_PART_KINDS] = {"first", "forward", "backward", "weight gradient", "update"};
+    return names[kind];
+}
+
 /* The part of a node, given whether the backward part has begun in the graph's order. */
 static ons_part part_of(const ons_node *node, bool repeats, bool backward) {
     if (node->phase == ONS_UPDATE) return ONS_PART_END;

@@ -24,6 +24,8 @@ typedef enum ons_part_kind {
     ONS_PART_KINDS
 } ons_part_kind;
 
+const char *ons_part_name(ons_part_kind kind); /* "first", "forward", "backward", "weight gradient", "update" */
+
 typedef uint32_t ons_part;
 
 static inline uint32_t ons_part_count(uint32_t chunks) { return 3 * chunks + 2; }

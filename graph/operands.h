@@ -8,8 +8,8 @@
  * are those of its values, ONS_NO_DTYPE where left out; `output_count` is at least the node's. */
 ons_status *ons_operands_of(const ons_graph *graph, ons_node_id node, ons_arena *arena, ons_operands *operands);
 
-/* The same for a node that does not exist yet; outputs start as ONS_NO_DTYPE, as many as the operator can have, but at
- * least `output_count`. */
+/* Fills `operands` for a node that does not exist yet; outputs start as ONS_NO_DTYPE, as many as the operator can have,
+ * but at least `output_count`. */
 ons_status *ons_operands_make(const ons_graph *graph, const ons_operator *op, const char *name,
                               const ons_attribute *attributes, const ons_value_id *inputs, uint32_t input_count,
                               uint32_t output_count, ons_arena *arena, ons_operands *operands);

@@ -423,9 +423,9 @@ static inline uint32_t ons_operator_attributes(const ons_operator *op) {
     const ons_operator ons_op_##SYMBOL = {NAME,  OPSET, ARITY,   ATTRIBUTES, INFER, COST,     GRADIENT,                \
                                           SAVED, ROLES, ALIASES, LAYOUT,     FORMS, REFERENCE}
 
-/* The same for an operator with ONS_TRAIT_EXPANDS: EXPAND is its decomposition, INPUTS are those that a gradient
- * can reach. It needs no kernel and no gradient rule, as the nodes that replace it have theirs; the harness checks them
- * against its reference. */
+/* Defines `ons_op_SYMBOL` of an operator with ONS_TRAIT_EXPANDS: EXPAND is its decomposition, INPUTS are those that a
+ * gradient can reach. It needs no kernel and no gradient rule, as the nodes that replace it have theirs; the harness
+ * checks them against its reference. */
 #define ONS_DEFINE_EXPANSION(SYMBOL, NAME, OPSET, ARITY, ATTRIBUTES, INFER, COST, INPUTS, EXPAND, REFERENCE)           \
     const ons_operator ons_op_##SYMBOL = {                                                                             \
         NAME,                                                                                                          \

@@ -14,7 +14,7 @@ bool ons_alias_connects(const ons_node *node, const ons_alias *alias);
 /* (*roots)[value]: the value, made by no view, whose bytes a value shows; itself where it has its own. In `arena`. */
 ons_status *ons_find_roots(const ons_graph *graph, ons_arena *arena, ons_value_id **roots);
 
-/* The same, where outputs that always take an input's place count as that input, too. */
+/* The roots of ons_find_roots, where outputs that always take an input's place count as that input, too. */
 ons_status *ons_find_places(const ons_graph *graph, ons_arena *arena, ons_value_id **roots);
 
 #endif

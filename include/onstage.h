@@ -381,7 +381,7 @@ typedef struct ons_node_profile {
 typedef struct ons_model_error {
     size_t operators;       /* 0: not known */
     double median;          /* of |predicted - measured| / measured */
-    double weighted_median; /* the same, weighted by the time that they take */
+    double weighted_median; /* the median error, weighted by the time that nodes take */
     double total;           /* predicted / measured, of the sums */
 } ons_model_error;
 

@@ -41,7 +41,7 @@ typedef struct ons_case {
     {                                                                                                                  \
         sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), { __VA_ARGS__ }                                            \
     }
-/* F32(2, 3): random in [-1, 1]. F32_IN(0.1, 2, (2, 3)) chooses the range. */
+/* ONS_F32(2, 3): random in [-1, 1]. ONS_F32_IN(0.1, 2, 2, 3): the same shape in [0.1, 2]. */
 #define ONS_F32(...)                                                                                                   \
     { .dtype = ONS_FLOAT32, .shape = ONS_DIMS(__VA_ARGS__), .low = -1, .high = 1 }
 #define ONS_F32_IN(LOW, HIGH, ...)                                                                                     \
@@ -50,7 +50,7 @@ typedef struct ons_case {
     { .dtype = ONS_FLOAT32, .value_count = 1, .values = {VALUE}, .constant = true }
 #define ONS_RANDOM(DTYPE, LOW, HIGH, ...)                                                                              \
     { .dtype = (DTYPE), .shape = ONS_DIMS(__VA_ARGS__), .low = (LOW), .high = (HIGH) }
-/* Known int64 vector: ONS_I64(0, -1). */
+/* ONS_I64(0, -1): a known vector of int64. */
 #define ONS_I64(...)                                                                                                   \
     {                                                                                                                  \
         .dtype = ONS_INT64, .shape = {1, {sizeof((double[]){__VA_ARGS__}) / sizeof(double)}},                          \

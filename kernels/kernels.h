@@ -132,7 +132,7 @@ bool ons_backend_has(const ons_backend *backend, const ons_operator *op, const c
  * ONS_OUT_OF_MEMORY at once. */
 ons_status *ons_backend_prepare(const ons_backend *backend, ons_prepare *p, const ons_kernel **kernel);
 
-/* The same for the operator's own list alone. */
+/* ons_backend_prepare by the operator's own list alone, without the fallbacks. */
 ons_status *ons_backend_prepare_own(const ons_backend *backend, ons_prepare *p, const ons_kernel **kernel);
 
 /* ------------------------------------------------------------------------------------------ what decides on kernels */

@@ -21,8 +21,7 @@ static char *copy_text(const exporter *e, const ons_wire_field *field) {
     return copy;
 }
 
-/* --------------------------------------------------------------------------------------------------------- untied
- * nodes */
+/* ----------------------------------------------------------------------------------------------------- untied nodes */
 
 /* The frame of a node of the model's graph. */
 static ons_status *find_node(const ons_model_file *file, uint32_t index, uint32_t *result) {
@@ -68,8 +67,7 @@ ons_status *ons_export_untied_nodes(exporter *e) {
     return NULL;
 }
 
-/* -------------------------------------------------------------------------------------------------------- inference
- * form */
+/* --------------------------------------------------------------------------------------------------- inference form */
 
 static ons_status *use_name(exporter *e, const ons_wire_field *field, ons_map *used) {
     char *name = copy_text(e, field);

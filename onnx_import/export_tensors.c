@@ -41,8 +41,7 @@ static ons_status *splice_fill(exporter *e, uint64_t at, uint64_t removed, uint3
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ data
- * file */
+/* -------------------------------------------------------------------------------------------------------- data file */
 
 static ons_status *put_entry(message *m, const char *key, const char *value) {
     size_t size = 2 + ons_varint_size(strlen(key)) + strlen(key) + ons_varint_size(strlen(value)) + strlen(value);

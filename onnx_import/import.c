@@ -20,8 +20,7 @@ static ons_status *check_opset(const scope *s) {
     return NULL;
 }
 
-/* ---------------------------------------------------------------------------------------------------- inputs and
- * outputs */
+/* ----------------------------------------------------------------------------------------------- inputs and outputs */
 
 static ons_status *read_input(scope *s, const Onnx__ValueInfoProto *info, ons_type *type,
                               const char *symbols[static ONS_RANK_MAX]) {

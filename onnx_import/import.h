@@ -3,14 +3,14 @@
  * What the graph is like:
  * - Inputs and initialisers keep their names. An initialiser that is also listed as an input is no input.
  * - Initialisers are ONS_PARAMETER (a weight), ONS_BUFFER (running statistics) or ONS_CONSTANT, with the reason; nodes
- * that only state a constant are gone, their outputs being ONS_CONSTANT values. Initialisers of branches are
- * ONS_CONSTANT.
+ *   that only state a constant are gone, their outputs being ONS_CONSTANT values. Initialisers of branches are
+ *   ONS_CONSTANT.
  * - Nodes are in today's form of their operators, in an order in which everything is made before it is used; those
- * without a name, or with a name used before, get one. Identities are still there.
+ *   without a name, or with a name used before, get one. Identities are still there.
  * - Calls of the model's own functions are replaced by their nodes; names from inside a call begin with the call's
- * name.
+ *   name.
  * - Types are known for inputs, initialisers and constants alone. Dimensions that are not numbers are ONS_DIM_UNKNOWN,
- * with their symbols in graph->symbols.
+ *   with their symbols in graph->symbols.
  * - A branch or body is a graph of its own, see ons_attribute.graph. Branches belong to the model file.
  * - An initialiser that the exporter repeated for each sample of a fixed batch, or that is the transpose of another, is
  *   made from one weight by a node in front of the file's (ons_derived).

@@ -4,8 +4,7 @@
 #include "graph/passes/names.h"
 #include "onnx_import/importer.h"
 
-/* ------------------------------------------------------------------------------------------------------ kind and
- * reason */
+/* -------------------------------------------------------------------------------------------------- kind and reason */
 
 /* A mask shows its infinities early: of large tensors it is enough to look at this many bytes. */
 enum { LOOKED_AT_MAX = 64 << 20 };

@@ -1,7 +1,7 @@
 /* An ONNX file, opened: checked, mapped, and unpacked without its weights.
  *
- *   model.onnx ──map──▶ bytes ──scan (wire.h)──▶ messages ──copy without large payloads──▶ skeleton ──protobuf-c──▶
- * ModelProto
+ *   model.onnx ──map──▶ bytes ──scan (wire.h)──▶ messages
+ *     ──copy without large payloads──▶ skeleton ──protobuf-c──▶ ModelProto
  *
  * Large tensors stay in the mapping; what is unpacked is a copy of the file without them. So a model of many gigabytes
  * opens in the memory of its structure alone, and no weight is ever held twice. The file must not be truncated by
@@ -20,7 +20,7 @@ typedef struct ons_model_file ons_model_file;
 /* Fails with ONS_IO_ERROR where the file cannot be read, with ONS_INVALID_MODEL where it is not a model. */
 ons_status *ons_model_file_open(const char *path, ons_model_file **file);
 
-/* The same from memory, which must outlive *file; external data cannot be found then. */
+/* Opens a file that lies in memory, which must outlive *file; external data cannot be found then. */
 ons_status *ons_model_file_open_memory(const void *bytes, size_t size, ons_model_file **file);
 
 /* Fails where a file that the model lies in was written into since it was opened: what is still to be read is no longer

@@ -89,7 +89,7 @@ static ons_status *list_parameters(importer *in, ons_piece list, parameters *fou
 /* What one parameter's elements were only moved to (or shifted by constants, which changes no gradient), and what
  * several were put side by side in. */
 static bool is_moved(const char *name, const parameters *from) {
-    if (from->count == 1 && ons_is_lookup_name(name)) return true;
+    if (from->count == 1 && ons_is_embedding_name(name)) return true;
     if (from->computes) return false;
     if (from->count > 1) return ons_is_joining_name(name);
     return ons_is_moving_name(name) || ons_is_shifting_name(name) || ons_is_constant_name(name);

@@ -46,8 +46,7 @@ static bool is_differentiable(const ons_operator *op, uint32_t input) {
     return !rule || (inputs >> (input < 31 ? input : 31) & 1);
 }
 
-/* ------------------------------------------------------------------------------------------------------- who reads
- * what */
+/* --------------------------------------------------------------------------------------------------- who reads what */
 
 static void use(roles *r, ons_value_id value, bool as_statistic) {
     ++r->uses[value];

@@ -195,7 +195,7 @@ int ons_parse_arguments(const ons_subcommand *subcommand, int argc, char **argv,
 int ons_report_failure(ons_status *status) {
     if (status == NULL) return 0;
     int code = (int)ons_status_get_code(status);
-    /* Of several processes one speaks for all: the others' failures have no message. */
+    /* Of several processes one prints for all: the others' failures have no message. */
     if (ons_status_get_message(status)[0] != '\0')
         fprintf(stderr, "%sonstage: %s\n", isatty(STDERR_FILENO) ? "\r\033[K" : "", ons_status_get_message(status));
     ons_status_free(status);

@@ -6,7 +6,7 @@
 
 typedef struct ons_subcommand {
     const char *name;             /* "onstage train" */
-    ons_command command;          /* the same for ons_option.commands */
+    ons_command command;          /* its bit in ons_option.commands */
     const char *summary;          /* stands above the options */
     const char *epilogue;         /* stands below; may be NULL */
     bool model_optional;          /* *model may come back NULL */

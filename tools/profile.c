@@ -106,7 +106,7 @@ static void print_profile(const char *path, const ons_profile *p) {
     fputs(p->notes, stdout);
 }
 
-/* Between the processes of an MPI world; one of them speaks. */
+/* Between the processes of an MPI world; one of them prints. */
 static int profile_links(const ons_config *config) {
     ons_link_profile *links = NULL;
     int code = ons_report_failure(ons_link_profile_measure(config, &links));

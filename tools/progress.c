@@ -66,7 +66,7 @@ static void format_line(const ons_step_report *r, char line[static LINE_BYTES]) 
              ons_print_bytes(r->memory_peak_bytes, memory), ons_print_seconds(r->seconds_left, left));
 }
 
-/* The same for narrow terminals. */
+/* The line of progress for narrow terminals. */
 static void format_short_line(const ons_step_report *r, char line[static LINE_BYTES]) {
     char memory[ONS_SHORT_TEXT], left[ONS_SHORT_TEXT];
     snprintf(line, LINE_BYTES, "%" PRId64 "/%" PRId64 "  loss %.4f  lr %.3g  %.0f samples/s  %s  left %s", r->step,

@@ -126,9 +126,10 @@ ons_status *ons_config_parse_number(const char *option, const char *text, ons_nu
 
 /* Derived settings (config_settings.c); each fails with a message that names the option. */
 ons_status *ons_config_loss(const ons_config *config, ons_loss_options *loss);
-/* The same where planning and profiling need no --loss: by the type of what is judged then. */
-const char *ons_config_loss_name(const ons_config *config, const ons_type *judged);
-ons_status *ons_config_loss_or_usual(const ons_config *config, const ons_type *judged, ons_loss_options *loss);
+/* Planning and profiling need no --loss: without one it follows from the type of the output that it is computed from.
+ */
+const char *ons_config_loss_name(const ons_config *config, const ons_type *output);
+ons_status *ons_config_loss_or_usual(const ons_config *config, const ons_type *output, ons_loss_options *loss);
 ons_status *ons_config_optimizer(const ons_config *config, ons_optimizer_options *optimizer);
 ons_status *ons_config_mode(const ons_config *config, bool training, ons_mode *mode);
 ons_status *ons_config_memory(const ons_config *config, int64_t *bytes);         /* 0: no cap */
@@ -149,8 +150,7 @@ bool ons_config_takes_tf32(const ons_config *config);
 extern const char ons_any_schedule[];
 bool ons_config_chooses_schedule(const ons_config *config);
 /* Schedule, stages and devices; how many micro-batches is the caller's to know. Where the planner is to choose, the
- * schedule that it compares others with. Fails where the schedule is not known,
- * or stages are fewer than devices. */
+ * schedule that it compares others with. Fails where the schedule is not known, or stages are fewer than devices. */
 ons_status *ons_config_pipeline(const ons_config *config, ons_pipeline *pipeline);
 /* --slices; ONS_SLICES_AUTO (planner/schedule/slicer.h): as many as shorten the start. Fails where the pipeline has
  * nothing to win by it. */

@@ -40,15 +40,18 @@ ons_status *ons_config_loss(const ons_config *config, ons_loss_options *loss) {
     return ons_status_new(ONS_INVALID_ARGUMENT, "--loss is needed, one of %s", all);
 }
 
-const char *ons_config_loss_name(const ons_config *config, const ons_type *judged) {
-    if (config->loss.text != NULL) return config->loss.text;
-    if (ons_shape_elements(&judged->shape) == 1) return "graph";
-    return judged->shape.rank > 1 ? "cross_entropy" : "mse";
+static ons_role usual_loss(const ons_type *output) {
+    if (ons_shape_elements(&output->shape) == 1) return ONS_ROLE_SAMPLE_MEAN;
+    return output->shape.rank > 1 ? ONS_ROLE_CROSS_ENTROPY : ONS_ROLE_SQUARED_ERROR;
 }
 
-ons_status *ons_config_loss_or_usual(const ons_config *config, const ons_type *judged, ons_loss_options *loss) {
+const char *ons_config_loss_name(const ons_config *config, const ons_type *output) {
+    return config->loss.text != NULL ? config->loss.text : ons_word_of(ons_loss_words, usual_loss(output)).text;
+}
+
+ons_status *ons_config_loss_or_usual(const ons_config *config, const ons_type *output, ons_loss_options *loss) {
     ons_config usual = *config;
-    ONS_TRY(ons_word_choose(ons_loss_words, "loss", ons_config_loss_name(config, judged), &usual.loss));
+    if (config->loss.text == NULL) usual.loss = ons_word_of(ons_loss_words, usual_loss(output));
     return ons_config_loss(&usual, loss);
 }
 
@@ -220,7 +223,8 @@ bool ons_config_is_asynchronous(const ons_config *config) {
 }
 
 bool ons_config_uses_cuda(const ons_config *config) {
-    return strcmp(config->device, "cuda") == 0; /* its device kind may be a test's own */
+    ons_word device; /* not the kind of device: a plan for GPUs is made where there are none, too */
+    return ons_word_find(ons_device_words, config->device, &device) && device.value == ONS_DEVICE_CUDA;
 }
 
 const char *ons_config_device_profile(const ons_config *config) {

@@ -56,7 +56,7 @@ WORDS(ons_stage_size_words, {"equal", ONS_STAGES_EQUAL, "the same for all stages
       {"free", ONS_STAGES_FREE, "each stage as it is fastest"},
       {"barrier", ONS_STAGES_BARRIER, "all at once where samples are compared with each other"})
 
-WORDS(ons_device_words, {"cpu", 0, NULL}, {"cuda", 1, "a GPU of NVIDIA's"})
+WORDS(ons_device_words, {"cpu", ONS_DEVICE_CPU, NULL}, {"cuda", ONS_DEVICE_CUDA, "a GPU of NVIDIA's"})
 
 const char ons_any_schedule[] = "auto";
 
@@ -88,6 +88,12 @@ bool ons_word_find(ons_words *words, const char *text, ons_word *found) {
     do *found = words(i++);
     while (found->text != NULL && strcmp(found->text, text) != 0);
     return found->text != NULL;
+}
+
+ons_word ons_word_of(ons_words *words, int value) {
+    size_t i = 0;
+    while (words(i).value != value) ++i;
+    return words(i);
 }
 
 void ons_words_print(ons_words *words, const char *between, char *text, size_t size) {

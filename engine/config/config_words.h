@@ -30,6 +30,8 @@ typedef enum ons_transport_choice {
     ONS_TRANSPORT_NCCL
 } ons_transport_choice;
 
+typedef enum ons_device_choice { ONS_DEVICE_CPU, ONS_DEVICE_CUDA } ons_device_choice;
+
 typedef enum ons_export_choice { ONS_EXPORT_SAME, ONS_EXPORT_INFERENCE } ons_export_choice;
 
 typedef enum ons_stages_choose { ONS_STAGES_EQUAL, ONS_STAGES_FREE, ONS_STAGES_BARRIER } ons_stages_choose;
@@ -37,7 +39,10 @@ typedef enum ons_stages_choose { ONS_STAGES_EQUAL, ONS_STAGES_FREE, ONS_STAGES_B
 /* `found` is the list's end where the text is none of its words. */
 bool ons_word_find(ons_words *words, const char *text, ons_word *found);
 
-/* The same; the failure names the option, lists the words, and says which is nearest. */
+/* The first word that means `value`, which the list has. */
+ons_word ons_word_of(ons_words *words, int value);
+
+/* Finds a word that an option was set to; the failure names the option, lists the words, and says which is nearest. */
 ons_status *ons_word_choose(ons_words *words, const char *option, const char *text, ons_word *found);
 
 /* Writes all words into `text`, `size` bytes, with `between` between them. */

@@ -17,7 +17,8 @@ void ons_plan_libraries_compare(const ons_plan_subject *subject, FILE *out);
  */
 ons_status *ons_plan_libraries_differ(const ons_plan_subject *subject, ons_arena *arena, const char **text);
 
-/* The same in one line, for checkpoints and --version: "oneDNN 2.6.3, …"; in `arena`, NULL where memory is short. */
+/* The libraries that compute here in one line, for checkpoints and --version: "oneDNN 2.6.3, …"; in `arena`, NULL where
+ * memory is short. */
 const char *ons_libraries_text(ons_arena *arena);
 
 #endif

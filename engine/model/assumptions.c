@@ -215,7 +215,7 @@ static const ons_node *find_maker(const ons_graph *graph, ons_value_id id) {
 }
 
 /* Types of outputs are not known yet: without a name it is the first. */
-static ons_value_id find_judged(const ons_graph *graph, const char *name) {
+static ons_value_id find_prediction(const ons_graph *graph, const char *name) {
     for (size_t i = 0; i < graph->outputs.count; ++i)
         if (name == NULL || strcmp(ons_graph_value(graph, graph->outputs.items[i])->name, name) == 0)
             return graph->outputs.items[i];
@@ -231,7 +231,7 @@ static ons_status *assume_probabilities(const ons_model *model, const ons_config
         ons_status_free(unclear);
         return NULL;
     }
-    ons_value_id output = find_judged(graph, config->loss_output);
+    ons_value_id output = find_prediction(graph, config->loss_output);
     if (output == ONS_NONE || !ons_loss_refuses_probabilities(loss.role)) return NULL;
     const ons_node *maker = find_maker(graph, output);
     if (maker == NULL || (maker->op->roles.traits & ONS_TRAIT_PROBABILITIES) == 0) return NULL;

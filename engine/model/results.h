@@ -12,7 +12,7 @@ ons_status *ons_check_results(const ons_model *model, const ons_config *config);
 ons_status *ons_check_output(const char *option, const char *path, const char *reader, const char *reads);
 /* What `onstage simulate` writes: none of it takes the place of the plan, or of another. */
 ons_status *ons_check_replay(const char *plan, const ons_config *config);
-/* The same of --out, where it names no model, and --report: they must not take the model's place. */
+/* What `onstage plan` writes, --out and --report: neither takes the model's place. */
 ons_status *ons_check_report(const ons_model *model, const ons_config *config);
 
 #endif

@@ -7,7 +7,7 @@
 #include "engine/plan/plan_input.h"
 #include "engine/plan/plan_subject.h"
 #include "engine/plan/problem.h"
-#include "engine/plan/unordered.h"
+#include "engine/plan/swap_order_check.h"
 #include "engine/plan/weight_places.h"
 #include "planner/cost/graph_positions.h"
 #include "planner/schedule/device_groups.h"
@@ -310,7 +310,7 @@ ons_status *ons_lowering_cut(const ons_lowering *l, const ons_model *model, cons
         const ons_dataset_graphs *like = trained == NULL && v != ONS_WHOLE ? dataset_graphs : trained;
         ONS_TRY(cut_graph(&job, like, &dataset_graphs->graphs[v], &dataset_graphs->cuts[v]));
         if (job.training && dataset_graphs->graphs[v].graph != NULL)
-            ONS_TRY(ons_check_unordered(&l->lanes.schedule, &dataset_graphs->cuts[v]));
+            ONS_TRY(ons_swap_order_check(&l->lanes.schedule, &dataset_graphs->cuts[v]));
     }
     for (ons_batch_variant v = ONS_WHOLE; v < ONS_REST; ++v)
         for (int half = 0; half < 2; ++half)
@@ -319,7 +319,7 @@ ons_status *ons_lowering_cut(const ons_lowering *l, const ons_model *model, cons
     for (uint32_t i = 0; i < dataset_graphs->grouped_count; ++i) {
         ons_grouped_graphs *grouped = &dataset_graphs->grouped[i];
         ONS_TRY(cut_graph(&job, dataset_graphs, &grouped->graph, &grouped->cut));
-        ONS_TRY(ons_check_unordered(&l->lanes.schedule, &grouped->cut));
+        ONS_TRY(ons_swap_order_check(&l->lanes.schedule, &grouped->cut));
     }
     return ons_dataset_graphs_check_groups(model, dataset_graphs);
 }

@@ -1,4 +1,6 @@
-/* What a plan says it is for. */
+/* What a plan says it is for: model, options, batch, devices and libraries. It is written into the plan's file
+ * (ons_plan.subject), and a run that follows the file compares it with its own, so that a plan is not followed by
+ * something that it was not made for. */
 #ifndef ONSTAGE_ENGINE_PLAN_PLAN_SUBJECT_H
 #define ONSTAGE_ENGINE_PLAN_PLAN_SUBJECT_H
 

@@ -1,4 +1,6 @@
-/* A plan in the making: what it is for, what was found. */
+/* What `onstage plan` does, from a model's or a cost graph's file to the text of a plan: the workload and its costs,
+ * the problem for the planner, what the planner found, and the pages about it. `onstage train` that plans for itself
+ * begins at the same problem (problem.h). */
 #ifndef ONSTAGE_ENGINE_PLAN_PLANNING_H
 #define ONSTAGE_ENGINE_PLAN_PLANNING_H
 

@@ -13,7 +13,7 @@
 
 struct ons_link_profile {
     ons_arena *arena;
-    bool leads;     /* this process speaks and writes */
+    bool leads;     /* this process prints, and writes the file */
     bool has_nodes; /* of --profile, which are kept */
     ons_node_costs costs;
     char *text;

@@ -7,7 +7,7 @@
 /* Text between tags or in quotes: what means something to HTML is escaped, what is no UTF-8 or not printable replaced.
  */
 void ons_html_text(FILE *out, const char *text);
-/* The same, a long name without its middle. */
+/* A name between tags or in quotes, escaped as ons_html_text does; a long one without its middle. */
 void ons_html_name(FILE *out, const char *name);
 
 #endif

@@ -48,7 +48,7 @@ void ons_report_write_goal(const ons_capacity_report *report, FILE *out);
 void ons_report_draw_devices(const ons_capacity_report *report, FILE *out);
 void ons_report_draw_timeline(const ons_capacity_report *report, FILE *out);
 void ons_report_write_assumptions(const ons_capacity_report *report, FILE *out);
-/* The same in a few lines for the terminal. */
+/* The page's parts in a few lines for the terminal. */
 void ons_report_write_text(const ons_capacity_report *report, FILE *out);
 void ons_report_write_layouts_text(const ons_capacity_report *report, FILE *out);
 void ons_report_write_goal_text(const ons_capacity_report *report, FILE *out);

@@ -47,7 +47,7 @@ static ons_status *make_inputs(ons_capacity_report *r, bool processor) {
     return NULL;
 }
 
-/* The same graph with another device's times. */
+/* The workload of the run's graph with another device's times. */
 static ons_status *cost_on(const ons_capacity_report *r, const ons_plan_input *input, bool accumulates,
                            const ons_device_profile *profile, const ons_workload **result) {
     ons_graph_cost cost;

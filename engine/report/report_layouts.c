@@ -1,4 +1,4 @@
-/* The same devices as stages and replicas: what each way takes, and what the sum over replicas costs. */
+/* The devices that were asked for as stages and replicas: what each way takes, and what the sum over replicas costs. */
 #include <inttypes.h>
 
 #include "engine/report/report.h"

@@ -38,7 +38,7 @@ static uint32_t fullest_device(const ons_capacity_report *r) {
     return fullest;
 }
 
-static void write_verdict(const ons_capacity_report *r, FILE *out) {
+static void write_answer(const ons_capacity_report *r, FILE *out) {
     const ons_report *c = &r->content;
     char cap[ONS_BYTES_TEXT], need[ONS_BYTES_TEXT], left[ONS_BYTES_TEXT], whole[ONS_BYTES_TEXT];
     int64_t capacity = c->asked.capacity_bytes, reserve = c->asked.device->profile->reserve_bytes;
@@ -129,7 +129,7 @@ void ons_report_write_page(const ons_capacity_report *r, FILE *out) {
     ons_timeline_write_style(out);
     fputs("</style>\n</head>\n<body>\n<main>\n", out);
     write_subject(r, out);
-    write_verdict(r, out);
+    write_answer(r, out);
     write_facts(r, out);
     ons_report_write_tables(r, out);
     ons_report_write_schedules(r, out);

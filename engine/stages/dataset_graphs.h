@@ -77,9 +77,9 @@ ons_step_form ons_step_form_of(const ons_pipeline *pipeline);
 /* Cuts the graphs as one stage: everything on one device, all values kept. */
 ons_status *ons_dataset_graphs_cut_whole(const ons_model *model, ons_step_form form, ons_dataset_graphs *graphs);
 
-/* ------------------------------------------------------------------------------------------------------------- shares
- *
- * What one stage has of the graphs of a dataset: its programs in a device context, and the data that they read. */
+/* ----------------------------------------------------------------------------------------------------------- shares */
+
+/* What one stage has of the graphs of a dataset: its programs in a device context, and the data that they read. */
 typedef struct ons_share_unit {
     ons_stage_program stage;
     ons_unit unit;         /* .program NULL: there is none */

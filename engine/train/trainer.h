@@ -115,7 +115,7 @@ ons_status *ons_trainer_resume(ons_trainer *trainer, bool *resumed);
 /* trainer_stages.c: what the plan says beside what came; first, once the arenas are there, all processes tell each
  * other what they have */
 ons_status *ons_trainer_gather_stages(ons_trainer *trainer);
-/* Likewise what computes in each of them: trainer->libraries. */
+/* All processes tell each other what computes in them: trainer->libraries. */
 ons_status *ons_trainer_gather_libraries(ons_trainer *trainer);
 void ons_trainer_fill_stages(const ons_trainer *trainer, ons_trainer_status *status);
 
@@ -139,7 +139,7 @@ ons_status *ons_trainer_restore_best(ons_trainer *trainer, const ons_checkpoint 
 /* Gives the rank of the lowest stage that has a persistent value of the whole training graph, of its first copy in the
  * first replica; ONS_NONE: none has. */
 uint32_t ons_trainer_owner(const ons_trainer *trainer, ons_value_id value);
-/* Whether this process speaks for a persistent value: it has that stage, of the first replica. */
+/* Whether this process is the one that saves a persistent value: it has that stage, of the first replica. */
 bool ons_trainer_owns(const ons_trainer *trainer, ons_value_id value);
 /* Why the processes cannot go on: the first failure of all. */
 ons_status *ons_trainer_failure(const ons_trainer *trainer);

@@ -108,7 +108,7 @@ static ons_status *count_steps(ons_trainer *t) {
     return NULL;
 }
 
-/* The same but for how a step's samples are grouped: of the model, and not of the graphs that run. */
+/* What a run computes but for how a step's samples are grouped: of the model, and not of the graphs that run. */
 static ons_status *compute_ungrouped_digest(ons_trainer *t) {
     char run[160], *text;
     snprintf(run, sizeof run, "%" PRId64 " %" PRId64 " %d %" PRIu64, t->batching.batch, t->config->seed,

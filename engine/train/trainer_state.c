@@ -440,7 +440,7 @@ static ons_status *note_passed_over(ons_trainer *t, const ons_checkpoint *c) {
     return t->passed_over == NULL ? ons_status_out_of_memory() : NULL;
 }
 
-/* The same run on other kernels is a run with other roundings: said once. */
+/* A run that goes on with other kernels has other roundings from there: said once. */
 static ons_status *note_other_bits(ons_trainer *t, const ons_checkpoint *c) {
     if (c->info.versions == NULL || strcmp(c->info.versions, t->libraries) == 0) return NULL;
     t->other_bits = ons_arena_format(t->arena,

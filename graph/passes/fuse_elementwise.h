@@ -4,8 +4,8 @@
  * Runs on the complete training or inference graph, before anything is partitioned, and looks at nothing of partition:
  * a cut goes round a fused node like round any other. A group
  *   - has one shape, that of all its results; operands broadcast to it;
- *   - has one phase. Backward nodes stand for one node of the forward graph, fused or not, so that they go where it
- * goes;
+ *   - has one phase. Backward nodes stand for one node of the forward graph, fused or not, so that they go where that
+ *     node goes;
  *   - does not go round a node outside of it: whatever depends on the group is no operand of the group.
  * Results that others read, or that are outputs of the graph, become outputs of the fused node. */
 #ifndef ONSTAGE_GRAPH_PASSES_FUSE_ELEMENTWISE_H

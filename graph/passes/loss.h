@@ -28,7 +28,7 @@ enum { ONS_DEFAULT_IGNORE_INDEX = -100, ONS_CLASS_AXIS_AUTO = INT32_MIN };
 
 typedef struct ons_loss_options {
     ons_role role;
-    const char *output; /* the graph output to be judged; NULL: the first (float) one */
+    const char *output; /* of the graph: what the loss is computed from; NULL: the first (float) one */
     ons_type target;    /* of a micro-batch, for class targets; others have the prediction's type. No dtype: as class
                            targets usually are (planning needs no data) */
     int64_t class_axis; /* ONS_CLASS_AXIS_AUTO: the axis that the target lacks, axis 1 where ambiguous */
@@ -40,7 +40,7 @@ typedef struct ons_loss_options {
 } ons_loss_options;
 
 /* Adds an input named "target" (made unique) and the loss; *target is ONS_NONE for ONS_ROLE_SAMPLE_MEAN. *prediction is
- * the graph output that is judged. */
+ * the graph output that the loss is computed from. */
 ons_status *ons_attach_loss(ons_graph *graph, const ons_registry *registry, const ons_loss_options *options,
                             ons_value_id *target, ons_value_id *loss, ons_value_id *prediction);
 

@@ -84,7 +84,7 @@ bool ons_is_moving_name(const char *name) {
     return is_name_of_any(name, makers, sizeof makers / sizeof makers[0]);
 }
 
-bool ons_is_lookup_name(const char *name) { return is_name_of(name, "embedding"); }
+bool ons_is_embedding_name(const char *name) { return is_name_of(name, "embedding"); }
 
 bool ons_is_shifting_name(const char *name) { return is_name_of(name, "add") || is_name_of(name, "sub"); }
 

@@ -16,19 +16,19 @@ bool ons_is_filled_name(const char *name);
  * "unsqueeze_1". No module's weight has it. */
 bool ons_is_result_name(const char *name);
 
-/* Rows of a table, picked by numbers: what was computed on the way are the numbers. */
-bool ons_is_lookup_name(const char *name);
+/* The name of a node that picks rows of a table (an embedding): what was computed on the way to it are indices. */
+bool ons_is_embedding_name(const char *name);
 
 /* The result of a function that computes nothing, PyTorch's name for it: its elements are those of its operands. */
 bool ons_is_moving_name(const char *name);
 
-/* Likewise, of a sum or difference: "add_4". */
+/* PyTorch's name for a sum or difference: "add_4". */
 bool ons_is_shifting_name(const char *name);
 
-/* Likewise, of what makes other numbers of its operands, not in proportion to 1: "mul_3", "exp". */
+/* PyTorch's name for what makes other numbers of its operands, not in proportion to 1: "mul_3", "exp". */
 bool ons_is_computing_name(const char *name);
 
-/* Likewise, of several operands side by side: "cat", "stack_1". */
+/* PyTorch's name for several operands side by side: "cat", "stack_1". */
 bool ons_is_joining_name(const char *name);
 
 /* An identifier that does not look like one that an exporter made up: "logit_scale". */

@@ -1,4 +1,5 @@
-/* As what the nodes of a graph read a value. */
+/* What the nodes of a graph use a value as. An exporter's initialisers carry no word of their purpose, so whether one
+ * is a weight, a mask or an epsilon is decided by its readers (classify.h, tables.h). */
 #ifndef ONSTAGE_GRAPH_PASSES_READERS_H
 #define ONSTAGE_GRAPH_PASSES_READERS_H
 

@@ -29,7 +29,7 @@ struct ons_replacement {
 
 /* Makes output 0 the result of an operator with one output; it is computed now where all inputs are known. */
 ons_status *ons_replace_by(ons_replacement *m, const ons_operator *op, ons_inputs inputs, ons_settings settings);
-/* The same for a value on the way there. */
+/* Makes a value that leads to the results: of an operator with one output, computed now where all inputs are known. */
 ons_status *ons_replacement_build(ons_replacement *m, const ons_operator *op, ons_inputs inputs, ons_settings settings,
                                   ons_value_id *result);
 

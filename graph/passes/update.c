@@ -103,7 +103,8 @@ static void build_update(updater *u, ons_trained *t, ons_value_id factor, const 
     for (uint32_t i = 0; i < states; ++i) pair(u, outputs[1 + i], t->states[i]);
 }
 
-/* The same where the gradients have the loss's scale in them, which is brought up to date. */
+/* The norm over all gradients, and by what they are multiplied, where they have the loss's scale in them (fp16). One
+ * node finds both, and brings the scale up to date for the next step. */
 static ons_status *build_scale(updater *u, const ons_value_id *squares, ons_update_result *result,
                                ons_value_id *factor) {
     ons_value_id *inputs, outputs[5];
@@ -123,8 +124,8 @@ static ons_status *build_scale(updater *u, const ons_value_id *squares, ons_upda
     return NULL;
 }
 
-/* The norm over all gradients, and by what they are multiplied. Where nothing is clipped the host adds up the square
- * sums: stages then need not send them to each other. */
+/* The norm over all gradients, and by what they are multiplied, with the loss's scale or without. Where nothing is
+ * clipped or scaled the host adds up the square sums: stages then need not send them to each other. */
 static ons_status *build_norm(updater *u, ons_update_result *result, ons_value_id *factor) {
     ons_value_id *squares;
     ONS_NEW(squares, u->graph->arena, result->trained_count);

@@ -5,12 +5,13 @@
  * multiplied first, or left out. The learning rate and the step's number are in ons_step. Formulas are torch.optim's.
  *
  *   role              attributes by position                        states
- *   ONS_ROLE_SGD      momentum, weight_decay, nesterov (int)        momentum_buffer (left out where momentum is 0)
+ *   ONS_ROLE_SGD      momentum, weight_decay, nesterov (int)        momentum_buffer
  *   ONS_ROLE_ADAM     beta1, beta2, eps, weight_decay               exp_avg, exp_avg_sq
  *   ONS_ROLE_ADAMW    beta1, beta2, eps, weight_decay               exp_avg, exp_avg_sq
  *   ONS_ROLE_ADAGRAD  eps, weight_decay                             sum
- *   ONS_ROLE_RMSPROP  alpha, eps, weight_decay, momentum            square_avg, momentum_buffer (left out where
- * momentum is 0)
+ *   ONS_ROLE_RMSPROP  alpha, eps, weight_decay, momentum            square_avg, momentum_buffer
+ *
+ * momentum_buffer is left out where momentum is 0.
  *
  * The last attribute of each, behind these, is a learning rate of the parameter's own, which takes the place of
  * ons_step.learning_rate once it is multiplied by ons_step.rate_share.
@@ -21,12 +22,12 @@
  * ONS_ROLE_LOSS_SCALE: where gradients are float16, they are those of the loss times a scale that is found by trying.
  *   Inputs: the scale (float32), float32[2] (steps that were finite with it; steps that were skipped), n square sums of
  *   the gradients with the scale in them. Attributes: max_norm as above, interval. Outputs: scale and counts for the
- * next step in the place of those; the norm without the scale; float32[2], the factor and the steps that were skipped
- *   before; the scale of this step. Where a sum is not finite the scale is halved and the factor negative; after
- *   `interval` finite steps it is doubled. An optimiser takes float32[2] as factor: a negative one leaves parameter and
- *   states as they are, and skipped steps are not counted in its bias corrections.
- * ONS_ROLE_ACCUMULATE: inputs (sum, summand), output the new sum in the sum's place; with the first micro-batch it
- * copies.
+ *   next step in the place of those; the norm without the scale; float32[2], the factor and the steps that were
+ *   skipped before; the scale of this step. Where a sum is not finite the scale is halved and the factor negative;
+ *   after `interval` finite steps it is doubled. An optimiser takes float32[2] as factor: a negative one leaves
+ *   parameter and states as they are, and skipped steps are not counted in its bias corrections.
+ * ONS_ROLE_ACCUMULATE: inputs (sum, summand), output the new sum in the sum's place; the first micro-batch's summand
+ *   is copied there.
  */
 #ifndef ONSTAGE_GRAPH_PASSES_UPDATE_H
 #define ONSTAGE_GRAPH_PASSES_UPDATE_H

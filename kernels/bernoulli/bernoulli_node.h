@@ -1,4 +1,4 @@
-/* How the C files of this folder see a node. */
+/* The state of Bernoulli's kernels, from a node. For C: the .cu file includes bernoulli.h. */
 #ifndef ONSTAGE_KERNELS_BERNOULLI_BERNOULLI_NODE_H
 #define ONSTAGE_KERNELS_BERNOULLI_BERNOULLI_NODE_H
 

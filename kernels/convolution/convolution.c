@@ -51,8 +51,7 @@ double ons_convolution_flops(const ons_convolution *c) {
            multiply_adds(&c->window);
 }
 
-/* -------------------------------------------------------------------------------------------------- oneDNN's
- * description */
+/* --------------------------------------------------------------------------------------------- oneDNN's description */
 
 /* `any_weight`: oneDNN may choose the weight's format. False for types that oneDNN does not know. */
 static bool describe(const ons_convolution *c, bool any_weight, ons_onednn_convolution *d) {
@@ -102,8 +101,7 @@ static ons_status *find_primitive(const ons_operands *o, const ons_convolution *
     return status == dnnl_unimplemented ? NULL : ons_onednn_check(o, status, "a convolution");
 }
 
-/* ------------------------------------------------------------------------------------------------------ layout,
- * prepare */
+/* -------------------------------------------------------------------------------------------------- layout, prepare */
 
 static bool is_slow(const_dnnl_primitive_desc_t description) {
     return strstr(ons_onednn_implementation(description), "ref") != NULL;

@@ -7,12 +7,11 @@
 enum { ONS_CUDA_CONVOLUTION_DIMS = 3 };
 
 /* x (batch, groups × channels, input…), w (groups × outputs, channels, kernel…), y (batch, groups × outputs, output…).
- * Seen as one product for each group:
+ * Seen as one product for each group; positions are those of y where nothing is said:
  *
- *     forwards           y  = w  · columns of x     outputs  × (batch · positions of y),     over channels · taps
+ *     forwards           y  = w  · columns of x     outputs  × (batch · positions),          over channels · taps
  *     input gradient     dx = wᵀ · columns of dy    channels × (batch · positions of x),     over outputs · taps
- *     weight gradient    dw = dy · columnsᵀ of x    outputs  × (channels · taps),            over batch · positions of
- * y
+ *     weight gradient    dw = dy · columnsᵀ of x    outputs  × (channels · taps),            over batch · positions
  */
 /* Distances in elements, in ONNX's order or with channels last: of x and y between samples, channels and positions, of
  * w between outputs, channels and taps. */

@@ -9,7 +9,7 @@
 ons_strided ons_depth_space_copy(ons_dtype dtype, const ons_shape *deep, int64_t block, bool channels_last,
                                  bool to_space);
 
-/* The same by words, for references. */
+/* The copy of ons_depth_space_copy by words, for references. */
 void ons_depth_space_reference(const ons_shape *deep, int64_t block, bool channels_last, bool to_space,
                                const void *from, void *to);
 

@@ -1,4 +1,5 @@
-/* How the C files of this folder see a node. */
+/* Numbers of DequantizeLinear's inputs and attributes, and the scale that each element has. For C: the .cu file
+ * includes dequantize_linear.h. */
 #ifndef ONSTAGE_KERNELS_DEQUANTIZE_LINEAR_DEQUANTIZE_LINEAR_NODE_H
 #define ONSTAGE_KERNELS_DEQUANTIZE_LINEAR_DEQUANTIZE_LINEAR_NODE_H
 

@@ -28,7 +28,7 @@ static void append(ons_term *to, const ons_term *term, ons_labels chosen) {
         if (has_label(chosen, term->labels[i])) to->labels[to->rank++] = term->labels[i];
 }
 
-/* The same labels in another order. */
+/* Puts a factor's labels, and its axes with them, in another order. */
 static void transpose(const contraction *c, ons_factor *factor, const ons_term *order) {
     int64_t perm[ONS_RANK_MAX] = {0};
     if (same_order(&factor->term, order)) return;

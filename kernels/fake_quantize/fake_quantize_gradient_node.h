@@ -1,4 +1,5 @@
-/* How the C files of this folder see a node. */
+/* Numbers of the inputs of FakeQuantize's gradient, what one element gives, and the operands of a launch. For C: the
+ * .cu file includes fake_quantize_gradient.h. */
 #ifndef ONSTAGE_KERNELS_FAKE_QUANTIZE_FAKE_QUANTIZE_GRADIENT_NODE_H
 #define ONSTAGE_KERNELS_FAKE_QUANTIZE_FAKE_QUANTIZE_GRADIENT_NODE_H
 

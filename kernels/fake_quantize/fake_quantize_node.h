@@ -1,4 +1,4 @@
-/* How the C files of this folder see a node. */
+/* Numbers of FakeQuantize's inputs, and how its kernels are prepared. For C: the .cu file includes fake_quantize.h. */
 #ifndef ONSTAGE_KERNELS_FAKE_QUANTIZE_FAKE_QUANTIZE_NODE_H
 #define ONSTAGE_KERNELS_FAKE_QUANTIZE_FAKE_QUANTIZE_NODE_H
 

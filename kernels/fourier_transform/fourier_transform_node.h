@@ -1,4 +1,5 @@
-/* How the C files of this folder see a node. */
+/* The sizes of a Fourier transform, from a node, and where a line's elements lie. For C: the .cu file includes
+ * fourier_transform.h. */
 #ifndef ONSTAGE_KERNELS_FOURIER_TRANSFORM_FOURIER_TRANSFORM_NODE_H
 #define ONSTAGE_KERNELS_FOURIER_TRANSFORM_FOURIER_TRANSFORM_NODE_H
 

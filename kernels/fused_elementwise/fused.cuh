@@ -1,8 +1,8 @@
 /* Elementwise operators in one kernel: what every such kernel shares. A kernel itself is made by fused_source.c:
  *
- *     template <int COUNT, class Index> void fused(arguments)   reads its inputs, computes step by step, writes its
- * outputs ons_fused_wide, ons_fused_1                               four or eight neighbouring elements a thread, or
- * one
+ *     template <int COUNT, class Index> void fused(arguments)   reads inputs, computes step by step, writes outputs
+ *     ons_fused_wide                                            four or eight neighbouring elements a thread
+ *     ons_fused_1                                               one element a thread
  *
  * All inputs of an element are read before an output is written, so an output may be an input's memory. */
 #ifndef ONSTAGE_KERNELS_FUSED_ELEMENTWISE_FUSED_CUH

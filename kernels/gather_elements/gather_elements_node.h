@@ -1,4 +1,5 @@
-/* How the C files of this folder see a node. */
+/* Numbers of GatherElements' inputs and attributes, which lines its indices go through, and how its kernels are
+ * prepared. For C: the .cu file includes gather_elements.h. */
 #ifndef ONSTAGE_KERNELS_GATHER_ELEMENTS_GATHER_ELEMENTS_NODE_H
 #define ONSTAGE_KERNELS_GATHER_ELEMENTS_GATHER_ELEMENTS_NODE_H
 

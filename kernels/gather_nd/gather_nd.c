@@ -52,7 +52,7 @@ static bool counts_first_axis(const ons_operands *o) {
     return counts;
 }
 
-/* The same with that axis as one of the batch, whose number the tuples do without. */
+/* Where the tuples only count the first axis, that becomes one of the batch, whose number they do without. */
 static ons_status *gather_nd_decompose(ons_replacement *m) {
     const ons_operands *o = m->operands;
     if (!counts_first_axis(o)) return NULL;

@@ -1,4 +1,5 @@
-/* How the C files of this folder see a node. */
+/* Numbers of the inputs and attributes of GatherND's gradient, where its tuples of indices point, and how its kernels
+ * are prepared. For C: the .cu file includes gather_nd_gradient.h. */
 #ifndef ONSTAGE_KERNELS_GATHER_ND_GATHER_ND_GRADIENT_NODE_H
 #define ONSTAGE_KERNELS_GATHER_ND_GATHER_ND_GRADIENT_NODE_H
 

@@ -36,7 +36,7 @@ ons_status *ons_line_map_of(const ons_operands *o, const ons_shape *data, uint32
 /* The element that element `number` of the indices names; `index` is its value. */
 int64_t ons_line_target(const ons_line_map *map, int64_t number, int64_t index);
 
-/* The same for references: an index outside is told. */
+/* ons_line_target for references: an index outside is told. */
 int64_t ons_line_reference(const ons_line_map *map, const ons_step *step, int64_t number, int64_t index);
 
 void ons_line_begin(const ons_line_map *map, int64_t task, ons_line_block *block);

@@ -27,7 +27,7 @@ ons_status *ons_nd_indexing_shape(const ons_operands *o, const ons_shape *data, 
 int64_t ons_nd_indexing_at(const ons_nd_indexing *indexing, ons_dtype dtype, const void *indices, int64_t number,
                            int64_t *bad);
 
-/* The same for references: words, and what lies outside is told. */
+/* ons_nd_indexing_at for references: of words, and what lies outside is told. */
 int64_t ons_nd_indexing_reference(const ons_nd_indexing *indexing, const ons_step *step, const void *indices,
                                   int64_t number);
 

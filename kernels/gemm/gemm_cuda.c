@@ -4,7 +4,7 @@
 #include "kernels/common/gemm/cuda_gemm.h"
 #include "kernels/common/gemm/gemm.h"
 
-/* The same on CUDA, where C goes into the result by a kernel of its own (gemm.cu) unless it is a row vector. */
+/* C goes into the result by a kernel of its own (gemm.cu) unless it is a row vector. */
 static ons_status *gemm_cuda_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     ons_cuda_gemm_node *state;

@@ -1,4 +1,5 @@
-/* How the C files of this folder see a node. */
+/* The number of GlobalLpPool's attribute, and how its kernels are prepared. For C: the .cu file includes
+ * global_lp_pool.h. */
 #ifndef ONSTAGE_KERNELS_GLOBAL_LP_POOL_GLOBAL_LP_POOL_NODE_H
 #define ONSTAGE_KERNELS_GLOBAL_LP_POOL_GLOBAL_LP_POOL_NODE_H
 

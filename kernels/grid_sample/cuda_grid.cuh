@@ -4,7 +4,7 @@
 
 #include "kernels/common/cuda/cuda_each.cuh"
 extern "C" {
-#include "kernels/grid_sample/grid.h"
+#include "kernels/grid_sample/grid_look.h"
 }
 
 namespace ons {

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "kernels/grid_sample/grid_look.h"
+
 static ons_status *read_attributes(const ons_operands *o, ons_grid *g) {
     const char *mode = ons_attribute_string(o, ONS_GRID_MODE), *padding = ons_attribute_string(o, ONS_GRID_PADDING);
     g->align_corners = ons_attribute_int(o, ONS_GRID_ALIGN_CORNERS) != 0;

@@ -33,13 +33,12 @@ typedef struct ons_grid {
 ons_status *ons_grid_of(const ons_operands *o, const ons_type *x, const ons_type *grid, ons_grid *result);
 
 /* The elements that a place sees: numbers in a plane, -1 outside where zeros are; their weights; and the derivatives of
- * the weights by each coordinate, in the grid's order. `place` has `dims` coordinates. */
+ * the weights by each coordinate, in the grid's order. ons_grid_look (grid_look.h) finds them. */
 typedef struct ons_grid_view {
     int64_t element[ONS_GRID_COMBINATIONS];
     double weight[ONS_GRID_COMBINATIONS];
     double slope[ONS_GRID_DIMS][ONS_GRID_COMBINATIONS];
 } ons_grid_view;
-/* grid_look.h: ons_grid_look finds them. */
 
 /* For kernels: the views of up to ONS_GRID_BLOCK places, by combination, then by place. What lies outside is element 0
  * with weight 0. `slopes` only where a caller sets it. */
@@ -64,7 +63,5 @@ typedef struct ons_cuda_grid {
     ons_grid grid;
     size_t size; /* of an element of x */
 } ons_cuda_grid;
-
-#include "kernels/grid_sample/grid_look.h"
 
 #endif

@@ -1,5 +1,5 @@
 /* What the CPU runs of grid.h. */
-#include "kernels/grid_sample/grid.h"
+#include "kernels/grid_sample/grid_look.h"
 
 void ons_grid_look_at_block(const ons_grid *g, const float *places, int64_t count, bool slopes, ons_grid_block *block) {
     for (int64_t i = 0; i < count; ++i) {

@@ -1,4 +1,4 @@
-/* What a place of a grid sees: see grid.h, which includes this. The same code for CPU and CUDA. */
+/* What a place of a grid sees: finds the elements, weights and slopes of grid.h, by the same code on CPU and CUDA. */
 #ifndef ONSTAGE_KERNELS_GRID_SAMPLE_GRID_LOOK_H
 #define ONSTAGE_KERNELS_GRID_SAMPLE_GRID_LOOK_H
 
@@ -102,6 +102,7 @@ ONS_HOST_DEVICE static inline void ons_grid_find_taps(const ons_grid *g, int64_t
 
 /* ---- all axes */
 
+/* `place` has `dims` coordinates. */
 ONS_HOST_DEVICE static inline void ons_grid_look(const ons_grid *g, const double *place, ons_grid_view *view) {
     ons_grid_taps axes[ONS_GRID_DIMS];
     int32_t count = ons_grid_taps_of(g);

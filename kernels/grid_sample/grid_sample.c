@@ -2,7 +2,7 @@
 #include "kernels/grid_sample/grid_sample.h"
 
 #include "kernels/common/layout/index.h"
-#include "kernels/grid_sample/grid.h"
+#include "kernels/grid_sample/grid_look.h"
 #include "kernels/operators.h"
 
 static ons_status *grid_sample_infer(ons_operands *o) {

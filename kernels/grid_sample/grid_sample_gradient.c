@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "kernels/grid_sample/grid.h"
+#include "kernels/grid_sample/grid_look.h"
 
 static ons_status *grid_sample_gradient_infer(ons_operands *o) {
     ons_grid grid;

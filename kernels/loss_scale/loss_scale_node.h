@@ -1,4 +1,4 @@
-/* How the C files of this folder see a node. */
+/* Numbers of LossScale's inputs, results and attributes. For C: the .cu file includes loss_scale.h. */
 #ifndef ONSTAGE_KERNELS_LOSS_SCALE_LOSS_SCALE_NODE_H
 #define ONSTAGE_KERNELS_LOSS_SCALE_LOSS_SCALE_NODE_H
 

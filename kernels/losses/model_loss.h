@@ -65,7 +65,7 @@ static inline void ons_loss_take(ons_loss_part *part, int64_t i, int64_t class, 
     part->weight += (double)weight;
 }
 
-/* The same for a target that does not count. */
+/* Notes a target that does not count: where each has a result, that is 0. */
 static inline void ons_loss_skip(const ons_loss_part *part, int64_t i) {
     if (part->loss->reduction == ONS_LOSS_EACH) ((float *)part->launch->outputs[0])[i] = 0;
 }

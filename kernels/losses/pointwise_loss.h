@@ -96,7 +96,7 @@ static inline __attribute__((always_inline)) double ons_pointwise_loss_part(cons
     }                                                                                                                  \
     static void SYMBOL##_run(const ons_launch *launch) { ons_pointwise_loss_run(launch, SYMBOL##_part); }
 
-/* The same for a gradient, but for a rule: the expressions give the slope at x. */
+/* A pointwise loss's gradient, all but its rule: the expressions give the slope at x. */
 #define ONS_POINTWISE_LOSS_GRADIENT_RULES(SYMBOL, OPERATIONS, REFERENCE)                                               \
     ONS_POINTWISE_LOSS_COST(SYMBOL, OPERATIONS)                                                                        \
     static double SYMBOL##_words(double x, double t, double parameter) { return (REFERENCE); }                         \

@@ -1,4 +1,5 @@
-/* How the C files of this folder see a node. */
+/* Numbers of LpNormalization's attributes, and how its kernels are prepared. For C: the .cu file includes
+ * lp_normalization.h. */
 #ifndef ONSTAGE_KERNELS_LP_NORMALIZATION_LP_NORMALIZATION_NODE_H
 #define ONSTAGE_KERNELS_LP_NORMALIZATION_LP_NORMALIZATION_NODE_H
 

@@ -34,7 +34,7 @@ static inline __attribute__((always_inline)) void add_channels(const ons_pooling
     }
 }
 
-/* The same in ONNX's order, where the position says at once where the value goes. */
+/* A row's gradients in ONNX's order, where the position says at once where the value goes. */
 static void add_single(const ons_pooling_plan *plan, int64_t row, int32_t taps, const float *dy, const void *positions,
                        float *to) {
     const ons_window *w = &plan->window;

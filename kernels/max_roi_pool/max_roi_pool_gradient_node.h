@@ -1,4 +1,5 @@
-/* How the C files of this folder see a node. */
+/* The sizes of the gradient of MaxRoiPool, from a node, and how its kernels are prepared. For C: the .cu file includes
+ * max_roi_pool_gradient.h. */
 #ifndef ONSTAGE_KERNELS_MAX_ROI_POOL_MAX_ROI_POOL_GRADIENT_NODE_H
 #define ONSTAGE_KERNELS_MAX_ROI_POOL_MAX_ROI_POOL_GRADIENT_NODE_H
 

@@ -1,4 +1,5 @@
-/* How the C files of this folder see a node. */
+/* The shapes of MaxUnpool, from a node, and where an index points in the larger one. For C: the .cu file includes
+ * max_unpool.h. */
 #ifndef ONSTAGE_KERNELS_MAX_UNPOOL_MAX_UNPOOL_NODE_H
 #define ONSTAGE_KERNELS_MAX_UNPOOL_MAX_UNPOOL_NODE_H
 

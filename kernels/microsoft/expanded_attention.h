@@ -31,7 +31,7 @@ ons_status *ons_heads_check(const ons_operands *o, ons_heads *h, uint32_t mask, 
 ons_value_id ons_heads_expand(ons_replacement *m, const ons_heads *h, const ons_value_id operands[static 3],
                               ons_value_id mask, ons_value_id bias);
 
-/* The same in words. `bias_shape` is read where `bias` is not NULL. */
+/* The operands of ons_heads_expand as words, for references. `bias_shape` is read where `bias` is not NULL. */
 typedef struct ons_heads_words {
     const double *query, *key, *value, *bias;
     const int64_t *mask;

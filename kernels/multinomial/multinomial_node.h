@@ -1,4 +1,4 @@
-/* How the C files of this folder see a node. */
+/* Numbers of Multinomial's attributes. For C: the .cu file includes multinomial.h. */
 #ifndef ONSTAGE_KERNELS_MULTINOMIAL_MULTINOMIAL_NODE_H
 #define ONSTAGE_KERNELS_MULTINOMIAL_MULTINOMIAL_NODE_H
 

@@ -35,8 +35,9 @@ ons_status *ons_batch_training_prepare(ons_prepare *p, double epsilon, double mo
                                        int64_t replicas);
 void ons_batch_training_run(const ons_launch *launch, const ons_batch_results *results);
 
-/* The same in double: inputs x, scale, bias, running mean, running variance as words. `made`: y, and by channel the
- * running mean and variance, the mean, inverse and slope that are saved; NULL: nobody asks. */
+/* Training's normalisation in double, for references: inputs x, scale, bias, running mean, running variance as words.
+ * `made`: y, and by channel the running mean and variance, the mean, inverse and slope that are saved; NULL: nobody
+ * asks. */
 enum { ONS_BATCH_MADE = 6 };
 void ons_batch_training_reference(const ons_operands *o, double epsilon, double momentum, bool unbiased,
                                   const void *const *inputs, double *const made[ONS_AT_LEAST(ONS_BATCH_MADE)]);

@@ -34,7 +34,7 @@ __device__ inline float channel_map(float distance, float scale, float rest) { r
 /* Relu behind the normalisation, whose gradient lets dy through where the result was above 0. By channel. */
 template <class P> struct channel_gate { const P *scale, *rest; /* of the map forwards; nullptr: there is no Relu */ };
 
-/* The same of one channel; T: the result's type, to which it was rounded. */
+/* The gate of one channel; T: the result's type, to which it was rounded. */
 template <class T> struct open_gate {
     bool always;
     float scale, rest;
@@ -84,9 +84,62 @@ __device__ inline bool hides_variance(const ons_cuda_batch &s, float inverse) {
 
 constexpr int LAST_RUN = 16; /* summed in float before it goes into a double */
 
-/* The same with channels last: threads side by side have PACK channels each, s.tile of them, and rows of threads take
- * every ROW_THREADS / s.tile-th position. `shift` is the first position's, or the mean. With inverse deviations a block
- * is left out where none of its channels has one that hides the variance. */
+/* Sums of a thread with channels last: of PACK channels, column `column` of `width`, at every `stride`-th position from
+ * `begin` to `end`. Distances are from the mean, or, where there is none yet, from the first position's value. */
+template <int PACK, class T, class P>
+__device__ inline void sum_column(const T *x, const T *dy, const P *means, const channel_gate<P> &gate, int64_t column,
+                                  int64_t width, uint32_t begin, uint32_t end, uint32_t stride, double (&first)[PACK],
+                                  double (&second)[PACK]) {
+    float shift[PACK];
+    open_gate<T> open[PACK];
+#pragma unroll
+    for (int k = 0; k < PACK; ++k) {
+        shift[k] = dy != nullptr ? widen(means[column * PACK + k]) : widen(x[column * PACK + k]);
+        open[k] = gate_of<T>(gate, column * PACK + k);
+    }
+    for (uint32_t i = begin; i < end;) {
+        float near[PACK] = {}, square[PACK] = {};
+#pragma unroll 4
+        for (int run = 0; run < LAST_RUN; ++run, i += stride) {
+            if (i >= end) break;
+            int64_t at = (int64_t)i * width + column;
+            pack<T, PACK> values = reinterpret_cast<const pack<T, PACK> *>(x)[at], slopes = values;
+            if (dy != nullptr) slopes = reinterpret_cast<const pack<T, PACK> *>(dy)[at];
+#pragma unroll
+            for (int k = 0; k < PACK; ++k) {
+                float distance = widen(values.at[k]) - shift[k];
+                float slope = dy != nullptr ? open[k](distance, widen(slopes.at[k])) : distance;
+                near[k] += slope;
+                square[k] += slope * distance;
+            }
+        }
+#pragma unroll
+        for (int k = 0; k < PACK; ++k) {
+            first[k] += near[k];
+            second[k] += square[k];
+        }
+    }
+}
+
+/* Writes a block's sums of the column of each thread of its first row: those of that row, and of the others behind. */
+template <int PACK>
+__device__ inline void sum_rows(const ons_cuda_batch &s, const double (&lanes)[2][ROW_THREADS][PACK], uint32_t rows,
+                                int64_t column, int64_t part, double *partial) {
+#pragma unroll
+    for (int k = 0; k < PACK; ++k) {
+        double first = lanes[0][threadIdx.x][k], second = lanes[1][threadIdx.x][k];
+        for (uint32_t other = 1; other < rows; ++other) {
+            first += lanes[0][other * s.tile + threadIdx.x][k];
+            second += lanes[1][other * s.tile + threadIdx.x][k];
+        }
+        partial[2 * part * s.channels + column * PACK + k] = first;
+        partial[(2 * part + 1) * s.channels + column * PACK + k] = second;
+    }
+}
+
+/* Sums with channels last: threads side by side have PACK channels each, s.tile of them, and rows of threads take every
+ * ROW_THREADS / s.tile-th position. With inverse deviations a block is left out where none of its channels has one that
+ * hides the variance. */
 template <int PACK, class T, class P>
 __global__ void sum_channels_last(ons_cuda_batch s, const T *x, const T *dy, const P *means, channel_gate<P> gate,
                                   const float *inverses, double *partial) {
@@ -105,53 +158,15 @@ __global__ void sum_channels_last(ons_cuda_batch s, const T *x, const T *dy, con
                 hidden = hidden || hides_variance(s, inverses[column * PACK + k]);
             if (!__syncthreads_or(hidden)) continue;
         }
-        if (column < width && count > 0) {
-            float shift[PACK];
-            open_gate<T> open[PACK];
-#pragma unroll
-            for (int k = 0; k < PACK; ++k) {
-                shift[k] = dy != nullptr ? widen(means[column * PACK + k]) : widen(x[column * PACK + k]);
-                open[k] = gate_of<T>(gate, column * PACK + k);
-            }
-            for (uint32_t i = begin + row; i < end;) {
-                float near[PACK] = {}, square[PACK] = {};
-#pragma unroll 4
-                for (int run = 0; run < LAST_RUN; ++run, i += rows) {
-                    if (i >= end) break;
-                    int64_t at = (int64_t)i * width + column;
-                    pack<T, PACK> values = reinterpret_cast<const pack<T, PACK> *>(x)[at], slopes = values;
-                    if (dy != nullptr) slopes = reinterpret_cast<const pack<T, PACK> *>(dy)[at];
-#pragma unroll
-                    for (int k = 0; k < PACK; ++k) {
-                        float distance = widen(values.at[k]) - shift[k];
-                        float slope = dy != nullptr ? open[k](distance, widen(slopes.at[k])) : distance;
-                        near[k] += slope;
-                        square[k] += slope * distance;
-                    }
-                }
-#pragma unroll
-                for (int k = 0; k < PACK; ++k) {
-                    first[k] += near[k];
-                    second[k] += square[k];
-                }
-            }
-        }
+        if (column < width && count > 0)
+            sum_column<PACK>(x, dy, means, gate, column, width, begin + row, end, rows, first, second);
 #pragma unroll
         for (int k = 0; k < PACK; ++k) {
             lanes[0][threadIdx.x][k] = first[k];
             lanes[1][threadIdx.x][k] = second[k];
         }
         __syncthreads();
-        if (row == 0 && column < width)
-#pragma unroll
-            for (int k = 0; k < PACK; ++k) {
-                for (uint32_t other = 1; other < rows; ++other) {
-                    first[k] += lanes[0][other * s.tile + threadIdx.x][k];
-                    second[k] += lanes[1][other * s.tile + threadIdx.x][k];
-                }
-                partial[2 * part * s.channels + column * PACK + k] = first[k];
-                partial[(2 * part + 1) * s.channels + column * PACK + k] = second[k];
-            }
+        if (row == 0 && column < width) sum_rows<PACK>(s, lanes, rows, column, part, partial);
         __syncthreads();
     }
 }

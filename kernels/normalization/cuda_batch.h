@@ -29,16 +29,16 @@ typedef struct ons_cuda_batch {
 /* For x (and dy before it, at the gradient) of one type and layout, and parameters behind it of that type or of
  * float32; sets sizes, parts and scratch. */
 ons_status *ons_cuda_batch_prepare(ons_prepare *p, const ons_type *x, ons_cuda_batch **state);
-/* The same with what ons_batch_training_prepare takes. */
+/* ons_cuda_batch_prepare with what ons_batch_training_prepare takes. */
 ons_status *ons_cuda_batch_training_prepare(ons_prepare *p, double epsilon, double momentum, bool unbiased,
                                             ons_cuda_batch **state);
 /* Statistics are those of so many replicas together. Our kernels run then: the library meets nobody. */
 ons_status *ons_cuda_batch_share(ons_prepare *p, int64_t replicas, ons_cuda_batch *state);
 
 /* By cuDNN where it has a plan: half types, channels last, float32 parameters, statistics of one replica, nothing added
- * and no Relu (ours need no pass more for these). `outputs`: y,
- * then the batch's mean and inverse deviation, which must be there; or dx, dscale, dbias, of which the first must.
- * Running statistics are renewed by a kernel of ours, in double and with our correction. */
+ * and no Relu (ours need no pass more for these). `outputs`: y, then the batch's mean and inverse deviation, which must
+ * be there; or dx, dscale, dbias, of which the first must. Running statistics are renewed by a kernel of ours, in
+ * double and with our correction. */
 ons_status *ons_cuda_batch_plan_training(ons_prepare *p, ons_cuda_batch *state);
 ons_status *ons_cuda_batch_plan_gradient(ons_prepare *p, ons_cuda_batch *state);
 /* Of plans that are there. */

@@ -9,8 +9,9 @@ extern "C" {
 
 namespace ons {
 
-/* ------------------------------------------------------------------------------------------- rows that fit into
- * registers Every thread of a group keeps up to KEPT numbers, packs of 16 bytes of T that lie a group apart. */
+/* ------------------------------------------------------------------------------------- rows that fit into registers */
+
+/* Every thread of a group keeps up to KEPT numbers, packs of 16 bytes of T that lie a group apart. */
 
 constexpr int KEPT = 32;
 template <class T> constexpr int PACK = PACK_BYTES / (int)sizeof(T);

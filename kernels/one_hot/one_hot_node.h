@@ -1,4 +1,5 @@
-/* How the C files of this folder see a node. */
+/* Numbers of OneHot's inputs and attributes, its sizes, and its index where that is a float. For C: the .cu file
+ * includes one_hot.h. */
 #ifndef ONSTAGE_KERNELS_ONE_HOT_ONE_HOT_NODE_H
 #define ONSTAGE_KERNELS_ONE_HOT_ONE_HOT_NODE_H
 

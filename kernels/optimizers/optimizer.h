@@ -50,7 +50,7 @@ ONS_HOST_DEVICE static inline float ons_optimizer_rate(const ons_optimizer *opti
     return optimizer->has_rate ? (float)(optimizer->rate * step->rate_share) : step->learning_rate;
 }
 
-/* The same for references. */
+/* The learning rate of the step as references compute with it. */
 static inline double ons_reference_rate(const ons_operands *o, const ons_step *step) {
     double rate;
     return ons_optimizer_own_rate(o, &rate) ? rate * step->rate_share : (double)step->learning_rate;
@@ -67,7 +67,7 @@ static inline float ons_optimizer_factor(const ons_launch *launch) {
     return optimizer->has_factor ? *(const float *)launch->inputs[ONS_FACTOR_IN] : 1.0f;
 }
 
-/* The same in words, for references. */
+/* By what the gradient is multiplied first, of words, for references. */
 static inline double ons_reference_factor(const ons_operands *o, const void *const *inputs) {
     return ons_has_input(o, ONS_FACTOR_IN) ? *(const double *)inputs[ONS_FACTOR_IN] : 1.0;
 }

@@ -1,4 +1,4 @@
-/* How the C files of this folder see a node. */
+/* The number of Pad's attribute for the constant, and that constant's bytes. For C: the .cu file includes pad.h. */
 #ifndef ONSTAGE_KERNELS_PAD_PAD_NODE_H
 #define ONSTAGE_KERNELS_PAD_PAD_NODE_H
 

@@ -21,7 +21,7 @@ ons_status *ons_padding_of(const ons_operands *o, const ons_shape *input, ons_pa
 /* The input's index along an axis that shows at `index` of the result; -1: the constant. */
 int64_t ons_padding_source(const ons_padding *padding, uint32_t axis, int64_t index);
 
-/* The same with the axes in the order of memory, for kernels. */
+/* A padding with its axes in the order of memory, for kernels. */
 ons_padding ons_padding_in_memory(const ons_padding *padding, ons_layout layout);
 
 /* The map of every axis. */

@@ -20,7 +20,7 @@ typedef struct ons_cuda_pooling {
 
 ons_status *ons_cuda_pooling_prepare(ons_prepare *p, const ons_pooling *pooling, ons_cuda_pooling **state);
 
-/* The same by cuDNN where it has a plan: of averages, and of maxima whose place nobody asks for. */
+/* Plans the pooling by cuDNN where that has a plan: of averages, and of maxima whose place nobody asks for. */
 ons_status *ons_cuda_pooling_plan(ons_prepare *p, const ons_pooling *pooling, ons_cudnn_operation operation,
                                   ons_cudnn_pooling mode, ons_cuda_pooling *state);
 /* Of a plan that is there: `x` and `y`, of which one is made. */

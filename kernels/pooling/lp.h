@@ -11,7 +11,7 @@
 
 enum { ONS_LP_MAX = 64 };
 
-/* The same in double, for references. */
+/* Slopes and shares of lp_terms.h in double, for references. */
 static inline double ons_lp_slope_exact(double x, int p) {
     return ((double)(x > 0) - (double)(x < 0)) * pow(fabs(x), p - 1);
 }

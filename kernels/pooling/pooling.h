@@ -29,7 +29,7 @@ typedef struct ons_pooling {
 /* From the input's shape: the window and y. */
 ons_status *ons_pooling_resolve(const ons_operands *o, const ons_type *x, ons_pooling *pooling);
 
-/* The same for a gradient: x is in the attribute input_shape, and `dy` must have the shape that y has. */
+/* The pooling of a gradient: x is in the attribute input_shape, and `dy` must have the shape that y has. */
 ons_status *ons_pooling_resolve_gradient(const ons_operands *o, const ons_type *dy, ons_pooling *pooling);
 
 /* A gradient with the window of `pooling`: all attributes but auto_pad, which has been resolved. */

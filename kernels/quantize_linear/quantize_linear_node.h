@@ -1,4 +1,5 @@
-/* How the C files of this folder see a node. */
+/* Numbers of QuantizeLinear's inputs and attributes, and the scale that each element has. For C: the .cu file includes
+ * quantize_linear.h. */
 #ifndef ONSTAGE_KERNELS_QUANTIZE_LINEAR_QUANTIZE_LINEAR_NODE_H
 #define ONSTAGE_KERNELS_QUANTIZE_LINEAR_QUANTIZE_LINEAR_NODE_H
 

@@ -153,9 +153,7 @@ ons_status *ons_recurrent_infer(ons_operands *o, ons_cell cell) {
 
 ons_cost ons_recurrent_cost(const ons_operands *o, ons_cell cell, double passes) {
     ons_recurrent r;
-    ons_status *status = ons_recurrent_of(o, cell, &r);
-    ons_status_free(status);
-    if (status != NULL) return (ons_cost){0, 0};
+    ons_resolved(ons_recurrent_of(o, cell, &r));
     double products = (double)(r.directions * r.steps * r.batch) * (double)r.rows * (double)(r.inputs + r.hidden);
     return (ons_cost){2 * passes * products, ons_operand_bytes(o)};
 }

@@ -25,7 +25,8 @@
 
 /* X[T, N, I], and W and R of D directions with G gates of H. */
 #define ONS_RECURRENT_OPERANDS(T, N, I, H, D, G) ONS_F32(T, N, I), ONS_F32(D, (G) * (H), I), ONS_F32(D, (G) * (H), H)
-/* The same with weights so small that differences die away: with larger ones they grow from step to step. */
+/* The operands of ONS_RECURRENT_OPERANDS with weights so small that differences die away: with larger ones they grow
+ * from step to step. */
 #define ONS_RECURRENT_QUIET_OPERANDS(T, N, I, H, D, G)                                                                 \
     ONS_F32(T, N, I), ONS_F32_IN(-0.2, 0.2, D, (G) * (H), I), ONS_F32_IN(-0.1, 0.1, D, (G) * (H), H)
 #define ONS_RECURRENT_LENGTHS_OF(T, N) ONS_RANDOM(ONS_INT32, 0, T, N)

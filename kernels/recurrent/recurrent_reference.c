@@ -150,9 +150,7 @@ static const double *optional(const ons_operands *o, const void *const *inputs, 
 void ons_recurrent_reference(const ons_operands *o, const ons_step *step, ons_cell cell, const void *const *inputs,
                              void *const *outputs) {
     ons_recurrent r;
-    ons_status *status = ons_recurrent_of(o, cell, &r);
-    ons_status_free(status);
-    if (status != NULL) return;
+    ons_resolved(ons_recurrent_of(o, cell, &r));
     uint32_t record = ons_recurrent_record(cell);
     double *kept = record < o->output_count ? outputs[record] : NULL;
     double *own = kept == NULL ? malloc(((size_t)r.record + 1) * sizeof *own) : NULL;
@@ -316,9 +314,8 @@ static double *part_of(void *const *outputs, uint32_t index, int64_t offset) {
 void ons_recurrent_gradient_reference(const ons_operands *o, ons_cell cell, const void *const *inputs,
                                       void *const *outputs) {
     ons_recurrent r;
-    ons_status *status = ons_recurrent_of(o, cell, &r);
-    ons_status_free(status);
-    double *rows = status == NULL ? calloc((size_t)(2 * r.rows + 3 * r.hidden) + 1, sizeof *rows) : NULL;
+    ons_resolved(ons_recurrent_of(o, cell, &r));
+    double *rows = calloc((size_t)(2 * r.rows + 3 * r.hidden) + 1, sizeof *rows);
     if (rows == NULL) return;
     double *results[ONS_RG_OUTPUTS] = {0};
     for (uint32_t i = 0; i < ONS_RG_OUTPUTS && i < o->output_count; ++i) {

@@ -122,7 +122,7 @@ template <class F> void reduce_floats(const ons_launch *l) {
     };                                                                                                                 \
     }
 
-/* The same, and ons_cuda_SYMBOL with it. */
+/* SYMBOL_reducer as ONS_CUDA_REDUCER makes it, and ons_cuda_SYMBOL with it. */
 #define ONS_CUDA_REDUCTION(SYMBOL, IDENTITY, STEP, JOIN, FINISH)                                                       \
     ONS_CUDA_REDUCER(SYMBOL, IDENTITY, STEP, JOIN, FINISH)                                                             \
     extern "C" void ons_cuda_run_##SYMBOL(const ons_launch *launch) { ons::reduce_floats<SYMBOL##_reducer>(launch); }

@@ -51,7 +51,7 @@ void ons_reduction_run(const ons_launch *launch);
 
 /* For gradient rules: a value of the output's shape with the reduced axes back as axes of one element. */
 ons_value_id ons_reduction_keep(ons_gradient *g, ons_value_id value);
-/* The same, and broadcast to the input's shape. */
+/* A value of the output's shape with the reduced axes back, broadcast to the input's shape. */
 ons_value_id ons_reduction_spread(ons_gradient *g, ons_value_id value);
 
 /* For references: the number of the result that element `number` of the input goes into. */
@@ -206,7 +206,7 @@ ONS_REDUCTION_INLINE void ons_reduce_finish(const double *from, float *results, 
 #define ONS_LARGER_OF(a, b)  ((b) > (a) || (b) != (b) ? (b) : (a))
 #define ONS_SMALLER_OF(a, b) ((b) < (a) || (b) != (b) ? (b) : (a))
 
-/* The same on vectors: every bit of the condition is set where it holds. */
+/* The larger and the smaller on vectors: every bit of the condition is set where it holds. */
 #define ONS_CHOICE_OF(CONDITION, a, b)                                                                                 \
     ((__typeof__(a))(((CONDITION) & (__typeof__(CONDITION))(b)) | (~(CONDITION) & (__typeof__(CONDITION))(a))))
 #define ONS_SIMD_LARGER(a, b)  ONS_CHOICE_OF(((b) > (a)) | ((b) != (b)), a, b)

@@ -1,4 +1,4 @@
-/* The same values in another layout: from and to ONNX's order, channels last, and the formats that weights are wanted
+/* Puts values into another layout: from and to ONNX's order, channels last, and the formats that weights are wanted
  * in. */
 #include <string.h>
 

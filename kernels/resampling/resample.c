@@ -339,22 +339,21 @@ static void resize_nearest(const ons_operands *o, const ons_resampling *r, const
 void ons_resize_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                           void *const *outputs) {
     ons_resampling r;
+    ons_resolved(ons_resampling_of(o, &o->inputs[ONS_RESAMPLE_X].shape, &r));
     ons_axis_map maps[ONS_RANK_MAX];
     ons_arena *arena = ons_arena_new();
-    ons_status *status =
-        arena == NULL ? ons_status_out_of_memory() : ons_resampling_of(o, &o->inputs[ONS_RESAMPLE_X].shape, &r);
-    if (status == NULL) status = ons_resampling_maps(&r, arena, maps);
+    ons_status *status = arena == NULL ? ons_status_out_of_memory() : ons_resampling_maps(&r, arena, maps);
     if (status == NULL && r.mode == ONS_NEAREST)
         resize_nearest(o, &r, maps, inputs[0], outputs[0]);
     else if (status == NULL && ons_dtype_is_float(o->outputs[0].dtype))
         ons_axis_map_apply(r.input.rank, maps, r.fill, inputs[0], outputs[0]);
     else if (status == NULL)
         resize_integers(o, &r, maps, inputs[0], outputs[0]);
-    ons_status_free(status);
+    ons_status_free(status); /* a reference cannot report that memory is short */
     ons_arena_free(arena);
 }
 
-/* The same attributes, and the shape of what was resized. */
+/* The gradient's node has the attributes of the resize, and the shape of what was resized. */
 ons_status *ons_resize_gradient(ons_gradient *g) {
     const ons_operands *o = g->operands;
     ons_attribute attributes[ONS_RESAMPLE_SHAPE + 1];

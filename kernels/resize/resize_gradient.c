@@ -20,12 +20,12 @@ static ons_cost resize_gradient_cost(const ons_operands *o) {
 static void resize_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                       void *const *outputs) {
     ons_resampling r;
+    ons_resolved(ons_resampling_of_gradient(o, &r));
     ons_axis_map maps[ONS_RANK_MAX];
     ons_arena *arena = ons_arena_new();
-    ons_status *status = arena == NULL ? ons_status_out_of_memory() : ons_resampling_of_gradient(o, &r);
-    if (status == NULL) status = ons_resampling_maps(&r, arena, maps);
+    ons_status *status = arena == NULL ? ons_status_out_of_memory() : ons_resampling_maps(&r, arena, maps);
     if (status == NULL) ons_axis_map_apply_transposed(r.input.rank, maps, inputs[0], outputs[0]);
-    ons_status_free(status);
+    ons_status_free(status); /* a reference cannot report that memory is short */
     ons_arena_free(arena);
 }
 

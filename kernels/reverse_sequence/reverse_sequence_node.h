@@ -1,4 +1,5 @@
-/* How the C files of this folder see a node. */
+/* Numbers of ReverseSequence's inputs and attributes, its sizes, and what copies one slice. For C: the .cu file
+ * includes reverse_sequence.h. */
 #ifndef ONSTAGE_KERNELS_REVERSE_SEQUENCE_REVERSE_SEQUENCE_NODE_H
 #define ONSTAGE_KERNELS_REVERSE_SEQUENCE_REVERSE_SEQUENCE_NODE_H
 

@@ -1,4 +1,5 @@
-/* How the C files of this folder see a node. */
+/* Numbers of Rotation's inputs, its sizes from a node, and where a row's sines and cosines lie. For C: the .cu file
+ * includes rotation.h. */
 #ifndef ONSTAGE_KERNELS_ROTATION_ROTATION_NODE_H
 #define ONSTAGE_KERNELS_ROTATION_ROTATION_NODE_H
 

@@ -1,4 +1,5 @@
-/* How the C files of this folder see a node. */
+/* Numbers of the attributes of ScatterElements' gradient, which lines its indices go through, and how its kernels are
+ * prepared; numbers of its inputs are scatter_shares.h's. For C: the .cu file includes scatter_elements_gradient.h. */
 #ifndef ONSTAGE_KERNELS_SCATTER_ELEMENTS_SCATTER_ELEMENTS_GRADIENT_NODE_H
 #define ONSTAGE_KERNELS_SCATTER_ELEMENTS_SCATTER_ELEMENTS_GRADIENT_NODE_H
 

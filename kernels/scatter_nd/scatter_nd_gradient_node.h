@@ -1,4 +1,5 @@
-/* How the C files of this folder see a node. */
+/* The number of the attribute of ScatterND's gradient, where its tuples of indices point, and how its kernels are
+ * prepared; numbers of its inputs are scatter_shares.h's. For C: the .cu file includes scatter_nd_gradient.h. */
 #ifndef ONSTAGE_KERNELS_SCATTER_ND_SCATTER_ND_GRADIENT_NODE_H
 #define ONSTAGE_KERNELS_SCATTER_ND_SCATTER_ND_GRADIENT_NODE_H
 

@@ -1,4 +1,5 @@
-/* How the C files of this folder see a node. */
+/* Numbers of ScatterND's inputs and attributes, where its tuples of indices point, and how its kernels are prepared.
+ * For C: the .cu file includes scatter_nd.h. */
 #ifndef ONSTAGE_KERNELS_SCATTER_ND_SCATTER_ND_NODE_H
 #define ONSTAGE_KERNELS_SCATTER_ND_SCATTER_ND_NODE_H
 

@@ -2,7 +2,8 @@
 
 namespace {
 
-/* Also the log-softmax of all scores and log Σ e^score of every target, where somebody reads them. */
+/* The loss of every target; with it the log-softmax of all scores and log Σ e^score of every target, where they are
+ * read. */
 template <class Group, class T>
 __global__ void label_losses(ons::target_losses losses, const T *scores, T *log_probability, T *log_sums) {
     const ons_axis_view &view = losses.classes.view;

@@ -1,4 +1,5 @@
-/* How the C files of this folder see a node. */
+/* Numbers of TopK's inputs and attributes, its sizes, and how its kernels are prepared. For C: the .cu file includes
+ * top_k.h. */
 #ifndef ONSTAGE_KERNELS_TOP_K_TOP_K_NODE_H
 #define ONSTAGE_KERNELS_TOP_K_TOP_K_NODE_H
 

@@ -1,4 +1,4 @@
-/* How the C files of this folder see a node. */
+/* The number of Trilu's attribute, and how its kernels are prepared. For C: the .cu file includes trilu.h. */
 #ifndef ONSTAGE_KERNELS_TRILU_TRILU_NODE_H
 #define ONSTAGE_KERNELS_TRILU_TRILU_NODE_H
 

@@ -70,8 +70,8 @@ ons_status *ons_device_profile_use(ons_device_profile *profile, ons_precision pr
 
 /* Estimates an operator's seconds by the analytic model. `matrix`: it is a dense product or convolution. */
 double ons_device_profile_seconds(const ons_device_profile *profile, double flops, double bytes, bool matrix);
-/* The same without the launch, and as if nothing were computed while memory is read: how a time changes from one device
- * to another is better told by both than by the longer of them. */
+/* Estimates those seconds without the launch, and as if nothing were computed while memory is read: how a time changes
+ * from one device to another is better told by both than by the longer of them. */
 double ons_device_profile_work_seconds(const ons_device_profile *profile, double flops, double bytes, bool matrix);
 
 #endif

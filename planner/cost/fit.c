@@ -28,9 +28,9 @@ static double weighted_median(weighted *items, uint32_t count) {
     return 0;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- search
- *
- * Seven numbers: the launch, and share and half of three curves. The error is a median, so it has no gradient worth
+/* ----------------------------------------------------------------------------------------------------------- search */
+
+/* Seven numbers: the launch, and share and half of three curves. The error is a median, so it has no gradient worth
  * following: each number in turn is multiplied and divided by a factor, what helps is kept, and the factor shrinks
  * where nothing does. Medians have many local minima, hence several starts; and they do not feel a curve that less than
  * half of the samples lie on, hence several more in which a curve alone begins anew.

@@ -14,7 +14,7 @@ typedef struct ons_fit_sample {
 typedef struct ons_fit_error {
     uint32_t count;         /* samples that it is over; 0: none, and the others are 0 */
     double median;          /* of |predicted - measured| / measured, every sample the same */
-    double weighted_median; /* the same, each sample with its seconds as weight: half of the time lies below */
+    double weighted_median; /* the median error, each sample with its seconds as weight: half of the time lies below */
     double total;           /* predicted ÷ measured, of the sums */
 } ons_fit_error;
 

@@ -1,4 +1,5 @@
-/* What one node cannot do without. */
+/* The memory that one node cannot do without: what it reads and writes must be on the device together. The widest node
+ * is the least that any plan of the model needs, so a cap below it is refused before a search. */
 #ifndef ONSTAGE_PLANNER_COST_GRAPH_WIDTH_H
 #define ONSTAGE_PLANNER_COST_GRAPH_WIDTH_H
 

@@ -1,8 +1,11 @@
 /* The cost model of all memory strategies: one period of a stage, walked part by part.
  *
- *   compute  F0 F1 F2 F3 │ (again: F2) B3 (again: F1) B2 B1 B0 │ F0 F1 …      a period of 1F1B: the forward part of the
- *   out         t0 t1 t2 │t2                                   │               newest micro-batch, then the backward
- * part in                   │        t1           t0              │               of the oldest of the `in_flight` ones
+ *   compute  F0 F1 F2 F3 │ (again: F2) B3 (again: F1) B2 B1 B0 │ F0 F1 …
+ *   out         t0 t1 t2 │t2                                   │
+ *   in                   │        t1           t0              │
+ *
+ * is a period of 1F1B: the forward part of the newest micro-batch, then the backward part of the oldest of the
+ * `in_flight` ones.
  *
  * Memory. Every tensor is on the device for intervals of parts, counted from the start of its own forward part. Where
  * in_flight micro-batches share the period, an interval that is longer than a period lies over itself; so one walk over

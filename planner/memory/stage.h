@@ -58,7 +58,7 @@ struct ons_memory_workspace {
     uint32_t node_count, tensor_count, candidate_count;
     ons_stage_tensor *tensors; /* those that arrive, then by producer */
     uint32_t *candidates;      /* tensors that can be swapped or recomputed, ascending */
-    uint32_t *by_saver;        /* the same by falling last saver: nearly the order in which they are needed */
+    uint32_t *by_saver;        /* the tensors by falling last saver: nearly the order in which they are needed */
     uint32_t *local;           /* of a workload's tensor, for those of this stage */
     uint32_t *local_stage;     /* number of the opening in which `local` was written */
     uint32_t opening;

@@ -20,8 +20,8 @@ void ons_cut_slacks(const ons_planning_problem *problem, const ons_cut_ends *end
                     ons_step_stage *times);
 
 /* Gives the times of stage `stage` of the cuts `first` (stages + 1 positions). `part_seconds`: what every forward and
- * backward part takes beside the work of its nodes. Of slacks only
- * weight gradients of the stage's first node are looked at. */
+ * backward part takes beside the work of its nodes. Of slacks only weight gradients of the stage's first node are
+ * looked at. */
 ons_step_stage ons_cuts_times(const ons_planning_problem *problem, const uint32_t *first, uint32_t stage,
                               double part_seconds);
 

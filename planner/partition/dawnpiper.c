@@ -6,7 +6,7 @@
  * - Subproblems are remembered by their nodes and stages, and given a limit: one that cannot get below what was found
  *   already is not finished. The nodes' own seconds, divided evenly, are such a bound.
  * - From the compute-balanced cut towards the memory-balanced one, one half grows and the other shrinks, so the best
- * cut is where their times meet (the theorem's own argument). In long lists bisection finds it.
+ *   cut is where their times meet (the theorem's own argument). In long lists bisection finds it.
  */
 #include "planner/partition/dawnpiper.h"
 

@@ -15,8 +15,8 @@ static inline int64_t ons_device_capacity(const ons_planning_problem *p, uint32_
     return bytes > 0 ? bytes : 1;
 }
 
-/* The same of a stage's device; the problem has a schedule where devices differ. The workload is of the stage's own
- * micro-batches. */
+/* The workload in the times of a stage's device, of the stage's own micro-batches; the problem has a schedule where
+ * devices differ. */
 static inline const ons_workload *ons_stage_work(const ons_planning_problem *p, uint32_t stage) {
     if (p->stage_works != NULL) return p->stage_works[stage];
     return p->devices == NULL ? p->work : ons_device_work(p, p->schedule->device_of[stage]);

@@ -16,13 +16,13 @@ int64_t ons_reduce_bucket_bytes(int64_t sum_bytes);
  * cost nothing. */
 double ons_reduce_seconds(const ons_planning_problem *problem, uint32_t first, uint32_t end);
 
-/* The same for so many bytes of gradients that a backward part of so many seconds completes; of the problem the links
- * alone are looked at. */
+/* ons_reduce_seconds for so many bytes of gradients, which a backward part of so many seconds completes; of the problem
+ * the links alone are looked at. */
 double ons_reduce_bytes_seconds(const ons_planning_problem *problem, int64_t bytes, double backward_seconds,
                                 uint32_t replicas);
 
-/* The same for nodes [first, end) as the schedule's stage: over its own copies, where it has several, else over
- * replicas of the whole pipeline. */
+/* ons_reduce_seconds for nodes [first, end) as the schedule's stage: over its own copies, where it has several, else
+ * over replicas of the whole pipeline. */
 double ons_reduce_stage_seconds(const ons_planning_problem *problem, const ons_schedule *schedule, uint32_t stage,
                                 uint32_t first, uint32_t end);
 

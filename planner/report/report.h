@@ -11,7 +11,7 @@ typedef struct ons_report_layer {
     uint32_t stage; /* the first that holds a node of it */
     int64_t held;   /* weights, versions, gradients, optimiser's states; a weight counts for its first user's layer */
     int64_t saved;  /* what its nodes made and a backward part reads: of all micro-batches in flight */
-    int64_t moved;  /* the same of tensors that are swapped or recomputed: not on the device */
+    int64_t moved;  /* bytes of tensors that are swapped or recomputed: not on the device */
     double seconds; /* forward and backward, of one micro-batch */
 } ons_report_layer;
 
@@ -79,10 +79,10 @@ ons_status *ons_report_find_layers(const ons_planned *planned, ons_arena *arena,
                                    uint32_t *count);
 ons_status *ons_report_find_changes(const ons_report_options *options, const ons_question *asked, ons_arena *arena,
                                     ons_report_rows *rows);
-/* The same batch on so many devices in each of so many replicas. */
+/* The question's batch on so many devices in each of so many replicas. */
 ons_question ons_report_layout(const ons_question *asked, uint32_t devices, uint32_t replicas);
-/* The same batch over every way to share so many devices between stages and replicas, by number of devices and falling
- * stages; what the batch or the schedule cannot be split into is left out, but for what is asked. */
+/* The question's batch over every way to share so many devices between stages and replicas, by number of devices and
+ * falling stages; what the batch or the schedule cannot be split into is left out, but for what is asked. */
 ons_status *ons_report_find_layouts(const ons_question *asked, ons_arena *arena, ons_report_rows *rows);
 
 /* Micro-batches of a batch on so many stages: as many as stages where it was so, else as they were. */

@@ -44,7 +44,7 @@ static const char *describe_stages(const search *s, const ons_question *q) {
                             s->asked->stages, s->asked->devices);
 }
 
-/* The same batch in more parts. */
+/* Tries the batch in more micro-batches. */
 static ons_status *try_micro_batches(const search *s) {
     ons_question q = *s->asked;
     bool fits = false;
@@ -84,7 +84,7 @@ static ons_status *try_stages(const search *s) {
     return NULL;
 }
 
-/* The same devices in fewer replicas of more stages. */
+/* Tries the devices in fewer replicas of more stages. */
 static ons_status *try_layouts(const search *s) {
     uint32_t own = ons_question_devices(s->asked), asked = ons_question_replicas(s->asked);
     bool fits = false;

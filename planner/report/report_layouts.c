@@ -1,4 +1,4 @@
-/* The same devices, shared between stages and replicas in every way. */
+/* The devices that were asked for, shared between stages and replicas in every way. */
 #include "planner/report/report.h"
 
 enum { LAYOUTS_MOST = 64, STAGES_MOST = 64, DOUBLINGS = 3 };

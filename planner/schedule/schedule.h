@@ -196,10 +196,10 @@ typedef struct ons_stage_edges {
 } ons_stage_edges;
 
 /* Checks whether the schedule can run; what is true of it is said by its lists, nothing is assumed:
- * - each action of a stage and micro-batch exactly once, each copy of a stage on one device; forward before its
- * gradient, input gradient before weight gradient, each in ascending order of micro-batches (the order in which
- * gradients are added decides the bits of the result; the others take places in turn); every gradient is followed by an
- * update, and a synchronous step has one, at the stage's end;
+ * - each action of a stage and micro-batch exactly once, each copy of a stage on one device;
+ * - forward before its gradient, input gradient before weight gradient, each in ascending order of micro-batches (the
+ *   order in which gradients are added decides the bits of the result; the others take places in turn);
+ * - every gradient is followed by an update, and a synchronous step has one, at the stage's end;
  * - lists either name no send and receive, which then follow their action and precede their reader, or name all: a send
  *   stands for all values that leave the stage, a receive for all that come;
  * - no deadlock: what is sent and received between two computations of a device is begun together, and a device goes

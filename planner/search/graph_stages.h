@@ -21,9 +21,8 @@ typedef struct ons_graph_stages {
 /* Searches; everything in `arena`. Of the problem's pipeline, stages, devices and micro-batches are looked at; several
  * stages on a device are ONS_INVALID_ARGUMENT. `any_order`: in any order of the nodes; else stages follow each other in
  * theirs. Stages are searched that fit with all tensors kept, and, where there are none, the memory strategy makes the
- * fastest fit, or says what would do. Where the
- * problem follows lists its stages are numbered as these need it; lists that cannot run with the stages that are found
- * are ONS_INVALID_DATA, with the reason. */
+ * fastest fit, or says what would do. Where the problem follows lists its stages are numbered as these need
+ * it; lists that cannot run with the stages that are found are ONS_INVALID_DATA, with the reason. */
 ons_status *ons_graph_stages_search(const ons_planning_problem *problem, bool any_order, ons_arena *arena,
                                     ons_graph_stages *found);
 

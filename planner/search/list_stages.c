@@ -78,7 +78,7 @@ static ons_status *number_from(numbering *n, uint32_t next) {
     return NULL;
 }
 
-/* The same stages with these numbers; devices go by the numbers, too. */
+/* Gives the stages these numbers; devices go by the numbers, too. */
 static ons_status *renumber(const numbering *n, const ons_workload *work, ons_arena *arena, ons_stage_graph *numbered) {
     const ons_stage_graph *g = n->graph;
     uint32_t *order, at = 0;

@@ -2,8 +2,9 @@
  * model, and the fastest step by simulation of those that fit. What lost says why.
  *
  *   schedules: generators, FlexPipe's and Pfeife's searches, weight gradients apart
- *     ──▶ a beam of cuts without a cap, with free links: what the step may be at best ──▶ in that order: planned under
- * the cap, simulated ──▶ what may at best be slower than the fastest so far is not planned
+ *     ──▶ a beam of cuts without a cap, with free links: what the step may be at best
+ *     ──▶ in that order: planned under the cap, simulated
+ *     ──▶ what may at best be slower than the fastest so far is not planned
  *
  * 1F1B is always planned, so what is chosen is never slower than it.
  */

@@ -213,7 +213,7 @@ static ons_status *list_copies(generator *g, ons_arena *arena) {
     return NULL;
 }
 
-/* The same plan, where each part takes a step and nothing between them does. */
+/* Makes a plan of the plan in which each part takes one tick and messages take none. */
 static ons_status *make_lockstep(const ons_placed_plan *plan, bool apart, ons_arena *arena, ons_placed_plan *lockstep) {
     *lockstep = *plan;
     ONS_NEW(lockstep->stages, arena, plan->stage_count);

@@ -90,7 +90,7 @@ static ons_status *check_samples(const ons_stage_graph *g) {
     return NULL;
 }
 
-/* The same list for each replica, which has the name of a copy in it. */
+/* Copies a stage's list for one of its replicas, which is called a copy in it. */
 static ons_status *copy_list(const ons_action_list *from, uint32_t copy, ons_arena *arena, ons_action_list *to) {
     ONS_NEW(to->items, arena, from->count);
     to->count = from->count;

@@ -40,8 +40,9 @@ typedef struct ons_checkpoint_info {
 ons_status *ons_checkpoint_write(const char *folder, const ons_checkpoint_info *info,
                                  const ons_safetensors_content *content, uint32_t keep);
 
-/* ---------------------------------------------------------------------------------------------- several writers
- *
+/* -------------------------------------------------------------------------------------------------- several writers */
+
+/* Each writer of a checkpoint calls, in this order:
  *   prepare       the first of them; all must know *copy before they
  *   write_shard   each; all shards must be written before
  *   complete      the first, with what the others say of theirs

@@ -64,7 +64,7 @@ ons_status *ons_log_json_open(const char *path, ons_log_json **log) { return new
 /* --------------------------------------------------------------------------------------------------------- resuming */
 
 /* Whether a complete line stays. */
-static ons_status *judge_line(const uint8_t *line, size_t size, uint64_t step, bool *stays) {
+static ons_status *check_line(const uint8_t *line, size_t size, uint64_t step, bool *stays) {
     *stays = true;
     size_t blanks = 0;
     while (blanks < size && (line[blanks] == ' ' || line[blanks] == '\r' || line[blanks] == '\t')) ++blanks;
@@ -90,7 +90,7 @@ static ons_status *filter_lines(const ons_mapping *mapping, uint64_t step, ons_f
     for (size_t number = 1; at < end && (stop = memchr(at, '\n', (size_t)(end - at))) != NULL; ++number) {
         size_t size = (size_t)(stop + 1 - at);
         bool stays;
-        ONS_TRY_AT(judge_line(at, size - 1, step, &stays), "line %zu", number);
+        ONS_TRY_AT(check_line(at, size - 1, step, &stays), "line %zu", number);
         if (stays && writer != NULL) ONS_TRY(ons_file_write(writer, at, size));
         *scattered = *scattered || (stays && cut);
         cut = cut || !stays;

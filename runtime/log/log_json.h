@@ -1,8 +1,8 @@
 /* The log for programs: one JSON object a line, written to the file as soon as the line is complete.
  *
- *   ons_log_json_begin(log, 12);                        {"step":12,
- *   ons_json_put_double(log_writer, "loss", 0.5);        "loss":0.5
- *   ons_log_json_end(log);                              }
+ *   w = ons_log_json_begin(log, 12);        {"step":12,
+ *   ons_json_put_double(w, "loss", 0.5);     "loss":0.5
+ *   ons_log_json_end(log);                  }
  *
  * Writing a line allocates nothing.
  */

@@ -1,3 +1,4 @@
+/* The middle of measured times: one that was held up by other work does not move it, as it would move a mean. */
 #ifndef ONSTAGE_RUNTIME_MEASURE_MEDIAN_H
 #define ONSTAGE_RUNTIME_MEASURE_MEDIAN_H
 

@@ -168,7 +168,7 @@ static uint32_t first_of(uint32_t round, uint32_t begin, uint32_t end) {
 
 static uint32_t rounds_for(uint32_t count) { return (count + ONS_CIRCLE_ROUND - 1) / ONS_CIRCLE_ROUND; }
 
-/* The same for all replicas. */
+/* Rounds that the replica with most pieces of the bucket needs: all take as many. */
 static uint32_t rounds_of(const ons_reducer *r, const ons_sum_bucket *bucket) {
     uint32_t most = 0;
     for (uint32_t i = 0; i < r->o.reduction->replicas; ++i)

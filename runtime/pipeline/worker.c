@@ -43,10 +43,10 @@ static ons_status *add_track(ons_worker *w, const char *name, ons_trace_track **
 }
 
 static ons_status *name_channel(const ons_worker *w, const ons_worker_channel *c, const char **name) {
-    static const char *const kinds[] = {"", "forward", "backward", "weight gradient", "update"};
-    *name = c->copies == 1 ? ons_arena_format(w->arena, "%s %s %u", kinds[c->kind], c->sends ? "to" : "from", c->peer)
-                           : ons_arena_format(w->arena, "%s %s %u, copy %u", kinds[c->kind], c->sends ? "to" : "from",
-                                              c->peer, c->copy);
+    const char *kind = ons_part_name(c->kind);
+    *name = c->copies == 1
+                ? ons_arena_format(w->arena, "%s %s %u", kind, c->sends ? "to" : "from", c->peer)
+                : ons_arena_format(w->arena, "%s %s %u, copy %u", kind, c->sends ? "to" : "from", c->peer, c->copy);
     return *name == NULL ? ons_status_out_of_memory() : NULL;
 }
 

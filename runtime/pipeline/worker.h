@@ -83,8 +83,8 @@ typedef struct ons_pipeline_pass {
      * the data of micro-batch `micro_batch` where it belongs (ons_program_address_to_write with this turn), by
      * ons_worker_transfer. */
     void (*load)(void *context, uint32_t micro_batch, ons_part part, const ons_turn *turn);
-    /* The same after a backward part (a forward part where there is no other): reads results, which are there when
-     * ons_worker_wait returns. May be NULL. */
+    /* Runs on the compute stream after a backward part (a forward part where there is no other): reads results, which
+     * are there when ons_worker_wait returns. May be NULL. */
     void (*read)(void *context, uint32_t micro_batch, const ons_turn *turn);
     void *context;
     /* Passes with the same number let load and read copy from and to the same places of the host's memory. 0: none

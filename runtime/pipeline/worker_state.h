@@ -75,7 +75,7 @@ struct ons_job {
     ons_turn turn;
     uint64_t moment; /* of the device's list, where workers take turns */
     ons_step step;
-    const ons_step *device_step; /* the same in the device's memory, where the host cannot access that */
+    const ons_step *device_step; /* its copy in the device's memory, where the host cannot access that */
     /* messages and copies */
     ons_value_id value;
     ons_channel *channel;

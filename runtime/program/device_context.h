@@ -94,8 +94,8 @@ typedef struct ons_host_copy {
  * call. */
 ons_status *ons_device_context_read(ons_device_context *context, const void *address, size_t bytes, ons_host_copy *copy,
                                     const void **contents);
-/* The same of a persistent value by name, in ONNX's order whatever its layout is; *type is its type, in that order.
- * *contents NULL: there is no such value. */
+/* Lets the host read a persistent value by name, in ONNX's order whatever its layout is; *type is its type, in that
+ * order. *contents NULL: there is no such value. */
 ons_status *ons_device_context_read_value(ons_device_context *context, const char *name, ons_type *type,
                                           ons_host_copy *copy, const void **contents);
 /* Gives a persistent value other contents, which lie in the host's memory in ONNX's order; one that is not there is

@@ -136,7 +136,7 @@ ons_turn ons_stage_program_turn(const ons_stage_program *stage, ons_part_kind ki
 
 /* Gives the bytes of a value's buffer. */
 int64_t ons_stage_program_bytes(const ons_stage_program *stage, ons_value_id value);
-/* The same of a piece of a value; ons_program_address of its program says where it lies. */
+/* Gives the bytes of a piece of a value; ons_program_address of its program says where it lies. */
 int64_t ons_stage_program_piece_bytes(const ons_stage_program *stage, ons_value_id value, ons_piece piece);
 
 #endif

@@ -29,7 +29,7 @@ uint32_t ons_units_of_device(const ons_schedule *schedule, uint32_t device);
 
 /* Units of a micro-batch of each device's stages, in `arena`; NULL: one everywhere. */
 ons_status *ons_units_sizes(const ons_schedule *schedule, ons_arena *arena, uint32_t **sizes);
-/* The same of each group of devices (planner/schedule/device_groups.h), as cuts number them. */
+/* Units of a micro-batch of each group of devices (planner/schedule/device_groups.h), as cuts number them. */
 ons_status *ons_units_group_sizes(const ons_schedule *schedule, ons_arena *arena, uint32_t **sizes);
 
 static inline uint32_t ons_units_size(const uint32_t *sizes, uint32_t device) {

@@ -158,11 +158,10 @@ typedef struct places {
 enum { NOTHING = 0xffffffffu };
 
 static ons_status *expect_weights(const places *p, ons_part_kind kind, uint32_t micro_batch, uint32_t wanted) {
-    static const char *const names[ONS_PART_KINDS] = {"first", "forward", "backward", "weight gradients'", "last"};
     uint32_t version = ons_stage_program_turn(p->s, kind, micro_batch, 0).version;
     ONS_CHECK(version < p->s->versions && p->after[version] == wanted, ONS_DEFECT,
               "stage %u: micro-batch %u wants the weights after %u updates in its %s part, which are not there",
-              p->stage, micro_batch, wanted, names[kind]);
+              p->stage, micro_batch, wanted, ons_part_name(kind));
     return NULL;
 }
 

@@ -7,7 +7,7 @@
  *   nothing is put over what is read later, is being sent, copied or received. This knows addresses, and nothing of how
  *   the layout came about.
  * - With asynchronous updates each micro-batch reads the weights of the same update in its forward and its backward
- * part, the newest that the number of versions allows.
+ *   part, the newest that the number of versions allows.
  *
  * Of stages in several processes each process verifies its own, and sends the others its communication manifest.
  */

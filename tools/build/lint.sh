@@ -98,6 +98,11 @@ check_guards() {
         END { if (!line) complain(file, "no include guard"); exit bad }'
 }
 
+# A rule that begins a section ends on its own line: the formatter breaks one that is too long, and no one sees it.
+check_rules() {
+    ! git grep -nE '^/\* -{5,}' -- '*.[ch]' '*.cu' '*.cuh' | grep -vE '\*/$'
+}
+
 passed=0 failed=0
 # Runs check $1, which is called $2 in the report, and counts it.
 count() {
@@ -115,6 +120,7 @@ case "${1:-all}" in
 all)
     count check_environment "variables of the environment are in base/environment.inc"
     count check_guards "include guards are called as their files are"
+    count check_rules "rules between sections fit one line"
     count check_format "layout (clang-format; tools/build/lint.sh fix mends it)"
     count check_tidy "suspicious code (clang-tidy)"
     count check_cuda "suspicious code in CUDA's kernels (clang-tidy)"

@@ -64,8 +64,9 @@ inline bool is_aligned(const void *address, size_t bytes) { return (uintptr_t)ad
         ONS_CUDA_FLOAT_DISPATCH(typed_state->dtype, FUNCTION, LAUNCH, (const STATE *)typed_state->state)               \
     } while (0)
 
-/* -------------------------------------------------------------------------------------------------------- reductions
- * Over a warp by exchanging with the lane 16, 8, 4, 2, 1 away; over a block the same with the warps' results. */
+/* ------------------------------------------------------------------------------------------------------- reductions */
+
+/* Over a warp each lane exchanges with the lane 16, 8, 4, 2, 1 away; over a block so do the results of its warps. */
 
 struct add {
     template <class T> __device__ T operator()(T a, T b) const { return a + b; }

@@ -66,8 +66,9 @@ namespace ons {
 __device__ inline int64_t global_thread() { return (int64_t)blockIdx.x * blockDim.x + threadIdx.x; }
 __device__ inline int64_t global_threads() { return (int64_t)gridDim.x * blockDim.x; }
 
-/* ---------------------------------------------------------------------------------------------------------- elements
- * Half types are computed with in float, small integers and bool in int64. */
+/* --------------------------------------------------------------------------------------------------------- elements */
+
+/* Half types are computed with in float, small integers and bool in int64. */
 
 template <class T> struct working { typedef T type; };
 template <> struct working<__half> { typedef float type; };

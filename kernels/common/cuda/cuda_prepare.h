@@ -22,7 +22,7 @@ typedef struct ons_cuda_typed {
 /* A prepare function of the CPU's float32 kernel, shown the node with float32 in place of a half type. All floats of
  * the node must be of one type. */
 ons_status *ons_cuda_prepare_typed(ons_prepare *p, ons_prepare_function *prepare);
-/* The same for kernels that take what the operator's layout rule chooses. */
+/* ons_cuda_prepare_typed for kernels that take what the operator's layout rule chooses. */
 ons_status *ons_cuda_prepare_typed_as_it_lies(ons_prepare *p, ons_prepare_function *prepare);
 /* ONS_CUDA_KERNEL for a kernel that is prepared by ons_cuda_prepare_typed. */
 #define ONS_CUDA_TYPED_KERNEL(SYMBOL, PREPARE)                                                                         \

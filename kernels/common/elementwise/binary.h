@@ -126,7 +126,7 @@ void ons_binary_each(const ons_operands *o, const void *const *inputs, void *con
     ONS_BINARY_WORDS(SYMBOL##_integers, int64_t, int64_t, ons_wrap_to(o->outputs[0].dtype, (REFERENCE_INTEGER)))       \
     ONS_BINARY_REFERENCES(SYMBOL, SYMBOL##_integers)
 
-/* The same where uint64 needs a reference of its own: REFERENCE_UNSIGNED sees uint64_t. */
+/* ONS_BINARY_NUMBER_REFERENCE where uint64 needs a reference of its own: REFERENCE_UNSIGNED sees uint64_t. */
 #define ONS_BINARY_ORDERED_REFERENCE(SYMBOL, REFERENCE_FLOAT, REFERENCE_INTEGER, REFERENCE_UNSIGNED)                   \
     ONS_BINARY_WORDS(SYMBOL##_floats, double, double, REFERENCE_FLOAT)                                                 \
     ONS_BINARY_WORDS(SYMBOL##_integers, int64_t, int64_t, ons_wrap_to(o->outputs[0].dtype, (REFERENCE_INTEGER)))       \
@@ -192,7 +192,7 @@ void ons_binary_each(const ons_operands *o, const void *const *inputs, void *con
                                           FORMS,                                                                       \
                                           REFERENCE}
 
-/* The same for the gradient of an elementwise operator, from its cotangent and a value that it saves. */
+/* Defines the gradient of an elementwise operator: of its cotangent and a value that it saves. */
 #define ONS_DEFINE_BINARY_GRADIENT(SYMBOL, NAME, ATTRIBUTES, REFERENCE)                                                \
     ONS_DEFINE_BINARY(SYMBOL, NAME, ONS_INTERNAL, ATTRIBUTES, ONS_INFER(ons_infer_broadcast_floats),                   \
                       ONS_NOT_DIFFERENTIABLE("it is itself a gradient"), ONS_SAVES_NOTHING, ONS_ELEMENTWISE_OPERATOR,  \

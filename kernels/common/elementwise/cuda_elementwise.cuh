@@ -170,8 +170,9 @@ template <class Out, class A, class B, class C, class F> void run_3(const ons_la
                (const B *)l->inputs[1], (const C *)l->inputs[2]);
 }
 
-/* ------------------------------------------------------------------------------------------------- formulas of
- * operators See cuda_formula.cuh; each makes ons_cuda_SYMBOL, too. */
+/* -------------------------------------------------------------------------------------------- formulas of operators */
+
+/* The macros of cuda_formula.cuh, each of which makes ons_cuda_SYMBOL here, too. */
 
 template <class F> inline F formula(const ons_launch *l) {
     F f;

@@ -39,8 +39,8 @@ typedef struct ons_cuda_variadic {
 } ons_cuda_variadic;
 ons_status *ons_cuda_variadic_prepare(ons_prepare *p);
 
-/* The same state for kernels that go through input 0 from end to end: `elements` are its own, of a float dtype; nothing
- * is broadcast. */
+/* An ons_cuda_elementwise for kernels that go through input 0 from end to end: `elements` are its own, of a float
+ * dtype; nothing is broadcast. */
 ons_status *ons_cuda_flat_prepare(ons_prepare *p);
 
 #endif

@@ -22,7 +22,7 @@ typedef struct ons_unary_state {
 
 /* Allocates an ons_unary_state for a float32 node, counting the elements of output 0; refuses other dtypes. */
 ons_status *ons_unary_prepare(ons_prepare *p);
-/* The same for float32, int64 and int32. */
+/* Allocates an ons_unary_state for a node of float32, int64 or int32; refuses other dtypes. */
 ons_status *ons_unary_number_prepare(ons_prepare *p);
 ons_status *ons_unary_bool_prepare(ons_prepare *p);
 
@@ -30,7 +30,7 @@ ons_status *ons_unary_bool_prepare(ons_prepare *p);
  * ONS_UNARY_PARAMETERS elements. */
 void ons_unary_share(const void *in, void *out, int64_t count, size_t in_size, size_t out_size,
                      ons_unary_span *function, const float *parameters);
-/* The same for the node's input 0 and output 0, with an ons_unary_state. */
+/* ons_unary_share of the node's input 0 and output 0, with an ons_unary_state. */
 void ons_unary_run(const ons_launch *launch, size_t in_size, size_t out_size, ons_unary_span *function);
 
 /* An optional input of such a node; NULL where it is left out. */
@@ -96,8 +96,8 @@ void ons_unary_each(const ons_operands *o, const void *const *inputs, void *cons
         ons_unary_run(launch, sizeof(float), sizeof(float), SYMBOL##_float32);                                         \
     }
 
-/* The same with integers: INTEGER (of `int64_t x`) is their reference and their kernel, UNSIGNED (of `uint64_t x`) the
- * reference of uint64, whose words it would take for negative numbers. SYMBOL_run is made by the second macro. */
+/* References with integers: INTEGER (of `int64_t x`) is their reference and their kernel, UNSIGNED (of `uint64_t x`)
+ * the reference of uint64, whose words it would take for negative numbers. SYMBOL_run is made by the second macro. */
 #define ONS_UNARY_NUMBER_REFERENCE(SYMBOL, REFERENCE, INTEGER, UNSIGNED)                                               \
     ONS_UNARY_WORDS(SYMBOL##_floats, double, double, REFERENCE)                                                        \
     ONS_UNARY_WORDS(SYMBOL##_integers, int64_t, int64_t, ons_wrap_to(o->outputs[0].dtype, (INTEGER)))                  \

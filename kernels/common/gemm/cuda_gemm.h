@@ -75,11 +75,11 @@ int64_t ons_cuda_alignment_of(int64_t bytes);
 /* Plans the product of inputs 0 and 1 into *product, which p->state begins with. `adds`: to what the output holds. */
 ons_status *ons_cuda_gemm_plan(ons_prepare *p, const ons_gemm_form *form, ons_cuda_epilogue epilogue, bool adds,
                                ons_cuda_gemm_state *prepared_gemm);
-/* The same with `epilogue` where the library has that, otherwise with `otherwise` (PLAIN or BIAS): which of them,
- * product->gemm.epilogue says. Products over nothing have no epilogue. */
+/* ons_cuda_gemm_plan with `epilogue` where the library has that, otherwise with `otherwise` (PLAIN or BIAS): which of
+ * them, product->gemm.epilogue says. Products over nothing have no epilogue. */
 ons_status *ons_cuda_gemm_plan_or(ons_prepare *p, const ons_gemm_form *form, ons_cuda_epilogue epilogue,
                                   ons_cuda_epilogue otherwise, ons_cuda_gemm_state *prepared_gemm);
-/* The same with a state of its own. */
+/* ons_cuda_gemm_plan with a state of its own, and no epilogue but the bias. */
 ons_status *ons_cuda_gemm_prepare(ons_prepare *p, const ons_gemm_form *form, bool bias);
 /* Inputs 0 and 1, into `c`; `vector` and `matrix` as the epilogue has them. */
 void ons_cuda_gemm_run(const ons_cuda_gemm_state *prepared_gemm, const ons_launch *launch, void *c, const void *vector,

@@ -58,7 +58,7 @@ double ons_gemm_flops(const ons_gemm_sizes *sizes);
 /* In double, for references. */
 void ons_gemm_reference(const ons_operands *o, const ons_shape *a_shape, const ons_shape *b_shape,
                         const ons_gemm_form *form, const double *a, const double *b, double *c);
-/* The same for integers, which wrap around in 64 bits. */
+/* ons_gemm_reference of integers, which wrap around in 64 bits. */
 void ons_gemm_reference_integer(const ons_operands *o, const ons_shape *a_shape, const ons_shape *b_shape,
                                 const ons_gemm_form *form, const int64_t *a, const int64_t *b, int64_t *c);
 

@@ -2,8 +2,9 @@
  *
  *   0                         ONNX's order: row-major, dense
  *   1                         channels last: (N, C, spatial…) stored as (N, spatial…, C), dense
- *   tag + groups × 2^12       a weight in a format of oneDNN's (dnnl_format_tag_t), possibly padded. Where groups > 0
- * the logical (O, I/groups, spatial…) is seen by oneDNN as (groups, O/groups, I/groups, spatial…).
+ *   tag + groups × 2^12       a weight in a format of oneDNN's (dnnl_format_tag_t), possibly padded
+ *
+ * Where groups > 0 the logical (O, I/groups, spatial…) is seen by oneDNN as (groups, O/groups, I/groups, spatial…).
  *
  * oneDNN's tags 0 ("undefined") and 1 ("any") name no format, so the numbers do not clash.
  */

@@ -98,7 +98,7 @@ static inline void ons_simd_store_some(float *to, ons_simd_float x, int64_t coun
 #endif
 }
 
-/* The same with all lanes where `count` is ONS_SIMD_FLOATS, in which case it should be a constant. */
+/* Loads and stores the first `count` lanes; where that is ONS_SIMD_FLOATS, all, it should be a constant. */
 static inline __attribute__((always_inline)) ons_simd_float ons_simd_load_first(const float *from, int64_t count) {
     return count == ONS_SIMD_FLOATS ? ons_simd_load(from) : ons_simd_load_some(from, count, 0);
 }
@@ -226,7 +226,7 @@ static inline ons_simd_float ons_simd_normal(ons_simd_float x, ons_simd_float *d
     return ons_simd_select(x < 0.0f, tail, 1.0f - tail);
 }
 
-/* The same lanes as doubles. */
+/* A register of doubles; two hold the lanes of an ons_simd_float. */
 typedef double ons_simd_double __attribute__((vector_size(ONS_REGISTER_BYTES)));
 typedef struct ons_simd_double_pair {
     ons_simd_double half[2];

@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-/* ---------------------------------------------------------------------------------------------------------- memory
- *
- * What follows is written with these, in both versions:
+/* ----------------------------------------------------------------------------------------------------------- memory */
+
+/* What follows is written with these, in both versions:
  *   dnnl_memory_desc_t made  holds the library's description: the structure itself, or a pointer
  *   native                   the type that the library's functions take
  *   as_native(&made)         NULL where none was made

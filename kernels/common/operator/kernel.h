@@ -24,13 +24,13 @@ static inline int64_t ons_elements(const ons_type *type) { return ons_shape_elem
 /* ---- shape rules: each is an ons_infer_function */
 ons_status *ons_infer_like_first(ons_operands *o);        /* every output has input 0's type */
 ons_status *ons_infer_broadcast(ons_operands *o);         /* inputs broadcast; dtype of input 0, which all must have */
-ons_status *ons_infer_broadcast_compare(ons_operands *o); /* the same with a boolean output */
+ons_status *ons_infer_broadcast_compare(ons_operands *o); /* inputs broadcast; bool */
 
 /* ---- cost rules: each is an ons_cost_function */
 ons_cost ons_cost_free(const ons_operands *o);        /* a view: nothing moves */
 ons_cost ons_cost_copy(const ons_operands *o);        /* outputs written, as many elements read; no arithmetic */
 ons_cost ons_cost_elementwise(const ons_operands *o); /* all operands once; one operation an output element */
-ons_cost ons_cost_each_input(const ons_operands *o);  /* the same; one operation an element of input 0 */
+ons_cost ons_cost_each_input(const ons_operands *o);  /* all operands once; one operation an element of input 0 */
 
 /* Takes what an operator works out of its operands, which it does in one function: inference, which comes first,
  * reports that function's errors, so later callers have none. */

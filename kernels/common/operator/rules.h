@@ -28,7 +28,7 @@ static inline ons_value_id ons_make_scalar(ons_gradient *g, double value) {
 /* SYMBOL_gradient, of an elementwise operator: a node of the operator SYMBOL_gradient with the same attributes, of the
  * cotangent and the operand. */
 #define ONS_GRADIENT_BY_INPUT(SYMBOL) ONS_GRADIENT_BY(SYMBOL, ons_gradient_input(g, 0))
-/* The same of the cotangent and the result. */
+/* SYMBOL_gradient, as ONS_GRADIENT_BY_INPUT makes it, but of the cotangent and the result. */
 #define ONS_GRADIENT_BY_OUTPUT(SYMBOL) ONS_GRADIENT_BY(SYMBOL, ons_gradient_output(g, 0))
 #define ONS_GRADIENT_BY(SYMBOL, VALUE)                                                                                 \
     static ons_status *SYMBOL##_gradient(ons_gradient *g) {                                                            \

@@ -24,7 +24,7 @@ void ons_row_max_and_log_sum(const float *x, int64_t n, float *max, float *log_s
 float ons_row_gaps(const float *x, float max, const float *weights, int64_t n);
 /* y = scale · e^(x - shift) */
 void ons_row_scaled_exp(const float *x, float shift, float scale, float *y, int64_t n);
-/* The same with a shift of its own for every element. */
+/* y = scale · e^(x - shift), with a shift of its own for every element */
 void ons_shifted_exp(const float *x, const float *shifts, float scale, float *y, int64_t n);
 /* dx = y (dy - Σ dy y) */
 void ons_row_softmax_gradient(const float *y, const float *dy, float *dx, int64_t n);

@@ -21,8 +21,7 @@ static const char *name_of(const char *folder) {
     return slash == NULL ? folder : slash + 1;
 }
 
-/* --------------------------------------------------------------------------------------------------------- one data
- * set */
+/* ----------------------------------------------------------------------------------------------------- one data set */
 
 static ons_status *compare_outputs(const trial *t, const data_set *set, outcome *o) {
     ONS_CHECK(t->output_count == set->output_count, ONS_DEFECT, "the model has %u outputs, the data set %u",

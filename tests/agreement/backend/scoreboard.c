@@ -1,8 +1,7 @@
 /* Runs a set of official backend cases and prints the scoreboard.
  *
- *     ./bazelw run //tests/agreement/backend:scoreboard > docs/backend_scoreboard.md          the packaged set
- *     ./bazelw run //tests/agreement/backend:scoreboard -- [OPTION]... [FOLDER]               another one, or a single
- * case
+ *     ./bazelw run //tests/agreement/backend:scoreboard > docs/backend_scoreboard.md      the packaged set
+ *     ./bazelw run //tests/agreement/backend:scoreboard -- [OPTION]... [FOLDER]           another set, or a single case
  *       --title=TEXT    names the set in the heading
  *       --only=TEXT     only the cases whose "set/name" holds the text
  *       --list          one case a line: verdict, name, reason
@@ -68,8 +67,7 @@ static void run_all(suite *s, const char *only) {
     s->cases.count = kept;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- short
- * forms */
+/* ------------------------------------------------------------------------------------------------------ short forms */
 
 static void print_case(const suite_case *each) {
     printf("%-7s %s/%s", verdict_names[each->result.verdict], each->set, each->name);
@@ -95,8 +93,7 @@ static void print_failures(suite *s) {
     }
 }
 
-/* ------------------------------------------------------------------------------------------------------------ the
- * sheet */
+/* -------------------------------------------------------------------------------------------------------- the sheet */
 
 static void print_count(const char *set, const count *c) {
     int passed = c->of[BACKEND_PASS] + c->of[BACKEND_BOUND];

@@ -1,4 +1,4 @@
-/* What the scheduler (tests/fake_gpu/discrete_memory/scheduler.h) asks of the fake: what an operation does, and what is
+/* What the scheduler (tests/fake_gpu/scheduler/scheduler.h) asks of the fake: what an operation does, and what is
  * left of it. */
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include <pthread.h>
 
 #include "tests/fake_gpu/cuda_runtime/fake_cuda.h"
-#include "tests/fake_gpu/discrete_memory/scheduler.h"
+#include "tests/fake_gpu/scheduler/scheduler.h"
 
 enum { GPUS_MOST = 16 };
 

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 
 #include "device/device_kind.h"
-#include "tests/fake_gpu/discrete_memory/scheduler.h"
+#include "tests/fake_gpu/scheduler/scheduler.h"
 #include "tests/rooms/kernels/emulation/emulation.h"
 
 static int64_t total = (int64_t)16 << 30;

@@ -15,7 +15,7 @@ static void must(ons_status *status) {
     cr_assert(status == NULL, "%s", status == NULL ? "" : ons_status_get_message(status));
 }
 
-/* Also of a build that knows no GPUs. */
+/* Counts GPUs: none in a build that knows none. */
 static int count_gpus(void) {
     const ons_device_kind *kind;
     ons_status *status = ons_device_kind_find("cuda", &kind);
@@ -112,7 +112,7 @@ Test(one_gpu, sends_to_itself, .timeout = 120) {
         wait_for(device, stream);
         cr_assert(memcmp(sent, come, BYTES) == 0, "round %d", round);
     }
-    /* The same as a CUDA graph. */
+    /* What was sent before, sent again as a CUDA graph. */
     ons_recording *recording;
     must(device->record_begin(stream));
     device->copy(stream, o.from, sent, BYTES);

@@ -1,4 +1,4 @@
-/* The same of functions that the state with which attack.py compares does not have. */
+/* NULL for functions that the state with which attack.py compares does not have. */
 #include "tests/robust/attack/null.h"
 
 Test(null_draw, replay) {

@@ -85,7 +85,7 @@ static void expect_follows(const cut_model *model, uint64_t seed) {
     close_subject(&s);
 }
 
-/* Also of nodes that the training graph does not have, or has under another name. */
+/* Nodes of the inference graph go where training's are, those too that it does not have, or has under another name. */
 Test(cut_places, inference_follows_training) {
     for (int i = 0; i < MODELS; ++i)
         for (uint64_t seed = 0; seed < CUTS; ++seed) expect_follows(&models[i], seed);

@@ -96,7 +96,8 @@ Test(fuse, captures_and_constants) {
     }
 }
 
-/* The same word stands for the same value: a · (1 + erf(b/√2)) · 0.5 is no Gelu. Neither is a constant a little off. */
+/* A word that a pattern has twice stands for one value: a · (1 + erf(b/√2)) · 0.5 is no Gelu. Neither is a constant a
+ * little off. */
 Test(fuse, captures_must_agree) {
     scene *s = scene_open();
     ons_value_id a = add_input(s, "a", SHAPE(4)), c = add_input(s, "c", SHAPE(4));

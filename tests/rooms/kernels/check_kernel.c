@@ -308,7 +308,7 @@ static void follow(const ons_operands *asked, ons_layout offered, ons_layout *in
         if (ons_has_output(asked, i) && ons_shape_equal(&asked->outputs[i].shape, shape)) outputs[i] = offered;
 }
 
-/* The same operands in the layouts that the operator would choose; *differs: whether any is not ONNX's. */
+/* Gives the operands the layouts that the operator would choose; *differs: whether any is not ONNX's. */
 static ons_status *choose_layouts(ons_fixture *f, bool for_cuda, ons_layout offered, ons_operands *operands,
                                   bool *differs) {
     *operands = f->operands;

@@ -30,7 +30,7 @@ ons_status *ons_check_shapes(const ons_registry *registry, const ons_operator *o
 ons_status *ons_check_kernel(const ons_registry *registry, const ons_operator *op, const ons_case *example,
                              const ons_target *target, int threads, uint64_t seed);
 
-/* The same on a case that is alive and has its reference's results. */
+/* ons_check_kernel on a case that is alive and has its reference's results. */
 ons_status *ons_check_fixture(ons_fixture *fixture, const ons_target *target, int threads);
 
 typedef enum ons_half {

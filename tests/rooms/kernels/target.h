@@ -19,7 +19,7 @@ typedef struct ons_target {
     void (*copy_out)(void *to, const void *from, size_t bytes);
     /* Runs the kernel with whatever the launch has of the device's own: stream, step, fault. */
     void (*launch)(ons_run_function *run, ons_launch *launch);
-    /* Likewise, another way that must give the same bits, for the second run of a case; NULL: there is none. */
+    /* Runs the kernel in another way that must give equal bits, for the second run of a case; NULL: there is none. */
     void (*launch_again)(ons_run_function *run, ons_launch *launch);
     ons_status *(*finish)(void); /* waits for all that was launched */
 } ons_target;

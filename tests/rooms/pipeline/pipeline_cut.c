@@ -1,7 +1,7 @@
 /* How the graphs of a run are cut, and the schedule of the stages. */
 #include <string.h>
 
-#include "engine/plan/unordered.h"
+#include "engine/plan/swap_order_check.h"
 #include "planner/cost/graph_positions.h"
 #include "planner/schedule/slicer.h"
 #include "tests/rooms/pipeline/copies.h"
@@ -101,7 +101,7 @@ static ons_status *cut_graph(pipeline_trial *t, const ons_stage_graph *stage, on
         ons_cut_free(&plain);
     }
     ONS_TRY(ons_cut_make(&options, cut));
-    return ons_check_unordered(&t->schedule, cut);
+    return ons_swap_order_check(&t->schedule, cut);
 }
 
 static ons_stage_graph_options whole_options(const pipeline_trial *t) {

@@ -89,7 +89,7 @@ ons_status *pipeline_record_read(const char *path, pipeline_record *r) {
 
 /* ------------------------------------------------------------------------------------------------------------ parts */
 
-/* The same bits, or no number both. */
+/* Whether both have equal bits, or are no number. */
 static bool same(double a, double b) { return (a == b && signbit(a) == signbit(b)) || (isnan(a) && isnan(b)); }
 
 static ons_status *compare_steps(const pipeline_record *whole, const pipeline_record *part, uint32_t rank) {

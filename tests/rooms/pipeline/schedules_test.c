@@ -114,8 +114,8 @@ static void put_some(waiting *w, random_source *random, double chance, ons_actio
     }
 }
 
-/* The same order, but weight gradients come by chance, some of them right behind their input gradients as a whole
- * backward part; updates come last. */
+/* Keeps the order of a list, but weight gradients come by chance, some of them right behind their input gradients as a
+ * whole backward part; updates come last. */
 static void take_apart(const ons_action_list *from, random_source *random, ons_arena *arena, ons_action_list *to) {
     waiting w = {ons_arena_allocate(arena, from->count, sizeof *w.items), 0}, updates = w;
     updates.items = ons_arena_allocate(arena, from->count, sizeof *updates.items);

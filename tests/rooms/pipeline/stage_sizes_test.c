@@ -68,7 +68,7 @@ static void expect_near(const pipeline_setting *s, const pipeline_record *wanted
     pipeline_record_free(&record);
 }
 
-/* The same cut with micro-batches of one size. */
+/* Runs the setting's cut with micro-batches of one size. */
 static pipeline_record run_alike(pipeline_setting s) {
     s.sizes = NULL;
     s.kind = &ons_generator_one_f_one_b;

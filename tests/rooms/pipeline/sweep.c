@@ -3,9 +3,8 @@
  * (delayed.h), replicas with the same groups in sequence (grouped.h). Prints a line for each case, and counts.
  *
  *     ./bazelw run //tests/rooms/pipeline:sweep -- [--models A,B] [--pipelines gpipe,1f1b,…] [--devices 2,3,4]
- * [--chunks 1,2]
- *         [--cuts planned,capped,slices,anywhere/both,…] [--transports local,mpi] [--micro-batches 1,4,3+2]
- *         [--threads 1,2] [--replicas 1,2] [--steps N] [--rounds N] [--seed N] [--one-in N]
+ *         [--chunks 1,2] [--cuts planned,capped,slices,anywhere/both,…] [--transports local,mpi]
+ *         [--micro-batches 1,4,3+2] [--threads 1,2] [--replicas 1,2] [--steps N] [--rounds N] [--seed N] [--one-in N]
  *
  * Cuts: planned      by the planner, what each device takes compared with the plan to the byte (a plan knows of no last
  *                    batch that is smaller: its micro-batches must come out even in the samples)

@@ -79,9 +79,9 @@ static ons_status *verify(pass *f) {
     return ons_verify_stages(&options);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- damage
- *
- * Each breaks one thing of a stage; false: the stage has nothing of the kind. */
+/* ----------------------------------------------------------------------------------------------------------- damage */
+
+/* Each function breaks one thing of a stage; false: the stage has nothing of the kind. */
 
 static bool drop_send(pass *f, uint32_t stage) {
     ons_cut_stage *cut = &f->cuts[stage];

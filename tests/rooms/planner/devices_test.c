@@ -25,7 +25,7 @@ static void expect_success(ons_status *status) {
     cr_assert(status == NULL, "%s", status != NULL ? ons_status_get_message(status) : "");
 }
 
-/* The same nodes, each slower by a factor of its own. */
+/* A workload's nodes, each slower by a factor of its own. */
 static ons_workload *slower(const ons_workload *work, random_source *random, double most) {
     ons_workload *made = ons_arena_allocate(arena, 1, sizeof *made);
     *made = *work;

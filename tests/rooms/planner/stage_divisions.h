@@ -6,9 +6,8 @@
 #include "planner/stage_graph/series_parallel.h"
 
 /* Gives the time for a sample of the best division that the parts of the graph allow (planner/stage_graph/programme.h),
- * in whatever arrangement,
- * with 1F1B and micro-batches of `samples`; infinite: none fits. `edges` of the plan decide what is in flight. At most
- * 16 nodes. */
+ * in whatever arrangement, with 1F1B and micro-batches of `samples`; infinite: none fits. `edges` of the plan decide
+ * what is in flight. At most 16 nodes. */
 ons_status *best_allowed_division(const ons_graph_problem *problem, int64_t samples, double *seconds);
 
 /* Gives that of the best division into any stages that depend on each other without a circle. Memory is not looked at.

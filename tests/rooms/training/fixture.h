@@ -25,7 +25,7 @@ typedef struct run {
 
 /* Options as golden.json has them: data, loss, batch, no shuffling; optimiser and steps are the caller's. */
 run run_golden(const char *model);
-/* The same without data. */
+/* Options of golden.json but for the data. */
 run run_without_data(const char *model);
 void set(const run *r, const char *option, const char *value);
 void set_number(const run *r, const char *option, long long value);

@@ -68,8 +68,7 @@ ssize_t __wrap_write(int descriptor, const void *bytes, size_t size) {
     return __real_write(descriptor, bytes, size);
 }
 
-/* --------------------------------------------------------------------------------------------------------- the
- * children */
+/* ----------------------------------------------------------------------------------------------------- the children */
 
 typedef struct setting {
     const char *model;

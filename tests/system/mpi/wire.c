@@ -2,8 +2,9 @@
  * each into the others after a delay, as a switch with the delay in it would; with a rate, each interface's frames
  * leave it one after the other, and wait for that as long as it takes. For kernels without netem, and without a bridge.
  *
- *     wire DELAY_MILLISECONDS[:BYTES_PER_SECOND] INTERFACE...    until its standard input ends; prints "ready" when it
- * works
+ *     wire DELAY_MILLISECONDS[:BYTES_PER_SECOND] INTERFACE...
+ *
+ * works until its standard input ends, and prints "ready" when it begins.
  */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -35,7 +35,7 @@ typedef struct fake_descriptor {
  * set it. */
 const fake_attribute *fake_find(const fake_descriptor *descriptor, cudnnBackendAttributeName_t name,
                                 cudnnBackendAttributeType_t type);
-/* The same, which must be there. */
+/* What was set under the name, which must be there. */
 const fake_attribute *fake_get(const fake_descriptor *descriptor, cudnnBackendAttributeName_t name,
                                cudnnBackendAttributeType_t type);
 void fake_require(bool good, const char *what);

@@ -446,7 +446,7 @@ static void reduce(run *r, const fake_descriptor *operation) {
     }
 }
 
-/* The same elements, seen with other dims and strides. */
+/* Runs a reshape: its result shows the operand's elements with other dims and strides. */
 static void reshape(run *r, const fake_descriptor *operation) {
     tensor x = find_tensor(r, operation, CUDNN_ATTR_OPERATION_RESHAPE_XDESC);
     const fake_descriptor *y =

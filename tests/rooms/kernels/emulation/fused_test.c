@@ -279,7 +279,7 @@ static void free_memory(const ons_graph *graph, void **memory) {
     free(memory);
 }
 
-/* The same bits; of NaNs, which bits they have is the compiler's choice. */
+/* Whether two tensors have equal bits; of NaNs, which bits they have is the compiler's choice. */
 static bool is_same(const ons_type *type, const void *left, const void *right) {
     for (int64_t i = 0; i < ons_shape_elements(&type->shape); ++i) {
         size_t size = ons_dtype_size(type->dtype);

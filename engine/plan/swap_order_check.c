@@ -1,4 +1,4 @@
-#include "engine/plan/unordered.h"
+#include "engine/plan/swap_order_check.h"
 
 #include "planner/schedule/device_groups.h"
 #include "planner/schedule/places.h"
@@ -62,7 +62,7 @@ static ons_status *check_devices(const ons_schedule *schedule, const ons_cut *cu
     return NULL;
 }
 
-ons_status *ons_check_unordered(const ons_schedule *schedule, const ons_cut *cut) {
+ons_status *ons_swap_order_check(const ons_schedule *schedule, const ons_cut *cut) {
     ons_arena *arena = ons_arena_new();
     if (arena == NULL) return ons_status_out_of_memory();
     ons_status *status = check_devices(schedule, cut, arena);

@@ -1,10 +1,10 @@
 /* Streams, events and recordings of GPUs that are not there, and when what was put on them runs: nothing before
  * somebody waits, and then in any order that events allow, by chance. The device with discrete memory
- * (discrete_device.c) and the fake of CUDA's runtime (tests/fake_gpu/cuda_runtime) are made on it: they say what an
- * operation does, and what may not be asked for.
+ * (tests/fake_gpu/discrete_memory/discrete_device.c) and the fake of CUDA's runtime (tests/fake_gpu/cuda_runtime) are
+ * made on it: they say what an operation does, and what may not be asked for.
  */
-#ifndef ONSTAGE_TESTS_FAKE_GPU_DISCRETE_MEMORY_SCHEDULER_H
-#define ONSTAGE_TESTS_FAKE_GPU_DISCRETE_MEMORY_SCHEDULER_H
+#ifndef ONSTAGE_TESTS_FAKE_GPU_SCHEDULER_SCHEDULER_H
+#define ONSTAGE_TESTS_FAKE_GPU_SCHEDULER_SCHEDULER_H
 
 #include <pthread.h>
 #include <stdbool.h>

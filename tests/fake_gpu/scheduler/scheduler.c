@@ -1,4 +1,4 @@
-#include "tests/fake_gpu/discrete_memory/scheduler.h"
+#include "tests/fake_gpu/scheduler/scheduler.h"
 
 #include <stdio.h>
 #include <stdlib.h>
