@@ -51,20 +51,27 @@ void ons_batch_repeat(const ons_batch_plan *plan, float *vector) {
 /* The map forwards. Gradients make it again, for the sign of its result. */
 #define MAP(X, SHIFT, SCALE, REST) (((X) - (SHIFT)) * (SCALE) + (REST))
 
-/* `slope` where `result` is above 0, else 0. By bits: a compiler would make loading the slope depend on the result. */
-static inline float pass(float slope, float result) {
-    return ons_float_from_bits(ons_float_bits(slope) & (result > 0 ? UINT32_MAX : 0));
+/* `slope` where the gradient goes through `result`, else 0. By bits: a compiler would make loading the slope depend on
+ * the result. */
+static inline float pass(float slope, ons_batch_activation a, float result) {
+    return ons_float_from_bits(ons_float_bits(slope) & (ons_batch_is_open(a, result) ? UINT32_MAX : 0));
 }
 
-/* What is summed. */
-typedef enum kind { SQUARES, PRODUCTS, GATED_PRODUCTS } kind;
+/* What is summed: squares, or products of dy where the gradient goes through. What kind is a constant where it is
+ * asked. */
 typedef struct summands {
-    kind kind; /* a constant where it is asked */
+    bool squares;
+    ons_batch_activation activation;
     const float *dy, *x;
 } summands;
 
 static inline summands summands_at(const summands *v, int64_t at) {
-    return (summands){v->kind, v->kind == SQUARES ? NULL : v->dy + at, v->x + at};
+    return (summands){v->squares, v->activation, v->squares ? NULL : v->dy + at, v->x + at};
+}
+
+static inline ons_simd_bits find_open(const summands *v, ons_simd_float result) {
+    if (v->activation.kind == ONS_BATCH_RELU) return result > 0.0f;
+    return (result >= v->activation.low) & (result <= v->activation.high);
 }
 
 /* Σ a and Σ a (x − shift): `sets` times ONS_SIMD_FLOATS columns over `rows` rows, `stride` apart, from column `at` on;
@@ -80,9 +87,9 @@ static inline __attribute__((always_inline)) void sum_columns(const summands *v,
         for (int i = 0; i < sets; ++i) {
             int64_t column = at + i * ONS_SIMD_FLOATS;
             ons_simd_float q = TAKE(v->x + row * stride + column) - center[i];
-            ons_simd_float p = v->kind == SQUARES ? q : TAKE(v->dy + row * stride + column);
-            if (v->kind == GATED_PRODUCTS)
-                p = ons_simd_select(q * TAKE(s->gate_scale + column) + TAKE(s->gate_rest + column) > 0.0f, p,
+            ons_simd_float p = v->squares ? q : TAKE(v->dy + row * stride + column);
+            if (v->activation.kind != ONS_BATCH_PLAIN)
+                p = ons_simd_select(find_open(v, q * TAKE(s->gate_scale + column) + TAKE(s->gate_rest + column)), p,
                                     ons_simd_all(0));
             one[i] += p;
             two[i] += p * q;
@@ -147,8 +154,9 @@ static inline __attribute__((always_inline)) void sum_channel(const ons_batch_pl
 #pragma omp simd reduction(+ : one, two)
             for (int64_t i = start; i < end; ++i) {
                 float q = v->x[base + i] - shift;
-                float p = v->kind == SQUARES ? q : v->dy[base + i];
-                if (v->kind == GATED_PRODUCTS) p = pass(p, MAP(v->x[base + i], shift, scale, rest));
+                float p = v->squares ? q : v->dy[base + i];
+                if (v->activation.kind != ONS_BATCH_PLAIN)
+                    p = pass(p, v->activation, MAP(v->x[base + i], shift, scale, rest));
                 one += p;
                 two += p * q;
             }
@@ -161,30 +169,36 @@ static inline __attribute__((always_inline)) void sum_channel(const ons_batch_pl
 }
 
 /* A function for each kind, which its loops are compiled for. */
-#define SUMS(NAME, KIND)                                                                                               \
-    static void NAME(const ons_batch_plan *plan, const ons_batch_scratch *s, const float *dy, const float *x) {        \
+#define SUMS(NAME, SQUARES, KIND)                                                                                      \
+    static void NAME(const ons_batch_plan *plan, const ons_batch_scratch *s, const float *dy, const float *x,          \
+                     ons_batch_activation a) {                                                                         \
+        const summands v = {(SQUARES), {(KIND), a.low, a.high}, dy, x};                                                \
         if (!plan->size.last) {                                                                                        \
             _Pragma("omp parallel for schedule(static) if (plan->parts > 1)") for (int64_t c = 0;                      \
                                                                                    c < plan->size.channels; ++c)       \
-                sum_channel(plan, s, &(const summands){KIND, dy, x}, c);                                               \
+                sum_channel(plan, s, &v, c);                                                                           \
             return;                                                                                                    \
         }                                                                                                              \
         _Pragma("omp parallel for schedule(static) if (plan->parts > 1)") for (int part = 0; part < plan->parts;       \
-                                                                               ++part)                                 \
-            sum_part(plan, s, &(const summands){KIND, dy, x}, part);                                                   \
+                                                                               ++part) sum_part(plan, s, &v, part);    \
         add_parts(plan, s);                                                                                            \
     }
-SUMS(sum_squares, SQUARES)
-SUMS(sum_products, PRODUCTS)
-SUMS(sum_gated_products, GATED_PRODUCTS)
+SUMS(sum_squares, true, ONS_BATCH_PLAIN)
+SUMS(sum_products, false, ONS_BATCH_PLAIN)
+SUMS(sum_products_of_relu, false, ONS_BATCH_RELU)
+SUMS(sum_products_of_clip, false, ONS_BATCH_CLIP)
 
 void ons_batch_sum_squares(const ons_batch_plan *plan, const ons_batch_scratch *s, const float *x) {
-    sum_squares(plan, s, NULL, x);
+    sum_squares(plan, s, NULL, x, (ons_batch_activation){.kind = ONS_BATCH_PLAIN});
 }
 
 void ons_batch_sum_products(const ons_batch_plan *plan, const ons_batch_scratch *s, const float *dy, const float *x,
-                            bool gated) {
-    (gated ? sum_gated_products : sum_products)(plan, s, dy, x);
+                            ons_batch_activation activation) {
+    static void (*const sums[])(const ons_batch_plan *plan, const ons_batch_scratch *s, const float *dy, const float *x,
+                                ons_batch_activation a) = {[ONS_BATCH_PLAIN] = sum_products,
+                                                           [ONS_BATCH_RELU] = sum_products_of_relu,
+                                                           [ONS_BATCH_CLIP] = sum_products_of_clip};
+    sums[activation.kind](plan, s, dy, x, activation);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- maps */
@@ -210,35 +224,47 @@ void ons_batch_sum_products(const ons_batch_plan *plan, const ons_batch_scratch 
     } while (0)
 
 /* Loops are compiled for each kind of map: which one it is does not depend on the element. */
-#define NORMALIZE(ADDED, RELU)                                                                                         \
-    FOR_ROWS(row, length, c, y[row + i] = RELU(MAP(x[row + i], shift[i], scale[i], rest[i]) ADDED),                    \
-             y[row + i] = RELU(MAP(x[row + i], shift[c], scale[c], rest[c]) ADDED))
-#define AS_IT_IS(VALUE) (VALUE)
-
-static inline float relu_of(float x) { return x < 0 ? 0 : x; }
+#define NORMALIZE(ADDED, KIND)                                                                                         \
+    FOR_ROWS(row, length, c, y[row + i] = ACTIVATE(KIND, MAP(x[row + i], shift[i], scale[i], rest[i]) ADDED),          \
+             y[row + i] = ACTIVATE(KIND, MAP(x[row + i], shift[c], scale[c], rest[c]) ADDED))
+#define ACTIVATE(KIND, RESULT) ons_batch_activate((ons_batch_activation){(KIND), low, high}, (RESULT))
 
 void ons_batch_normalize(const ons_batch_plan *plan, const ons_batch_scratch *s, const float *restrict x,
-                         const float *residual, bool relu, float *y) {
+                         const float *residual, ons_batch_activation activation, float *y) {
     const float *restrict scale = s->scale, *restrict shift = s->shift, *restrict rest = s->rest;
-    if (residual == NULL && !relu) NORMALIZE(, AS_IT_IS);
-    if (residual == NULL && relu) NORMALIZE(, relu_of);
-    if (residual != NULL && !relu) NORMALIZE(+residual[row + i], AS_IT_IS);
-    if (residual != NULL && relu) NORMALIZE(+residual[row + i], relu_of);
+    const float low = activation.low, high = activation.high;
+    if (activation.kind == ONS_BATCH_CLIP)
+        NORMALIZE(, ONS_BATCH_CLIP);
+    else if (activation.kind == ONS_BATCH_RELU && residual == NULL)
+        NORMALIZE(, ONS_BATCH_RELU);
+    else if (activation.kind == ONS_BATCH_RELU)
+        NORMALIZE(+residual[row + i], ONS_BATCH_RELU);
+    else if (residual == NULL)
+        NORMALIZE(, ONS_BATCH_PLAIN);
+    else
+        NORMALIZE(+residual[row + i], ONS_BATCH_PLAIN);
 }
 
 #define DIFFERENTIATE(COLUMN, SLOPE)                                                                                   \
     dx[row + i] = (SLOPE)*scale[COLUMN] + (x[row + i] - shift[COLUMN]) * factor[COLUMN] + rest[COLUMN]
-#define GATED_SLOPE(COLUMN) pass(dy[row + i], MAP(x[row + i], shift[COLUMN], gate_scale[COLUMN], gate_rest[COLUMN]))
+#define GATED_SLOPE(KIND, COLUMN)                                                                                      \
+    pass(dy[row + i], (ons_batch_activation){(KIND), low, high},                                                       \
+         MAP(x[row + i], shift[COLUMN], gate_scale[COLUMN], gate_rest[COLUMN]))
+#define GATED(KIND)                                                                                                    \
+    FOR_ROWS(row, length, c, DIFFERENTIATE(i, GATED_SLOPE(KIND, i)), DIFFERENTIATE(c, GATED_SLOPE(KIND, c)))
 
 void ons_batch_differentiate(const ons_batch_plan *plan, const ons_batch_scratch *s, const float *dy, const float *x,
-                             bool gated, float *dx) {
+                             ons_batch_activation activation, float *dx) {
     const float *restrict scale = s->scale, *restrict shift = s->shift, *restrict rest = s->rest,
                           *restrict factor = s->factor, *restrict gate_scale = s->gate_scale,
                           *restrict gate_rest = s->gate_rest;
+    const float low = activation.low, high = activation.high;
     if (x == NULL)
         FOR_ROWS(row, length, c, dx[row + i] = dy[row + i] * scale[i], dx[row + i] = dy[row + i] * scale[c]);
-    else if (gated)
-        FOR_ROWS(row, length, c, DIFFERENTIATE(i, GATED_SLOPE(i)), DIFFERENTIATE(c, GATED_SLOPE(c)));
+    else if (activation.kind == ONS_BATCH_RELU)
+        GATED(ONS_BATCH_RELU);
+    else if (activation.kind == ONS_BATCH_CLIP)
+        GATED(ONS_BATCH_CLIP);
     else
         FOR_ROWS(row, length, c, DIFFERENTIATE(i, dy[row + i]), DIFFERENTIATE(c, dy[row + i]));
 }
