@@ -11,7 +11,7 @@ ons_status *ons_cuda_norm_types(const ons_operands *o, uint32_t x, uint32_t scal
 }
 
 void ons_cuda_norm_parts(ons_prepare *p, ons_cuda_norm *norm) {
-    int64_t parts = (norm->norm.rows + 31) / 32;
+    int64_t parts = (norm->norm.rows + ONS_CUDA_PART_ROWS - 1) / ONS_CUDA_PART_ROWS;
     norm->parts = parts < 1 ? 1 : parts > ONS_CUDA_PARTS_MAX ? ONS_CUDA_PARTS_MAX : (int)parts;
     p->scratch_bytes = (2 * norm->parts * norm->norm.columns * (int64_t)sizeof(float) + 63) / 64 * 64;
 }

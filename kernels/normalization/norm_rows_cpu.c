@@ -73,15 +73,19 @@ enum { PARTS_MAX = 16, ROWS = 4 };
 
 typedef struct gradient_state {
     ons_layer_norm norm;
+    bool adds;
     int parts;
     int64_t stride; /* floats of one part's sums for scale or bias */
 } gradient_state;
 
-ons_status *ons_norm_gradient_prepare(ons_prepare *p, const ons_layer_norm *norm) {
+bool ons_norm_gradient_adds(const ons_launch *launch) { return ((const gradient_state *)launch->state)->adds; }
+
+ons_status *ons_norm_gradient_prepare(ons_prepare *p, const ons_layer_norm *norm, bool adds) {
     ONS_TRY(ons_require_float32(p->operands));
     gradient_state *state;
     ONS_NEW_STATE(state, p);
     state->norm = *norm;
+    state->adds = adds;
     int most = p->threads > PARTS_MAX ? p->threads : PARTS_MAX;
     int parts = ons_parts(state->norm.rows, state->norm.columns);
     state->parts = parts < most ? parts : most;
@@ -92,8 +96,8 @@ ons_status *ons_norm_gradient_prepare(ons_prepare *p, const ons_layer_norm *norm
 
 /* What stays the same from row to row. */
 typedef struct row_work {
-    const float *dy, *x, *scale, *means, *inverses; /* means NULL: all 0 */
-    float *dx, *dscale, *dbias;                     /* dx may be NULL; the sums are one part's, or NULL */
+    const float *dy, *x, *scale, *means, *inverses, *added; /* means NULL: all 0; added NULL: nothing */
+    float *dx, *dscale, *dbias;                             /* dx may be NULL; the sums are one part's, or NULL */
     int64_t columns;
 } row_work;
 
@@ -135,7 +139,8 @@ static inline __attribute__((always_inline)) void write_columns(const row_work *
     float mean = mean_of(w, row), r = w->inverses[row];
     ons_simd_float n = (load(w->x + at, count) - mean) * r;
     ons_simd_float a = load(w->dy + at, count) * load(w->scale + column, count);
-    store(w->dx + at, r * (a - first - n * second), count);
+    ons_simd_float dx = r * (a - first - n * second);
+    store(w->dx + at, w->added == NULL ? dx : dx + load(w->added + at, count), count);
 }
 
 static inline __attribute__((always_inline)) void work_rows(const row_work *w, int64_t row, int rows) {
@@ -183,6 +188,7 @@ void ons_norm_gradient_run(const ons_launch *launch, const ons_norm_gradient *g)
                          .scale = g->scale,
                          .means = g->means,
                          .inverses = g->inverses,
+                         .added = g->added,
                          .dx = g->dx,
                          .dscale = wants_sums ? scales + part * stride : NULL,
                          .dbias = wants_sums ? biases + part * stride : NULL,

@@ -2,6 +2,8 @@
  * r = 1 / √(mean(x²) + epsilon) of every row, with n = x r and a = dy scale:
  *
  *   dx = r (a - n mean(a n)),   dscale = Σ dy n   (sums over rows)
+ *
+ * Input 4, where it is there, is added to dx: what comes to x along the residual stream.
  */
 #include "kernels/rms_normalization/rms_normalization_gradient.h"
 
@@ -15,14 +17,17 @@ static ons_status *rms_normalization_gradient_infer(ons_operands *o) {
     if (ons_elements(&o->inputs[3]) != norm.rows)
         return ons_node_error(o, "the saved input must hold a number for each of %lld rows, not %s",
                               (long long)norm.rows, ons_type_print(&o->inputs[3], left));
+    if (ons_has_input(o, 4) && !ons_type_equal(&o->inputs[4], &o->inputs[1]))
+        return ons_node_error(o, "what is added, %s, and input %s differ", ons_type_print(&o->inputs[4], left),
+                              ons_type_print(&o->inputs[1], right));
     o->outputs[0] = o->inputs[1];
     if (o->output_count > 1) o->outputs[1] = o->inputs[2];
     return NULL;
 }
 
-/* Normalisation 1, scale 1, the mean 2, dx 3, the sum 2. */
+/* Normalisation 1, scale 1, the mean 2, dx 3, the sum 2; what is added 1. */
 static ons_cost rms_normalization_gradient_cost(const ons_operands *o) {
-    return (ons_cost){9 * (double)ons_elements(&o->inputs[1]), ons_operand_bytes(o)};
+    return (ons_cost){(ons_has_input(o, 4) ? 10 : 9) * (double)ons_elements(&o->inputs[1]), ons_operand_bytes(o)};
 }
 
 static void rms_normalization_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
@@ -30,6 +35,7 @@ static void rms_normalization_gradient_reference(const ons_operands *o, const on
     ons_layer_norm norm;
     ons_resolved(find_norm(o, &norm));
     const double *scale = inputs[2];
+    const double *added = ons_has_input(o, 4) ? inputs[4] : NULL;
     double *dscale = o->output_count > 1 ? outputs[1] : NULL;
     for (int64_t i = 0; dscale != NULL && i < norm.columns; ++i) dscale[i] = 0;
     for (int64_t row = 0; row < norm.rows; ++row) {
@@ -41,12 +47,14 @@ static void rms_normalization_gradient_reference(const ons_operands *o, const on
             if (dscale != NULL) dscale[i] += dy[i] * x[i] * r;
         }
         for (int64_t i = 0; outputs[0] != NULL && i < norm.columns; ++i)
-            ((double *)outputs[0])[row * norm.columns + i] = r * (dy[i] * scale[i] - x[i] * r * mean);
+            ((double *)outputs[0])[row * norm.columns + i] =
+                r * (dy[i] * scale[i] - x[i] * r * mean) + (added != NULL ? added[row * norm.columns + i] : 0);
     }
 }
 
-ONS_DEFINE_OPERATOR(rms_normalization_gradient, "RMSNormalizationGradient", ONS_INTERNAL, ONS_ARITY(4, 4, 1, 2),
+ONS_DEFINE_OPERATOR(rms_normalization_gradient, "RMSNormalizationGradient", ONS_INTERNAL, ONS_ARITY(4, 5, 1, 2),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", -1)), ONS_INFER(rms_normalization_gradient_infer),
                     ONS_COST(rms_normalization_gradient_cost), ONS_NOT_DIFFERENTIABLE("it is itself a gradient"),
-                    ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}),
-                    ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(rms_normalization_gradient_reference));
+                    ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
+                    ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}, {ONS_ALIAS_MAY, 0, 4}), ONS_PLAIN_LAYOUT,
+                    ONS_ONE_FORM, ONS_REFERENCE(rms_normalization_gradient_reference));
