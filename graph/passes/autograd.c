@@ -120,6 +120,17 @@ ons_value_id ons_gradient_take_flow(ons_gradient *g, uint32_t index) {
     return sum;
 }
 
+void ons_gradient_take_summands(ons_gradient *g, uint32_t index, ons_value_id *first, ons_value_id *second) {
+    const differentiation *d = ((rule_call *)(void *)g)->differentiation;
+    ons_value_id sum = g->cotangents[index];
+    *first = sum;
+    *second = ONS_NONE;
+    if (sum == ONS_NONE || d->flows[ons_graph_node(d->graph, g->node)->outputs[index]].count < 2) return;
+    const ons_node *adding = ons_graph_node(d->graph, ons_graph_value(d->graph, sum)->producer);
+    *first = adding->inputs[0];
+    *second = adding->inputs[1];
+}
+
 static ons_status *take_gradients(differentiation *d, const ons_gradient *g, const ons_node *node) {
     for (uint32_t i = 0; i < node->input_count; ++i) {
         if (!g->wanted[i] || g->gradients[i] == ONS_NONE) continue;

@@ -3,7 +3,7 @@
 namespace {
 
 template <class T> void run_layer_normalization_gradient(const ons_launch *l) {
-    ons::run_norm_gradient<T>(l, (const float *)l->inputs[3], (const float *)l->inputs[4], l->outputs[2], 5);
+    ons::run_norm_gradient<T>(l, (const float *)l->inputs[3], (const float *)l->inputs[4], l->outputs[2]);
 }
 
 } // namespace

@@ -6,20 +6,18 @@
 static ons_status *layer_normalization_gradient_prepare(ons_prepare *p) {
     ons_layer_norm norm;
     ons_resolved(find_norm(p->operands, &norm));
-    return ons_norm_gradient_prepare(p, &norm, ons_has_input(p->operands, 5));
+    return ons_norm_gradient_prepare(p, &norm, EXTRA);
 }
 
 static void layer_normalization_gradient_run(const ons_launch *launch) {
-    ons_norm_gradient_run(launch,
-                          &(ons_norm_gradient){.dy = launch->inputs[0],
-                                               .x = launch->inputs[1],
-                                               .scale = launch->inputs[2],
-                                               .means = launch->inputs[3],
-                                               .inverses = launch->inputs[4],
-                                               .added = ons_norm_gradient_adds(launch) ? launch->inputs[5] : NULL,
-                                               .dx = launch->outputs[0],
-                                               .dscale = launch->outputs[1],
-                                               .dbias = launch->outputs[2]});
+    ons_norm_gradient_run(launch, &(ons_norm_gradient){.dy = launch->inputs[0],
+                                                       .x = launch->inputs[1],
+                                                       .scale = launch->inputs[2],
+                                                       .means = launch->inputs[3],
+                                                       .inverses = launch->inputs[4],
+                                                       .dx = launch->outputs[0],
+                                                       .dscale = launch->outputs[1],
+                                                       .dbias = launch->outputs[2]});
 }
 
 ONS_KERNELS(cpu, layer_normalization_gradient,

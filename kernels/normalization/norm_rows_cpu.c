@@ -73,19 +73,20 @@ enum { PARTS_MAX = 16, ROWS = 4 };
 
 typedef struct gradient_state {
     ons_layer_norm norm;
-    bool adds;
+    uint32_t extra;
+    bool adds, adds_before;
     int parts;
     int64_t stride; /* floats of one part's sums for scale or bias */
 } gradient_state;
 
-bool ons_norm_gradient_adds(const ons_launch *launch) { return ((const gradient_state *)launch->state)->adds; }
-
-ons_status *ons_norm_gradient_prepare(ons_prepare *p, const ons_layer_norm *norm, bool adds) {
+ons_status *ons_norm_gradient_prepare(ons_prepare *p, const ons_layer_norm *norm, uint32_t extra) {
     ONS_TRY(ons_require_float32(p->operands));
     gradient_state *state;
     ONS_NEW_STATE(state, p);
     state->norm = *norm;
-    state->adds = adds;
+    state->extra = extra;
+    state->adds = ons_has_input(p->operands, extra);
+    state->adds_before = ons_has_input(p->operands, extra + 1);
     int most = p->threads > PARTS_MAX ? p->threads : PARTS_MAX;
     int parts = ons_parts(state->norm.rows, state->norm.columns);
     state->parts = parts < most ? parts : most;
@@ -96,8 +97,10 @@ ons_status *ons_norm_gradient_prepare(ons_prepare *p, const ons_layer_norm *norm
 
 /* What stays the same from row to row. */
 typedef struct row_work {
-    const float *dy, *x, *scale, *means, *inverses, *added; /* means NULL: all 0; added NULL: nothing */
-    float *dx, *dscale, *dbias;                             /* dx may be NULL; the sums are one part's, or NULL */
+    const float *dy, *more;                    /* the cotangent's summands; more may be NULL */
+    const float *x, *scale, *means, *inverses; /* means NULL: all 0 */
+    const float *added;                        /* to dx; NULL: nothing */
+    float *dx, *dscale, *dbias;                /* dx may be NULL; the sums are one part's, or NULL */
     int64_t columns;
 } row_work;
 
@@ -114,6 +117,11 @@ static inline void store(float *to, ons_simd_float x, int64_t count) {
 
 static inline float mean_of(const row_work *w, int64_t row) { return w->means != NULL ? w->means[row] : 0; }
 
+static inline __attribute__((always_inline)) ons_simd_float cotangent_of(const row_work *w, int64_t at, int64_t count) {
+    ons_simd_float dy = load(w->dy + at, count);
+    return w->more == NULL ? dy : dy + load(w->more + at, count);
+}
+
 /* `count` (≤ ONS_SIMD_FLOATS) columns of `rows` rows: adds a and a n to sums[row], and to the part's dscale and dbias,
  * which have room for whole lanes. */
 static inline __attribute__((always_inline)) void add_columns(const row_work *w, int64_t row, int rows, int64_t column,
@@ -121,7 +129,7 @@ static inline __attribute__((always_inline)) void add_columns(const row_work *w,
     ons_simd_float scale = load(w->scale + column, count), dscale = {0}, dbias = {0};
     for (int k = 0; k < rows; ++k) {
         int64_t at = (row + k) * w->columns + column;
-        ons_simd_float dy = load(w->dy + at, count), a = dy * scale;
+        ons_simd_float dy = cotangent_of(w, at, count), a = dy * scale;
         ons_simd_float n = (load(w->x + at, count) - mean_of(w, row + k)) * w->inverses[row + k];
         sums[k][0] += a;
         sums[k][1] += a * n;
@@ -138,7 +146,7 @@ static inline __attribute__((always_inline)) void write_columns(const row_work *
     int64_t at = row * w->columns + column;
     float mean = mean_of(w, row), r = w->inverses[row];
     ons_simd_float n = (load(w->x + at, count) - mean) * r;
-    ons_simd_float a = load(w->dy + at, count) * load(w->scale + column, count);
+    ons_simd_float a = cotangent_of(w, at, count) * load(w->scale + column, count);
     ons_simd_float dx = r * (a - first - n * second);
     store(w->dx + at, w->added == NULL ? dx : dx + load(w->added + at, count), count);
 }
@@ -184,11 +192,12 @@ void ons_norm_gradient_run(const ons_launch *launch, const ons_norm_gradient *g)
 #pragma omp parallel for schedule(static) if (parts > 1)
     for (int part = 0; part < parts; ++part) {
         row_work work = {.dy = g->dy,
+                         .more = state->adds_before ? launch->inputs[state->extra + 1] : NULL,
                          .x = g->x,
                          .scale = g->scale,
                          .means = g->means,
                          .inverses = g->inverses,
-                         .added = g->added,
+                         .added = state->adds ? launch->inputs[state->extra] : NULL,
                          .dx = g->dx,
                          .dscale = wants_sums ? scales + part * stride : NULL,
                          .dbias = wants_sums ? biases + part * stride : NULL,

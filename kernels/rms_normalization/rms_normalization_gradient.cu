@@ -3,7 +3,7 @@
 namespace {
 
 template <class T> void run_rms_normalization_gradient(const ons_launch *l) {
-    ons::run_norm_gradient<T>(l, nullptr, (const float *)l->inputs[3], nullptr, 4);
+    ons::run_norm_gradient<T>(l, nullptr, (const float *)l->inputs[3], nullptr);
 }
 
 } // namespace

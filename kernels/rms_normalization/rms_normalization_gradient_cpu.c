@@ -6,18 +6,16 @@
 static ons_status *rms_normalization_gradient_prepare(ons_prepare *p) {
     ons_layer_norm norm;
     ons_resolved(find_norm(p->operands, &norm));
-    return ons_norm_gradient_prepare(p, &norm, ons_has_input(p->operands, 4));
+    return ons_norm_gradient_prepare(p, &norm, EXTRA);
 }
 
 static void rms_normalization_gradient_run(const ons_launch *launch) {
-    ons_norm_gradient_run(launch,
-                          &(ons_norm_gradient){.dy = launch->inputs[0],
-                                               .x = launch->inputs[1],
-                                               .scale = launch->inputs[2],
-                                               .inverses = launch->inputs[3],
-                                               .added = ons_norm_gradient_adds(launch) ? launch->inputs[4] : NULL,
-                                               .dx = launch->outputs[0],
-                                               .dscale = launch->outputs[1]});
+    ons_norm_gradient_run(launch, &(ons_norm_gradient){.dy = launch->inputs[0],
+                                                       .x = launch->inputs[1],
+                                                       .scale = launch->inputs[2],
+                                                       .inverses = launch->inputs[3],
+                                                       .dx = launch->outputs[0],
+                                                       .dscale = launch->outputs[1]});
 }
 
 ONS_KERNELS(cpu, rms_normalization_gradient,

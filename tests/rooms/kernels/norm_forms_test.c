@@ -285,6 +285,54 @@ Test(norm_forms, residual_stream) {
     }
 }
 
+/* norm(exp(x)) has two readers, as behind a block that ends in its norm. Apart: they read it through an Identity, whose
+ * gradient is the sum. */
+static void open_two_readers(scene *s, const ons_operator *norm, bool apart) {
+    bool centred = norm == &ons_op_layer_normalization;
+    ons_shape row = ons_shape_make(1, (const int64_t[]){10});
+    open_scene(s, ONS_FLOAT32, ons_shape_make(3, (const int64_t[]){2, 3, 10}), row, centred ? row : (ons_shape){0});
+    ons_value_id inputs[] = {one(s, &ons_op_exp, s->x), s->scale, s->bias};
+    ons_value_id y = ons_build(&s->builder, norm, (ons_inputs){inputs, centred ? 3 : 2}, ONS_DEFAULTS);
+    if (apart) y = one(s, &ons_op_identity, y);
+    set_output(s, two(s, &ons_op_add, y, one(s, &ons_op_sigmoid, y)));
+}
+
+/* Nodes whose results other nodes read: the others are pruned. */
+static size_t count_read(const scene *s, const ons_operator *op) {
+    size_t count = 0;
+    for (ons_node_id id = 0; id < s->graph->nodes.count; ++id) {
+        bool read = false;
+        for (size_t n = 0; n < s->graph->nodes.count; ++n)
+            for (uint32_t i = 0; i < s->graph->nodes.items[n].input_count; ++i)
+                read |= s->graph->nodes.items[n].inputs[i] == s->graph->nodes.items[id].outputs[0];
+        count += read && s->graph->nodes.items[id].op == op;
+    }
+    return count;
+}
+
+static void check_two_readers(const ons_operator *norm, const ons_operator *gradient) {
+    scene scenes[2];
+    for (int i = 0; i < 2; ++i) {
+        open_two_readers(&scenes[i], norm, i == 0);
+        compute(&scenes[i]);
+        size_t gradients;
+        uint32_t inputs = find_node(&scenes[i], gradient, &gradients)->input_count, plain = gradient->arity.inputs_min;
+        cr_assert_eq(gradients, 1);
+        cr_expect_eq(inputs, i == 0 ? plain : plain + 2, "%s: %u inputs", gradient->name, inputs);
+        cr_expect_eq(count_read(&scenes[i], &ons_op_add), i == 0 ? 1 : 0, "%s", norm->name);
+    }
+    for (int i = 1; i <= PARAMETERS; ++i)
+        for (int64_t k = 0; scenes[0].results[i] != NULL && k < (i < 2 ? 60 : 10); ++k)
+            cr_expect_float_eq(scenes[0].results[i][k], scenes[1].results[i][k], 1e-12, "%s: result %d, element %lld",
+                               norm->name, i, (long long)k);
+    for (int i = 0; i < 2; ++i) close_scene(&scenes[i]);
+}
+
+Test(norm_forms, cotangent_of_two_readers) {
+    check_two_readers(&ons_op_layer_normalization, &ons_op_layer_normalization_gradient);
+    check_two_readers(&ons_op_rms_normalization, &ons_op_rms_normalization_gradient);
+}
+
 /* Uses of a weight are apart: a norm of one takes nothing. */
 Test(norm_forms, norm_of_a_weight) {
     scene s;
