@@ -117,19 +117,26 @@ static inline void store(float *to, ons_simd_float x, int64_t count) {
 
 static inline float mean_of(const row_work *w, int64_t row) { return w->means != NULL ? w->means[row] : 0; }
 
-static inline __attribute__((always_inline)) ons_simd_float cotangent_of(const row_work *w, int64_t at, int64_t count) {
+/* Which summands are there: constants, so that loops do not ask. */
+typedef struct summands {
+    bool more, added;
+} summands;
+
+static inline __attribute__((always_inline)) ons_simd_float cotangent_of(const row_work *w, summands is, int64_t at,
+                                                                         int64_t count) {
     ons_simd_float dy = load(w->dy + at, count);
-    return w->more == NULL ? dy : dy + load(w->more + at, count);
+    return is.more ? dy + load(w->more + at, count) : dy;
 }
 
 /* `count` (≤ ONS_SIMD_FLOATS) columns of `rows` rows: adds a and a n to sums[row], and to the part's dscale and dbias,
  * which have room for whole lanes. */
-static inline __attribute__((always_inline)) void add_columns(const row_work *w, int64_t row, int rows, int64_t column,
-                                                              int64_t count, ons_simd_float (*sums)[2]) {
+static inline __attribute__((always_inline)) void add_columns(const row_work *w, summands is, int64_t row, int rows,
+                                                              int64_t column, int64_t count,
+                                                              ons_simd_float (*sums)[2]) {
     ons_simd_float scale = load(w->scale + column, count), dscale = {0}, dbias = {0};
     for (int k = 0; k < rows; ++k) {
         int64_t at = (row + k) * w->columns + column;
-        ons_simd_float dy = cotangent_of(w, at, count), a = dy * scale;
+        ons_simd_float dy = cotangent_of(w, is, at, count), a = dy * scale;
         ons_simd_float n = (load(w->x + at, count) - mean_of(w, row + k)) * w->inverses[row + k];
         sums[k][0] += a;
         sums[k][1] += a * n;
@@ -141,36 +148,47 @@ static inline __attribute__((always_inline)) void add_columns(const row_work *w,
     ons_simd_store(w->dbias + column, ons_simd_load(w->dbias + column) + dbias);
 }
 
-static inline __attribute__((always_inline)) void write_columns(const row_work *w, int64_t row, int64_t column,
-                                                                int64_t count, float first, float second) {
+static inline __attribute__((always_inline)) void
+write_columns(const row_work *w, summands is, int64_t row, int64_t column, int64_t count, float first, float second) {
     int64_t at = row * w->columns + column;
     float mean = mean_of(w, row), r = w->inverses[row];
     ons_simd_float n = (load(w->x + at, count) - mean) * r;
-    ons_simd_float a = cotangent_of(w, at, count) * load(w->scale + column, count);
+    ons_simd_float a = cotangent_of(w, is, at, count) * load(w->scale + column, count);
     ons_simd_float dx = r * (a - first - n * second);
-    store(w->dx + at, w->added == NULL ? dx : dx + load(w->added + at, count), count);
+    store(w->dx + at, is.added ? dx + load(w->added + at, count) : dx, count);
 }
 
-static inline __attribute__((always_inline)) void work_rows(const row_work *w, int64_t row, int rows) {
+static inline __attribute__((always_inline)) void work_rows(const row_work *w, summands is, int64_t row, int rows) {
     ons_simd_float sums[ROWS][2] = {{{0}}};
     int64_t n = w->columns, column = 0;
     for (; column + ONS_SIMD_FLOATS <= n; column += ONS_SIMD_FLOATS)
-        add_columns(w, row, rows, column, ONS_SIMD_FLOATS, sums);
-    if (column < n) add_columns(w, row, rows, column, n - column, sums);
+        add_columns(w, is, row, rows, column, ONS_SIMD_FLOATS, sums);
+    if (column < n) add_columns(w, is, row, rows, column, n - column, sums);
     for (int k = 0; w->dx != NULL && k < rows; ++k) {
         float first = w->means != NULL ? ons_simd_sum_of(sums[k][0]) / (float)n : 0;
         float second = ons_simd_sum_of(sums[k][1]) / (float)n;
         for (column = 0; column + ONS_SIMD_FLOATS <= n; column += ONS_SIMD_FLOATS)
-            write_columns(w, row + k, column, ONS_SIMD_FLOATS, first, second);
-        if (column < n) write_columns(w, row + k, column, n - column, first, second);
+            write_columns(w, is, row + k, column, ONS_SIMD_FLOATS, first, second);
+        if (column < n) write_columns(w, is, row + k, column, n - column, first, second);
     }
+}
+
+static inline __attribute__((always_inline)) void work_all(const row_work *w, summands is, int64_t begin, int64_t end) {
+    int64_t row = begin;
+    for (; row + ROWS <= end; row += ROWS) work_rows(w, is, row, ROWS);
+    for (; row < end; ++row) work_rows(w, is, row, 1);
 }
 
 static void work_part(row_work w, int64_t begin, int64_t end) {
     for (int64_t i = 0; w.dscale != NULL && i < w.columns; ++i) w.dscale[i] = w.dbias[i] = 0;
-    int64_t row = begin;
-    for (; row + ROWS <= end; row += ROWS) work_rows(&w, row, ROWS);
-    for (; row < end; ++row) work_rows(&w, row, 1);
+    if (w.more == NULL && w.added == NULL)
+        work_all(&w, (summands){false, false}, begin, end);
+    else if (w.more == NULL)
+        work_all(&w, (summands){false, true}, begin, end);
+    else if (w.added == NULL)
+        work_all(&w, (summands){true, false}, begin, end);
+    else
+        work_all(&w, (summands){true, true}, begin, end);
 }
 
 static void add_parts(const float *sums, int parts, int64_t stride, int64_t columns, float *result) {
