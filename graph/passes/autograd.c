@@ -21,6 +21,12 @@ typedef struct differentiation {
     flow *flows;   /* of each forward value */
 } differentiation;
 
+/* A gradient rule's call, as its functions here see it. */
+typedef struct rule_call {
+    ons_gradient gradient; /* first: this is the rule's argument */
+    differentiation *differentiation;
+} rule_call;
+
 static bool is_differentiable(const ons_operator *op, uint32_t input) {
     return (op->gradient.differentiable >> (input < 31 ? input : 31)) & 1;
 }
@@ -96,13 +102,33 @@ static ons_value_id reduce_to(differentiation *d, ons_value_id gradient, const o
     return gradient;
 }
 
-/* Joins all that flows into a value to one gradient. */
+/* Joins all that flows into a value so far to one gradient. */
 static ons_value_id sum_flow(differentiation *d, const flow *f) {
     if (f->count == 0) return ONS_NONE;
     const ons_operator *add = ons_registry_role(d->registry, ONS_ROLE_ADD);
     ons_value_id sum = f->items[0];
     for (size_t i = 1; i < f->count; ++i) sum = ons_build(&d->builder, add, ONS_IN(sum, f->items[i]), ONS_DEFAULTS);
     return sum;
+}
+
+ons_value_id ons_gradient_take_flow(ons_gradient *g, uint32_t index) {
+    differentiation *d = ((rule_call *)(void *)g)->differentiation;
+    ons_value_id input = g->wanted[index] ? ons_gradient_input(g, index) : ONS_NONE;
+    if (input == ONS_NONE || d->is_leaf[input]) return ONS_NONE;
+    ons_value_id sum = sum_flow(d, &d->flows[input]);
+    d->flows[input].count = 0;
+    return sum;
+}
+
+void ons_gradient_take_summands(ons_gradient *g, uint32_t index, ons_value_id *first, ons_value_id *second) {
+    const differentiation *d = ((rule_call *)(void *)g)->differentiation;
+    ons_value_id sum = g->cotangents[index];
+    *first = sum;
+    *second = ONS_NONE;
+    if (sum == ONS_NONE || d->flows[ons_graph_node(d->graph, g->node)->outputs[index]].count < 2) return;
+    const ons_node *adding = ons_graph_node(d->graph, ons_graph_value(d->graph, sum)->producer);
+    *first = adding->inputs[0];
+    *second = adding->inputs[1];
 }
 
 static ons_status *take_gradients(differentiation *d, const ons_gradient *g, const ons_node *node) {
@@ -181,10 +207,10 @@ static ons_status *differentiate_node(differentiation *d, ons_node_id id, ons_ar
     ONS_TRY(ons_operands_make(d->graph, node.op, node.name, node.attributes, node.inputs, node.input_count,
                               node.output_count, scratch, &operands));
     ONS_TRY(ons_operands_infer(&operands));
-    ons_gradient g = {&d->builder, id, cotangents, wanted, gradients, &operands};
-    ons_status *problem = node.op->gradient.build(&g);
+    rule_call call = {{&d->builder, id, cotangents, wanted, gradients, &operands}, d};
+    ons_status *problem = node.op->gradient.build(&call.gradient);
     if (problem != NULL) return refused(d, &node, problem, wanted);
-    return take_gradients(d, &g, &node);
+    return take_gradients(d, &call.gradient, &node);
 }
 
 /* A backward node is on the way to earlier stages where a gradient of an activation depends on it. */

@@ -29,7 +29,8 @@ static void normalize(const ons_launch *launch) {
     ons_batch_repeat(plan, s.shift);
     ons_batch_repeat(plan, s.scale);
     ons_batch_repeat(plan, s.rest);
-    ons_batch_normalize(plan, &s, launch->inputs[0], NULL, false, launch->outputs[0]);
+    ons_batch_normalize(plan, &s, launch->inputs[0], NULL, (ons_batch_activation){.kind = ONS_BATCH_PLAIN},
+                        launch->outputs[0]);
 }
 
 static void batch_normalization_run(const ons_launch *launch) {

@@ -52,13 +52,13 @@ template <class T, class P> struct batch_gradient {
         P *const *out = (P *const *)l->outputs;
         bool sums = !s->constant || out[1] != nullptr || out[2] != nullptr;
         ons::channel_maps maps = ons::channel_maps_of(l, s);
-        ons::channel_gate<P> gate = {s->gated ? in[6] : nullptr, s->gated ? in[5] : nullptr};
+        bool gated = s->activation.kind != ONS_BATCH_PLAIN;
+        ons::channel_gate<P> gate = {s->activation, gated ? in[6] : nullptr, gated ? in[5] : nullptr};
         if (sums) ons::sum_by_channel<T, P>(l, s, maps, x, dy, in[3], gate);
         ons::channel_shares met = ons::meet(l, s, tell_sums{*s, maps.partial, nullptr});
         ons::each(l, s->channels, finish_gradient<P>{*s, maps, met, sums, in[2], in[3], in[4], out[1], out[2]});
         const float *const *full = (const float *const *)l->inputs; /* the gate's, see inference of shapes */
-        ons::map_operands<T> operands = {nullptr, false, dy, s->gated ? full[6] : nullptr,
-                                         s->gated ? full[5] : nullptr};
+        ons::map_operands<T> operands = {s->activation, nullptr, dy, gated ? full[6] : nullptr, gated ? full[5] : nullptr};
         ons::apply_channel_maps<T>(l, s, maps, x, operands, (T *)l->outputs[0]);
     }
 };

@@ -7,7 +7,8 @@
 
 typedef struct state {
     ons_batch_plan plan;
-    bool constant, gated;
+    bool constant;
+    ons_batch_activation activation;
     double epsilon;
     uint32_t replicas;
 } state;
@@ -20,7 +21,7 @@ static ons_status *batch_normalization_gradient_prepare(ons_prepare *p) {
     state *s;
     ONS_NEW_STATE(s, p);
     s->constant = ons_attribute_int(o, CONSTANT_STATISTICS) != 0;
-    s->gated = ons_has_input(o, GATE_REST);
+    if (ons_has_input(o, GATE_REST)) s->activation = ons_batch_activation_of(o, ACTIVATION);
     s->epsilon = ons_attribute_float(o, EPSILON);
     ONS_TRY(ons_batch_plan_make(p, &o->inputs[1], &s->plan));
     return ons_batch_shares_plan(p, s->plan.size.channels, ons_attribute_int(o, REPLICAS), &s->replicas);
@@ -60,17 +61,20 @@ static void batch_normalization_gradient_run(const ons_launch *launch) {
     ons_batch_scratch s = ons_batch_scratch_of(plan, launch->scratch);
     double n = (double)plan->size.batch * (double)plan->size.positions;
     bool sums = !st->constant || dscale != NULL || dbias != NULL;
+    const float *gate_rest = NULL, *gate_scale = NULL;
+    if (st->activation.kind != ONS_BATCH_PLAIN)
+        gate_rest = launch->inputs[GATE_REST], gate_scale = launch->inputs[GATE_SCALE];
     for (int64_t c = 0; c < plan->size.channels; ++c) {
         s.shift[c] = mean[c];
         s.scale[c] = (float)(scale[c] * inverse_of(st, second, c));
-        s.gate_scale[c] = st->gated ? ((const float *)launch->inputs[GATE_SCALE])[c] : 0;
-        s.gate_rest[c] = st->gated ? ((const float *)launch->inputs[GATE_REST])[c] : 0;
+        s.gate_scale[c] = gate_scale != NULL ? gate_scale[c] : 0;
+        s.gate_rest[c] = gate_rest != NULL ? gate_rest[c] : 0;
     }
     ons_batch_repeat(plan, s.shift);
     ons_batch_repeat(plan, s.scale);
     ons_batch_repeat(plan, s.gate_scale);
     ons_batch_repeat(plan, s.gate_rest);
-    if (sums) ons_batch_sum_products(plan, &s, dy, x, st->gated);
+    if (sums) ons_batch_sum_products(plan, &s, dy, x, st->activation);
     for (int64_t c = 0; c < plan->size.channels && sums; ++c) {
         if (dscale != NULL) dscale[c] = (float)(s.sums[1][c] * inverse_of(st, second, c));
         if (dbias != NULL) dbias[c] = (float)s.sums[0][c];
@@ -84,7 +88,7 @@ static void batch_normalization_gradient_run(const ons_launch *launch) {
     if (dx == NULL) return;
     ons_batch_repeat(plan, s.factor);
     ons_batch_repeat(plan, s.rest);
-    ons_batch_differentiate(plan, &s, dy, st->constant ? NULL : x, st->gated, dx);
+    ons_batch_differentiate(plan, &s, dy, st->constant ? NULL : x, st->activation, dx);
 }
 
 ONS_KERNELS(cpu, batch_normalization_gradient,

@@ -6,9 +6,10 @@
  * training run, whose micro-batches are normalised together.
  *
  * What stands behind a normalisation in residual networks is done in the same pass over memory: input 5, where there is
- * one, is added, and with relu = 1 what is below 0 becomes 0. The bits are those of the operators in a row, but for
- * sums of half precision on the CPU, which are rounded once. Where nothing is added the gradient takes from the
- * operands which elements were above 0, so that the result is not read for it. */
+ * one, is added, and then comes Relu (activation = 1), or Clip (2) to low and high where nothing is added. The bits are
+ * those of the operators in a row, but for half precision on the CPU: sums are rounded once, and the gradient of Clip
+ * asks what was not rounded. Where nothing is added the gradient takes from the operands which elements the activation
+ * let through, so that neither its operand nor its result is read for it. */
 #include "kernels/batch_normalization_training/batch_normalization_training.h"
 
 #include "graph/passes/fuse.h"
@@ -18,18 +19,22 @@ extern const ons_operator ons_op_batch_normalization_gradient;
 extern const ons_operator ons_op_batch_normalization_training;
 extern const ons_operator ons_op_relu_gradient;
 
-static bool has_relu(const ons_operands *o) { return ons_attribute_int(o, RELU) != 0; }
+static ons_batch_activation_kind kind_of(const ons_operands *o) { return ons_batch_activation_of(o, ACTIVATION).kind; }
 
 static ons_status *batch_normalization_training_infer(ons_operands *o) {
     ONS_TRY(ons_batch_infer(o));
     if (ons_has_input(o, RESIDUAL) && (o->inputs[RESIDUAL].dtype != o->inputs[X].dtype ||
                                        !ons_shape_equal(&o->inputs[RESIDUAL].shape, &o->inputs[X].shape)))
         return ons_node_error(o, "what is added must have the input's type and shape");
+    ONS_TRY(ons_batch_check_activation(o, ACTIVATION));
+    /* The gradient of Clip asks the sum, of which the result does not say enough. */
+    if (ons_has_input(o, RESIDUAL) && kind_of(o) == ONS_BATCH_CLIP)
+        return ons_node_error(o, "Clip goes with nothing that is added");
     return NULL;
 }
 
 static ons_cost batch_normalization_training_cost(const ons_operands *o) {
-    int operations = 6 + (ons_has_input(o, RESIDUAL) ? 1 : 0) + (has_relu(o) ? 1 : 0);
+    int operations = 6 + (ons_has_input(o, RESIDUAL) ? 1 : 0) + (kind_of(o) != ONS_BATCH_PLAIN ? 1 : 0);
     return (ons_cost){operations * (double)ons_elements(&o->inputs[X]), ons_operand_bytes(o)};
 }
 
@@ -46,9 +51,11 @@ static void batch_normalization_training_reference(const ons_operands *o, const 
     ons_batch_training_reference(o, ons_attribute_float(o, EPSILON), ons_attribute_float(o, MOMENTUM),
                                  ons_attribute_int(o, UNBIASED) != 0, inputs, made);
     const double *residual = ons_has_input(o, RESIDUAL) ? inputs[RESIDUAL] : NULL;
+    ons_batch_activation activation = ons_batch_activation_of(o, ACTIVATION);
     for (int64_t i = 0, count = ons_elements(&o->outputs[Y]); i < count; ++i) {
         if (residual != NULL) made[Y][i] += residual[i];
-        if (has_relu(o) && made[Y][i] < 0) made[Y][i] = 0;
+        if (activation.kind != ONS_BATCH_PLAIN && made[Y][i] < activation.low) made[Y][i] = activation.low;
+        if (activation.kind == ONS_BATCH_CLIP && made[Y][i] > activation.high) made[Y][i] = activation.high;
     }
 }
 
@@ -59,8 +66,9 @@ static ons_status *batch_normalization_training_gradient(ons_gradient *g) {
                                   "the statistics are not differentiable; use the normalised output alone");
     const ons_operands *o = g->operands;
     ons_value_id dy = g->cotangents[Y];
-    bool added = ons_has_input(o, RESIDUAL), gated = has_relu(o) && !added;
-    if (has_relu(o) && added)
+    ons_batch_activation activation = ons_batch_activation_of(o, ACTIVATION);
+    bool added = ons_has_input(o, RESIDUAL), active = activation.kind != ONS_BATCH_PLAIN, gated = active && !added;
+    if (active && added)
         dy = ons_build(g->builder, &ons_op_relu_gradient, ONS_IN(dy, ons_gradient_output(g, Y)), ONS_DEFAULTS);
     const ons_value_id inputs[] = {dy,
                                    ons_gradient_input(g, X),
@@ -70,16 +78,18 @@ static ons_status *batch_normalization_training_gradient(ons_gradient *g) {
                                    gated ? ons_gradient_input(g, BIAS) : ONS_NONE,
                                    gated ? ons_gradient_output(g, SAVED_SLOPE) : ONS_NONE};
     ons_build_node(g->builder, &ons_op_batch_normalization_gradient, (ons_inputs){inputs, gated ? 7 : 5},
-                   ONS_WITH(ONS_AT_INT(2, ons_attribute_int(o, REPLICAS))), 3, g->wanted, g->gradients);
+                   ONS_WITH(ONS_AT_INT(2, ons_attribute_int(o, REPLICAS)), ONS_AT_INT(3, activation.kind),
+                            ONS_AT_FLOAT(4, activation.low), ONS_AT_FLOAT(5, activation.high)),
+                   3, g->wanted, g->gradients);
     if (added && g->wanted[RESIDUAL]) g->gradients[RESIDUAL] = dy;
     return NULL;
 }
 
 /* Parameters of a lower precision would be rounded before the gradient sees them. */
-static ons_value_id replace(ons_match *match, ons_value_id residual) {
+static ons_value_id replace(ons_match *match, ons_value_id residual, ons_batch_activation activation) {
     const ons_operands *o = ons_match_node(match, "normal");
     ons_value_id x = ons_match_value(match, "x"), made[OUTPUTS];
-    if (o == NULL || ons_has_input(o, RESIDUAL) || has_relu(o) || o->inputs[X].dtype != ONS_FLOAT32 ||
+    if (o == NULL || kind_of(o) != ONS_BATCH_PLAIN || o->inputs[X].dtype != ONS_FLOAT32 ||
         o->inputs[SCALE].dtype != ONS_FLOAT32)
         return ONS_NONE;
     ons_type added = ons_builder_type(ons_match_builder(match), residual);
@@ -91,28 +101,54 @@ static ons_value_id replace(ons_match *match, ons_value_id residual) {
                                    ons_match_value(match, "variance"),
                                    residual};
     static const bool wanted[OUTPUTS] = {true};
-    ons_node_id node =
-        ons_build_node(ons_match_builder(match), &ons_op_batch_normalization_training,
-                       (ons_inputs){inputs, residual == ONS_NONE ? 5 : 6},
-                       ONS_WITH(ONS_AT_FLOAT(EPSILON, ons_attribute_float(o, EPSILON)),
-                                ONS_AT_FLOAT(MOMENTUM, ons_attribute_float(o, MOMENTUM)),
-                                ONS_AT_INT(UNBIASED, ons_attribute_int(o, UNBIASED)),
-                                ONS_AT_INT(REPLICAS, ons_attribute_int(o, REPLICAS)), ONS_AT_INT(RELU, 1)),
-                       OUTPUTS, wanted, made);
+    ons_node_id node = ons_build_node(
+        ons_match_builder(match), &ons_op_batch_normalization_training,
+        (ons_inputs){inputs, residual == ONS_NONE ? 5 : 6},
+        ONS_WITH(ONS_AT_FLOAT(EPSILON, ons_attribute_float(o, EPSILON)),
+                 ONS_AT_FLOAT(MOMENTUM, ons_attribute_float(o, MOMENTUM)),
+                 ONS_AT_INT(UNBIASED, ons_attribute_int(o, UNBIASED)),
+                 ONS_AT_INT(REPLICAS, ons_attribute_int(o, REPLICAS)), ONS_AT_INT(ACTIVATION, activation.kind),
+                 ONS_AT_FLOAT(ACTIVATION + 1, activation.low), ONS_AT_FLOAT(ACTIVATION + 2, activation.high)),
+        OUTPUTS, wanted, made);
     ons_match_hand_over(match, "normal", node);
     return made[Y];
 }
 
-static ons_value_id replace_relu(ons_match *match) { return replace(match, ONS_NONE); }
+static const ons_batch_activation PLAIN = {.kind = ONS_BATCH_PLAIN}, RELU = {.kind = ONS_BATCH_RELU};
 
-static ons_value_id replace_sum(ons_match *match) { return replace(match, ons_match_value(match, "residual")); }
+static bool has_residual(const ons_match *match) {
+    const ons_operands *o = ons_match_node(match, "normal");
+    return o != NULL && ons_has_input(o, RESIDUAL);
+}
 
+static ons_value_id replace_relu(ons_match *match) {
+    return has_residual(match) ? ONS_NONE : replace(match, ONS_NONE, RELU);
+}
+
+static ons_value_id replace_relu_of_sum(ons_match *match) {
+    return replace(match, ons_match_value(match, "residual"), RELU);
+}
+
+static ons_value_id replace_sum(ons_match *match) {
+    if (has_residual(match)) return ONS_NONE;
+    return replace(match, ons_match_value(match, "residual"), PLAIN);
+}
+
+static ons_value_id replace_clip(ons_match *match) {
+    double low = ons_match_scalar(match, "low"), high = ons_match_scalar(match, "high");
+    if (has_residual(match) || !(low <= high)) return ONS_NONE;
+    return replace(match, ONS_NONE, (ons_batch_activation){ONS_BATCH_CLIP, (float)low, (float)high});
+}
+
+/* A sum is taken in before Relu behind it is looked at, and so is an input of the normalisation then. */
 #define NORMAL "normal=BatchNormalizationTraining(x, scale, bias, mean, variance)"
+#define SUM    "normal=BatchNormalizationTraining(x, scale, bias, mean, variance, residual)"
 
 ONS_DEFINE_OPERATOR(
     batch_normalization_training, "BatchNormalizationTraining", ONS_INTERNAL, ONS_ARITY(5, 6, 1, OUTPUTS),
     ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("epsilon", 1e-5), ONS_FLOAT_ATTRIBUTE("momentum", 0.9),
-                   ONS_INT_ATTRIBUTE("unbiased", 1), ONS_INT_ATTRIBUTE("replicas", 1), ONS_INT_ATTRIBUTE("relu", 0)),
+                   ONS_INT_ATTRIBUTE("unbiased", 1), ONS_INT_ATTRIBUTE("replicas", 1),
+                   ONS_BATCH_ACTIVATION_ATTRIBUTES(ONS_BATCH_PLAIN)),
     ONS_INFER(batch_normalization_training_infer), ONS_COST(batch_normalization_training_cost),
     ONS_GRADIENT_RULE(batch_normalization_training_gradient,
                       ONS_INPUT_BIT(X) | ONS_INPUT_BIT(SCALE) | ONS_INPUT_BIT(BIAS) | ONS_INPUT_BIT(RESIDUAL)),
@@ -122,6 +158,8 @@ ONS_DEFINE_OPERATOR(
                         ONS_INPUT_BIT(3) | ONS_INPUT_BIT(4), ONS_INPUT_BIT(1) | ONS_INPUT_BIT(2)),
     ONS_ALIASES({ONS_ALIAS_STATE, MEAN, 3}, {ONS_ALIAS_STATE, VARIANCE, 4}, {ONS_ALIAS_MAY, Y, RESIDUAL}),
     ONS_CHOOSES_LAYOUT(batch_normalization_training_choose),
-    ONS_FORMS(NULL, ONS_PATTERNS({"Relu(" NORMAL ")", replace_relu}, {"Relu(Add(" NORMAL ", residual))", replace_sum}),
+    ONS_FORMS(NULL,
+              ONS_PATTERNS({"Relu(" NORMAL ")", replace_relu}, {"Relu(" SUM ")", replace_relu_of_sum},
+                           {"Add(" NORMAL ", residual)", replace_sum}, {"Clip(" NORMAL ", ?low, ?high)", replace_clip}),
               NULL),
     ONS_REFERENCE(batch_normalization_training_reference));

@@ -8,7 +8,7 @@ static ons_status *batch_normalization_training_prepare(ons_prepare *p) {
     ONS_TRY(ons_batch_training_prepare(p, ons_attribute_float(o, EPSILON), ons_attribute_float(o, MOMENTUM),
                                        ons_attribute_int(o, UNBIASED) != 0, ons_attribute_int(o, REPLICAS)));
     ons_batch_training *state = p->state;
-    state->relu = ons_attribute_int(o, RELU) != 0;
+    state->activation = ons_batch_activation_of(o, ACTIVATION);
     state->added = ons_has_input(o, RESIDUAL);
     state->sloped = ons_has_output(o, SAVED_SLOPE);
     return NULL;
@@ -23,7 +23,7 @@ static void batch_normalization_training_run(const ons_launch *launch) {
                                                 .saved_inverse = launch->outputs[SAVED_INVERSE],
                                                 .saved_slope = state->sloped ? launch->outputs[SAVED_SLOPE] : NULL,
                                                 .residual = state->added ? launch->inputs[RESIDUAL] : NULL,
-                                                .relu = state->relu});
+                                                .activation = state->activation});
 }
 
 ONS_KERNELS(cpu, batch_normalization_training,

@@ -10,7 +10,7 @@ static ons_status *batch_normalization_training_prepare_cuda(ons_prepare *p) {
     ons_cuda_batch *s;
     ONS_TRY(ons_cuda_batch_training_prepare(p, ons_attribute_float(o, EPSILON), ons_attribute_float(o, MOMENTUM),
                                             ons_attribute_int(o, UNBIASED) != 0, &s));
-    s->relu = ons_attribute_int(o, RELU) != 0;
+    s->activation = ons_batch_activation_of(o, ACTIVATION);
     s->added = ons_has_input(o, RESIDUAL);
     s->sloped = ons_has_output(o, SAVED_SLOPE);
     ONS_TRY(ons_cuda_batch_share(p, ons_attribute_int(o, REPLICAS), s));

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "graph/passes/autograd.h"
 #include "kernels/common/operator/rules.h"
 #include "kernels/layer_normalization/patterns.h"
 
@@ -71,10 +72,16 @@ static void differentiate_result(ons_gradient *g) {
     bool has_bias = ons_has_input(g->operands, 2);
     bool wanted[3] = {g->wanted[0], g->wanted[1], has_bias && g->wanted[2]};
     ons_value_id results[3];
-    ons_build_node(
-        builder, &ons_op_layer_normalization_gradient,
-        ONS_IN(g->cotangents[0], ons_gradient_input(g, 0), scale, ons_gradient_output(g, 1), ons_gradient_output(g, 2)),
-        ONS_WITH(ONS_AT_INT(0, ons_attribute_int(g->operands, AXIS))), 3, wanted, results);
+    ons_value_id inputs[7] = {ONS_NONE,
+                              ons_gradient_input(g, 0),
+                              scale,
+                              ons_gradient_output(g, 1),
+                              ons_gradient_output(g, 2),
+                              ons_gradient_take_flow(g, 0)};
+    ons_gradient_take_summands(g, 0, &inputs[0], &inputs[6]);
+    ons_build_node(builder, &ons_op_layer_normalization_gradient,
+                   (ons_inputs){inputs, ons_norm_gradient_inputs(inputs, 5)},
+                   ONS_WITH(ONS_AT_INT(0, ons_attribute_int(g->operands, AXIS))), 3, wanted, results);
     for (uint32_t i = 0; i < (has_bias ? 3u : 2u); ++i) g->gradients[i] = results[i];
     if (!wanted[2]) return;
     /* It comes out in the scale's shape; the bias may have ones in front where the scale has none. */

@@ -11,7 +11,7 @@ static ons_status *layer_normalization_gradient_cuda_prepare(ons_prepare *p) {
     ONS_NEW(state, p->arena, 1);
     ONS_TRY(ons_cuda_norm_types(o, 1, 2, state));
     ons_resolved(find_norm(o, &state->norm));
-    ons_cuda_norm_parts(p, state);
+    ons_cuda_norm_gradient(p, EXTRA, state);
     p->state = state;
     p->implementation = "cuda:rows";
     return NULL;

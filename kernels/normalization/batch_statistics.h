@@ -11,6 +11,7 @@
 #define ONSTAGE_KERNELS_NORMALIZATION_BATCH_STATISTICS_H
 
 #include "kernels/common/layout/channels.h"
+#include "kernels/normalization/batch_activation.h"
 
 typedef struct ons_batch_plan {
     ons_channels size;
@@ -36,21 +37,22 @@ void ons_batch_repeat(const ons_batch_plan *plan, float *vector);
 /* sums[0] = Σ (x − shift), sums[1] = Σ (x − shift)². */
 void ons_batch_sum_squares(const ons_batch_plan *plan, const ons_batch_scratch *s, const float *x);
 
-/* sums[0] = Σ dy, sums[1] = Σ dy (x − shift). `gated`: dy counts only where (x − shift) × gate_scale + gate_rest, which
- * is what the map forwards made, is above 0. */
+/* sums[0] = Σ dy, sums[1] = Σ dy (x − shift). dy counts only where the activation lets the gradient through: by
+ * (x − shift) × gate_scale + gate_rest, which is what the map forwards made. */
 void ons_batch_sum_products(const ons_batch_plan *plan, const ons_batch_scratch *s, const float *dy, const float *x,
-                            bool gated);
+                            ons_batch_activation activation);
 
 /* Behind a plan's scratch: what ons_batch_shares_plan (batch_training.h) has added to it. */
 double *ons_batch_shares_of(const ons_batch_plan *plan, void *scratch);
 
-/* y = (x − shift) × scale + rest + residual (NULL: none), or 0 where that is below 0 and `relu`. y may be residual. */
+/* y is the activation of (x − shift) × scale + rest + residual (NULL: none; beside Clip there is none). y may be
+ * residual. */
 void ons_batch_normalize(const ons_batch_plan *plan, const ons_batch_scratch *s, const float *x, const float *residual,
-                         bool relu, float *y);
+                         ons_batch_activation activation, float *y);
 
-/* dx = dy × scale + (x − shift) × factor + rest; x NULL: dx = dy × scale. dx may be dy or x. `gated`: dy is 0 where it
- * is for the sums. */
+/* dx = dy × scale + (x − shift) × factor + rest; x NULL: dx = dy × scale. dx may be dy or x. dy is 0 where it
+ * does not count for the sums. */
 void ons_batch_differentiate(const ons_batch_plan *plan, const ons_batch_scratch *s, const float *dy, const float *x,
-                             bool gated, float *dx);
+                             ons_batch_activation activation, float *dx);
 
 #endif

@@ -51,20 +51,27 @@ void ons_batch_repeat(const ons_batch_plan *plan, float *vector) {
 /* The map forwards. Gradients make it again, for the sign of its result. */
 #define MAP(X, SHIFT, SCALE, REST) (((X) - (SHIFT)) * (SCALE) + (REST))
 
-/* `slope` where `result` is above 0, else 0. By bits: a compiler would make loading the slope depend on the result. */
-static inline float pass(float slope, float result) {
-    return ons_float_from_bits(ons_float_bits(slope) & (result > 0 ? UINT32_MAX : 0));
+/* `slope` where the gradient goes through `result`, else 0. By bits: a compiler would make loading the slope depend on
+ * the result. */
+static inline float pass(float slope, ons_batch_activation a, float result) {
+    return ons_float_from_bits(ons_float_bits(slope) & (ons_batch_is_open(a, result) ? UINT32_MAX : 0));
 }
 
-/* What is summed. */
-typedef enum kind { SQUARES, PRODUCTS, GATED_PRODUCTS } kind;
+/* What is summed: squares, or products of dy where the gradient goes through. What kind is a constant where it is
+ * asked. */
 typedef struct summands {
-    kind kind; /* a constant where it is asked */
+    bool squares;
+    ons_batch_activation activation;
     const float *dy, *x;
 } summands;
 
 static inline summands summands_at(const summands *v, int64_t at) {
-    return (summands){v->kind, v->kind == SQUARES ? NULL : v->dy + at, v->x + at};
+    return (summands){v->squares, v->activation, v->squares ? NULL : v->dy + at, v->x + at};
+}
+
+static inline ons_simd_bits find_open(const summands *v, ons_simd_float result) {
+    if (v->activation.kind == ONS_BATCH_RELU) return result > 0.0f;
+    return (result >= v->activation.low) & (result <= v->activation.high);
 }
 
 /* Σ a and Σ a (x − shift): `sets` times ONS_SIMD_FLOATS columns over `rows` rows, `stride` apart, from column `at` on;
@@ -80,9 +87,9 @@ static inline __attribute__((always_inline)) void sum_columns(const summands *v,
         for (int i = 0; i < sets; ++i) {
             int64_t column = at + i * ONS_SIMD_FLOATS;
             ons_simd_float q = TAKE(v->x + row * stride + column) - center[i];
-            ons_simd_float p = v->kind == SQUARES ? q : TAKE(v->dy + row * stride + column);
-            if (v->kind == GATED_PRODUCTS)
-                p = ons_simd_select(q * TAKE(s->gate_scale + column) + TAKE(s->gate_rest + column) > 0.0f, p,
+            ons_simd_float p = v->squares ? q : TAKE(v->dy + row * stride + column);
+            if (v->activation.kind != ONS_BATCH_PLAIN)
+                p = ons_simd_select(find_open(v, q * TAKE(s->gate_scale + column) + TAKE(s->gate_rest + column)), p,
                                     ons_simd_all(0));
             one[i] += p;
             two[i] += p * q;
@@ -147,8 +154,9 @@ static inline __attribute__((always_inline)) void sum_channel(const ons_batch_pl
 #pragma omp simd reduction(+ : one, two)
             for (int64_t i = start; i < end; ++i) {
                 float q = v->x[base + i] - shift;
-                float p = v->kind == SQUARES ? q : v->dy[base + i];
-                if (v->kind == GATED_PRODUCTS) p = pass(p, MAP(v->x[base + i], shift, scale, rest));
+                float p = v->squares ? q : v->dy[base + i];
+                if (v->activation.kind != ONS_BATCH_PLAIN)
+                    p = pass(p, v->activation, MAP(v->x[base + i], shift, scale, rest));
                 one += p;
                 two += p * q;
             }
@@ -163,18 +171,38 @@ static inline __attribute__((always_inline)) void sum_channel(const ons_batch_pl
 /* The loops above are compiled for each kind. */
 static void sum_channel_of_kind(const ons_batch_plan *plan, const ons_batch_scratch *s, const summands *v,
                                 int64_t channel) {
-    switch (v->kind) {
-    case SQUARES: sum_channel(plan, s, &(const summands){SQUARES, NULL, v->x}, channel); return;
-    case PRODUCTS: sum_channel(plan, s, &(const summands){PRODUCTS, v->dy, v->x}, channel); return;
-    case GATED_PRODUCTS: sum_channel(plan, s, &(const summands){GATED_PRODUCTS, v->dy, v->x}, channel); return;
+    const float low = v->activation.low, high = v->activation.high;
+    if (v->squares) {
+        sum_channel(plan, s, &(const summands){true, {ONS_BATCH_PLAIN, 0, 0}, NULL, v->x}, channel);
+        return;
+    }
+    switch (v->activation.kind) {
+    case ONS_BATCH_PLAIN:
+        sum_channel(plan, s, &(const summands){false, {ONS_BATCH_PLAIN, 0, 0}, v->dy, v->x}, channel);
+        return;
+    case ONS_BATCH_RELU:
+        sum_channel(plan, s, &(const summands){false, {ONS_BATCH_RELU, 0, 0}, v->dy, v->x}, channel);
+        return;
+    case ONS_BATCH_CLIP:
+        sum_channel(plan, s, &(const summands){false, {ONS_BATCH_CLIP, low, high}, v->dy, v->x}, channel);
+        return;
     }
 }
 
 static void sum_part_of_kind(const ons_batch_plan *plan, const ons_batch_scratch *s, const summands *v, int part) {
-    switch (v->kind) {
-    case SQUARES: sum_part(plan, s, &(const summands){SQUARES, NULL, v->x}, part); return;
-    case PRODUCTS: sum_part(plan, s, &(const summands){PRODUCTS, v->dy, v->x}, part); return;
-    case GATED_PRODUCTS: sum_part(plan, s, &(const summands){GATED_PRODUCTS, v->dy, v->x}, part); return;
+    const float low = v->activation.low, high = v->activation.high;
+    if (v->squares) {
+        sum_part(plan, s, &(const summands){true, {ONS_BATCH_PLAIN, 0, 0}, NULL, v->x}, part);
+        return;
+    }
+    switch (v->activation.kind) {
+    case ONS_BATCH_PLAIN:
+        sum_part(plan, s, &(const summands){false, {ONS_BATCH_PLAIN, 0, 0}, v->dy, v->x}, part);
+        return;
+    case ONS_BATCH_RELU: sum_part(plan, s, &(const summands){false, {ONS_BATCH_RELU, 0, 0}, v->dy, v->x}, part); return;
+    case ONS_BATCH_CLIP:
+        sum_part(plan, s, &(const summands){false, {ONS_BATCH_CLIP, low, high}, v->dy, v->x}, part);
+        return;
     }
 }
 
@@ -190,12 +218,12 @@ static void sum_all(const ons_batch_plan *plan, const ons_batch_scratch *s, cons
 }
 
 void ons_batch_sum_squares(const ons_batch_plan *plan, const ons_batch_scratch *s, const float *x) {
-    sum_all(plan, s, &(const summands){SQUARES, NULL, x});
+    sum_all(plan, s, &(const summands){.squares = true, .x = x});
 }
 
 void ons_batch_sum_products(const ons_batch_plan *plan, const ons_batch_scratch *s, const float *dy, const float *x,
-                            bool gated) {
-    sum_all(plan, s, &(const summands){gated ? GATED_PRODUCTS : PRODUCTS, dy, x});
+                            ons_batch_activation activation) {
+    sum_all(plan, s, &(const summands){false, activation, dy, x});
 }
 
 /* ------------------------------------------------------------------------------------------------------------- maps */
@@ -205,6 +233,7 @@ typedef struct mapped {
     const float *x, *dy, *residual;
     float *to;
     const float *scale, *shift, *rest, *factor, *gate_scale, *gate_rest;
+    float low, high; /* of an activation */
 } mapped;
 
 /* Makes element `i` of the tensor; `c`: its place in the vectors. */
@@ -213,8 +242,11 @@ typedef float map_element(const mapped *m, int64_t i, int64_t c);
 static inline float normalized(const mapped *m, int64_t i, int64_t c) {
     return MAP(m->x[i], m->shift[c], m->scale[c], m->rest[c]);
 }
-static inline float relu_of(float x) { return x < 0 ? 0 : x; }
+static inline float relu_of(float x) { return ons_batch_activate((ons_batch_activation){ONS_BATCH_RELU, 0, 0}, x); }
 static inline float normalized_relu(const mapped *m, int64_t i, int64_t c) { return relu_of(normalized(m, i, c)); }
+static inline float normalized_clip(const mapped *m, int64_t i, int64_t c) {
+    return ons_batch_activate((ons_batch_activation){ONS_BATCH_CLIP, m->low, m->high}, normalized(m, i, c));
+}
 static inline float added(const mapped *m, int64_t i, int64_t c) { return normalized(m, i, c) + m->residual[i]; }
 static inline float added_relu(const mapped *m, int64_t i, int64_t c) { return relu_of(added(m, i, c)); }
 
@@ -223,8 +255,14 @@ static inline float slope_of(const mapped *m, int64_t i, int64_t c, float dy) {
     return dy * m->scale[c] + (m->x[i] - m->shift[c]) * m->factor[c] + m->rest[c];
 }
 static inline float differentiated(const mapped *m, int64_t i, int64_t c) { return slope_of(m, i, c, m->dy[i]); }
-static inline float differentiated_gated(const mapped *m, int64_t i, int64_t c) {
-    return slope_of(m, i, c, pass(m->dy[i], MAP(m->x[i], m->shift[c], m->gate_scale[c], m->gate_rest[c])));
+static inline float gated(const mapped *m, int64_t i, int64_t c, ons_batch_activation activation) {
+    return pass(m->dy[i], activation, MAP(m->x[i], m->shift[c], m->gate_scale[c], m->gate_rest[c]));
+}
+static inline float differentiated_relu(const mapped *m, int64_t i, int64_t c) {
+    return slope_of(m, i, c, gated(m, i, c, (ons_batch_activation){ONS_BATCH_RELU, 0, 0}));
+}
+static inline float differentiated_clip(const mapped *m, int64_t i, int64_t c) {
+    return slope_of(m, i, c, gated(m, i, c, (ons_batch_activation){ONS_BATCH_CLIP, m->low, m->high}));
 }
 
 /* A tensor is split into rows in which the channel is either fixed or runs with the column. Compiled for each map:
@@ -243,17 +281,29 @@ __attribute__((always_inline)) static inline void map_row(const ons_batch_plan *
     }
 }
 
-typedef enum map_kind { NORMALIZE, NORMALIZE_RELU, ADD, ADD_RELU, SCALE, DIFFERENTIATE, DIFFERENTIATE_GATED } map_kind;
+typedef enum map_kind {
+    NORMALIZE,
+    NORMALIZE_RELU,
+    NORMALIZE_CLIP,
+    ADD,
+    ADD_RELU,
+    SCALE,
+    DIFFERENTIATE,
+    DIFFERENTIATE_RELU,
+    DIFFERENTIATE_CLIP,
+} map_kind;
 
 static void map_row_of_kind(const ons_batch_plan *plan, const mapped *m, int64_t row, map_kind how) {
     switch (how) {
     case NORMALIZE: map_row(plan, m, row, normalized); return;
     case NORMALIZE_RELU: map_row(plan, m, row, normalized_relu); return;
+    case NORMALIZE_CLIP: map_row(plan, m, row, normalized_clip); return;
     case ADD: map_row(plan, m, row, added); return;
     case ADD_RELU: map_row(plan, m, row, added_relu); return;
     case SCALE: map_row(plan, m, row, scaled); return;
     case DIFFERENTIATE: map_row(plan, m, row, differentiated); return;
-    case DIFFERENTIATE_GATED: map_row(plan, m, row, differentiated_gated); return;
+    case DIFFERENTIATE_RELU: map_row(plan, m, row, differentiated_relu); return;
+    case DIFFERENTIATE_CLIP: map_row(plan, m, row, differentiated_clip); return;
     }
 }
 
@@ -267,13 +317,26 @@ static void map_rows(const ons_batch_plan *plan, const mapped *m, map_kind how) 
 }
 
 void ons_batch_normalize(const ons_batch_plan *plan, const ons_batch_scratch *s, const float *x, const float *residual,
-                         bool relu, float *y) {
-    const mapped m = {.x = x, .residual = residual, .to = y, .scale = s->scale, .shift = s->shift, .rest = s->rest};
-    map_rows(plan, &m, residual != NULL ? (relu ? ADD_RELU : ADD) : relu ? NORMALIZE_RELU : NORMALIZE);
+                         ons_batch_activation activation, float *y) {
+    static const map_kind alone[] = {
+        [ONS_BATCH_PLAIN] = NORMALIZE, [ONS_BATCH_RELU] = NORMALIZE_RELU, [ONS_BATCH_CLIP] = NORMALIZE_CLIP};
+    const mapped m = {.x = x,
+                      .residual = residual,
+                      .to = y,
+                      .scale = s->scale,
+                      .shift = s->shift,
+                      .rest = s->rest,
+                      .low = activation.low,
+                      .high = activation.high};
+    bool relu = activation.kind == ONS_BATCH_RELU;
+    map_rows(plan, &m, residual == NULL ? alone[activation.kind] : relu ? ADD_RELU : ADD);
 }
 
 void ons_batch_differentiate(const ons_batch_plan *plan, const ons_batch_scratch *s, const float *dy, const float *x,
-                             bool gated, float *dx) {
+                             ons_batch_activation activation, float *dx) {
+    static const map_kind slopes[] = {[ONS_BATCH_PLAIN] = DIFFERENTIATE,
+                                      [ONS_BATCH_RELU] = DIFFERENTIATE_RELU,
+                                      [ONS_BATCH_CLIP] = DIFFERENTIATE_CLIP};
     const mapped m = {.x = x,
                       .dy = dy,
                       .to = dx,
@@ -282,6 +345,8 @@ void ons_batch_differentiate(const ons_batch_plan *plan, const ons_batch_scratch
                       .rest = s->rest,
                       .factor = s->factor,
                       .gate_scale = s->gate_scale,
-                      .gate_rest = s->gate_rest};
-    map_rows(plan, &m, x == NULL ? SCALE : gated ? DIFFERENTIATE_GATED : DIFFERENTIATE);
+                      .gate_rest = s->gate_rest,
+                      .low = activation.low,
+                      .high = activation.high};
+    map_rows(plan, &m, x == NULL ? SCALE : slopes[activation.kind]);
 }

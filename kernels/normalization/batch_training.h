@@ -8,10 +8,11 @@
 typedef struct ons_batch_training {
     ons_batch_plan plan;
     double epsilon, momentum;
-    bool training;            /* of ONNX's operator: its form */
-    bool unbiased;            /* the running variance is that of n − 1 */
-    uint32_t replicas;        /* whose micro-batches have their statistics together; 1: this one's alone */
-    bool added, relu, sloped; /* of the operator that training puts in ONNX's place: what it does to the result */
+    bool training;      /* of ONNX's operator: its form */
+    bool unbiased;      /* the running variance is that of n − 1 */
+    uint32_t replicas;  /* whose micro-batches have their statistics together; 1: this one's alone */
+    bool added, sloped; /* of the operator that training puts in ONNX's place: what it does to the result */
+    ons_batch_activation activation;
 } ons_batch_training;
 
 /* What replicas tell each other of their micro-batches (ons_replicas): the number of values by channel, then two
@@ -25,7 +26,7 @@ typedef struct ons_batch_results {
     float *mean, *variance; /* the running ones, renewed */
     float *saved_mean, *saved_inverse, *saved_slope;
     const float *residual; /* is added; NULL: nothing */
-    bool relu;
+    ons_batch_activation activation;
 } ons_batch_results;
 
 /* The operands' shapes: x of rank ≥ 2, the other inputs vectors of its channels. Sets every output: y, then vectors. */

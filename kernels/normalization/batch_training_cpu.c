@@ -96,5 +96,5 @@ void ons_batch_training_run(const ons_launch *launch, const ons_batch_results *r
     ons_batch_repeat(plan, s.scale);
     ons_batch_repeat(plan, s.rest);
     if (launch->outputs[0] != NULL)
-        ons_batch_normalize(plan, &s, x, results->residual, results->relu, launch->outputs[0]);
+        ons_batch_normalize(plan, &s, x, results->residual, results->activation, launch->outputs[0]);
 }

@@ -28,24 +28,30 @@ __device__ inline int64_t channel_element(const ons_cuda_batch &s, int64_t chann
     return (sample * s.channels + channel) * s.positions + (i - sample * positions);
 }
 
-/* The map forwards. Gradients make it again, for the sign of its result. */
+/* The map forwards. Gradients make it again, to know what the activation does to its result. */
 __device__ inline float channel_map(float distance, float scale, float rest) { return distance * scale + rest; }
 
-/* Relu behind the normalisation, whose gradient lets dy through where the result was above 0. By channel. */
-template <class P> struct channel_gate { const P *scale, *rest; /* of the map forwards; nullptr: there is no Relu */ };
+/* The activation behind the normalisation, whose gradient lets dy through by what the result was. By channel. */
+template <class P> struct channel_gate {
+    ons_batch_activation activation;
+    const P *scale, *rest; /* of the map forwards; nullptr: there is no activation */
+};
 
 /* The gate of one channel; T: the result's type, to which it was rounded. */
 template <class T> struct open_gate {
-    bool always;
+    ons_batch_activation activation;
     float scale, rest;
     __device__ float operator()(float distance, float slope) const {
-        return always || widen(narrow<T>(channel_map(distance, scale, rest))) > 0 ? slope : 0;
+        return activation.kind == ONS_BATCH_PLAIN ||
+                       ons_batch_is_open(activation, widen(narrow<T>(channel_map(distance, scale, rest))))
+                   ? slope
+                   : 0;
     }
 };
 
 template <class T, class P> __device__ inline open_gate<T> gate_of(const channel_gate<P> &gate, int64_t channel) {
-    if (gate.scale == nullptr) return {true, 0, 0};
-    return {false, widen(gate.scale[channel]), widen(gate.rest[channel])};
+    if (gate.scale == nullptr) return {};
+    return {gate.activation, widen(gate.scale[channel]), widen(gate.rest[channel])};
 }
 
 /* A block for each channel and part. Σ (x - shift) and Σ (x - shift)², shift being the channel's first element; with
@@ -316,9 +322,9 @@ __device__ inline pack<float, COUNT> channel_values(const float *values, int64_t
 
 /* What the map is of beside x: forwards, or of a gradient. nullptr where it is not there. */
 template <class T> struct map_operands {
+    ons_batch_activation activation;
     const T *residual; /* is added */
-    bool relu;
-    const T *dy; /* backwards */
+    const T *dy;       /* backwards */
     const float *gate_scale, *gate_rest;
 };
 
@@ -346,7 +352,7 @@ template <int COUNT, bool LAST, class T> struct map_channels {
 #pragma unroll
         for (int k = 0; k < COUNT; ++k) {
             float distance = widen(values.at[k]) - shift.at[k];
-            open_gate<T> open = {o.gate_scale == nullptr, gate_scale.at[k], gate_rest.at[k]};
+            open_gate<T> open = {o.activation, gate_scale.at[k], gate_rest.at[k]};
             values.at[k] = o.dy == nullptr ? forwards(distance, scale.at[k], rest.at[k], others.at[k])
                                            : narrow<T>(open(distance, widen(others.at[k])) * scale.at[k] +
                                                        distance * factor.at[k] + rest.at[k]);
@@ -357,7 +363,7 @@ template <int COUNT, bool LAST, class T> struct map_channels {
     __device__ T forwards(float distance, float scale, float rest, T residual) const {
         float result = channel_map(distance, scale, rest);
         if (o.residual != nullptr) result = widen(narrow<T>(result)) + widen(residual);
-        return narrow<T>(o.relu && result < 0 ? 0.0f : result);
+        return narrow<T>(ons_batch_activate(o.activation, widen(narrow<T>(result))));
     }
 };
 
@@ -416,7 +422,7 @@ void run_batch_training(const ons_launch *l, const ons_cuda_batch *s, const chan
          finish_training<T, P>{*s, maps, met, x, input_of<P>(l, 1), input_of<P>(l, 2), input_of<P>(l, 3),
                                input_of<P>(l, 4), results});
     const T *residual = s->added ? input_of<T>(l, 5) : nullptr;
-    apply_channel_maps<T>(l, s, maps, x, {residual, s->relu, nullptr, nullptr, nullptr}, (T *)l->outputs[0]);
+    apply_channel_maps<T>(l, s, maps, x, {s->activation, residual, nullptr, nullptr, nullptr}, (T *)l->outputs[0]);
 }
 
 /* Runs Run<T, P>::run for the types of a node. */

@@ -18,12 +18,12 @@ typedef struct ons_cuda_batch {
     uint32_t replicas; /* whose micro-batches have their statistics together; 1: this one's alone */
     int64_t shares_at; /* in the scratch: what they tell each other */
     double epsilon, momentum;
-    bool unbiased;            /* see ons_batch_training */
-    bool training;            /* of the forward operator: by the batch's statistics */
-    bool constant;            /* of the gradient: the statistics are running ones */
-    bool added, relu, sloped; /* of the forward operator: see ons_batch_training */
-    bool gated;               /* of the gradient: Relu is behind the normalisation */
-    ons_cudnn_plan *plan;     /* cuDNN's; NULL: our kernels run */
+    bool unbiased;                   /* see ons_batch_training */
+    bool training;                   /* of the forward operator: by the batch's statistics */
+    bool constant;                   /* of the gradient: the statistics are running ones */
+    bool added, sloped;              /* of the forward operator: see ons_batch_training */
+    ons_batch_activation activation; /* behind the normalisation: of both */
+    ons_cudnn_plan *plan;            /* cuDNN's; NULL: our kernels run */
 } ons_cuda_batch;
 
 /* For x (and dy before it, at the gradient) of one type and layout, and parameters behind it of that type or of
@@ -36,9 +36,9 @@ ons_status *ons_cuda_batch_training_prepare(ons_prepare *p, double epsilon, doub
 ons_status *ons_cuda_batch_share(ons_prepare *p, int64_t replicas, ons_cuda_batch *state);
 
 /* By cuDNN where it has a plan: half types, channels last, float32 parameters, statistics of one replica, nothing added
- * and no Relu (ours need no pass more for these). `outputs`: y, then the batch's mean and inverse deviation, which must
- * be there; or dx, dscale, dbias, of which the first must. Running statistics are renewed by a kernel of ours, in
- * double and with our correction. */
+ * and no activation (ours need no pass more for these). `outputs`: y, then the batch's mean and inverse deviation,
+ * which must be there; or dx, dscale, dbias, of which the first must. Running statistics are renewed by a kernel of
+ * ours, in double and with our correction. */
 ons_status *ons_cuda_batch_plan_training(ons_prepare *p, ons_cuda_batch *state);
 ons_status *ons_cuda_batch_plan_gradient(ons_prepare *p, ons_cuda_batch *state);
 /* Of plans that are there. */

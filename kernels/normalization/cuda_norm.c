@@ -10,8 +10,11 @@ ons_status *ons_cuda_norm_types(const ons_operands *o, uint32_t x, uint32_t scal
     return ons_cuda_require_float(o, norm->dtype);
 }
 
-void ons_cuda_norm_parts(ons_prepare *p, ons_cuda_norm *norm) {
-    int64_t parts = (norm->norm.rows + 31) / 32;
+void ons_cuda_norm_gradient(ons_prepare *p, uint32_t extra, ons_cuda_norm *norm) {
+    norm->extra = extra;
+    norm->adds = ons_has_input(p->operands, extra);
+    norm->adds_before = ons_has_input(p->operands, extra + 1);
+    int64_t parts = (norm->norm.rows + ONS_CUDA_PART_ROWS - 1) / ONS_CUDA_PART_ROWS;
     norm->parts = parts < 1 ? 1 : parts > ONS_CUDA_PARTS_MAX ? ONS_CUDA_PARTS_MAX : (int)parts;
     p->scratch_bytes = (2 * norm->parts * norm->norm.columns * (int64_t)sizeof(float) + 63) / 64 * 64;
 }

@@ -139,63 +139,139 @@ inline void run_rms_norm(const ons_launch *l) {
 
 /* --------------------------------------------------------------------------------------------------------- backward */
 
-/* dx = r (a - mean(a) - n mean(a n)), n = (x - mean) r, a = dy scale; dx may be dy or x. Without means nothing comes
- * through one. */
+/* The operands of a gradient, in rows. */
+template <class T> struct norm_operands {
+    const T *dy, *more; /* the cotangent's summands; the second may be nullptr */
+    const T *x;
+    const float *means, *inverses; /* without means nothing comes through one */
+    const T *added;                /* to dx; nullptr: nothing */
+    __device__ float cotangent(int64_t at) const {
+        float first = widen(dy[at]);
+        return more == nullptr ? first : first + widen(more[at]);
+    }
+    __device__ float mean(int64_t row) const { return means == nullptr ? 0 : means[row]; }
+};
+
+/* dx = r (a - mean(a) - n mean(a n)) + added, n = (x - mean) r, a = dy scale; dx may be in the place of any of them. */
 template <class Group, class T, class S>
-__global__ void norm_input_gradient(ons_layer_norm norm, const T *dy, const T *x, const S *scale, const float *means,
-                                    const float *inverses, T *dx) {
+__global__ void norm_input_gradient(ons_layer_norm norm, norm_operands<T> o, const S *scale, T *dx) {
     int64_t n = norm.columns;
     for (int64_t row = Group::first(); row < norm.rows; row += Group::stride()) {
-        const T *dy_row = dy + row * n, *x_row = x + row * n;
-        float mean = means == nullptr ? 0 : means[row], r = inverses[row], first = 0, second = 0;
+        float mean = o.mean(row), r = o.inverses[row], first = 0, second = 0;
         for (int64_t k = Group::lane(); k < n; k += Group::SIZE) {
-            float a = widen(dy_row[k]) * widen(scale[k]);
+            float a = o.cotangent(row * n + k) * widen(scale[k]);
             first += a;
-            second += a * ((widen(x_row[k]) - mean) * r);
+            second += a * ((widen(o.x[row * n + k]) - mean) * r);
         }
-        first = means == nullptr ? 0 : Group::reduce(first, 0.0f, add()) / (float)n;
+        first = o.means == nullptr ? 0 : Group::reduce(first, 0.0f, add()) / (float)n;
         second = Group::reduce(second, 0.0f, add()) / (float)n;
         for (int64_t k = Group::lane(); k < n; k += Group::SIZE) {
-            float a = widen(dy_row[k]) * widen(scale[k]);
-            dx[row * n + k] = narrow<T>(r * (a - first - (widen(x_row[k]) - mean) * r * second));
+            float a = o.cotangent(row * n + k) * widen(scale[k]);
+            float own = r * (a - first - (widen(o.x[row * n + k]) - mean) * r * second);
+            dx[row * n + k] = narrow<T>(o.added == nullptr ? own : own + widen(o.added[row * n + k]));
         }
     }
 }
 
+/* The same of a row that fits into registers. By column: adds dy n to sums[0] and dy to sums[1], unless SUMS is false.
+ */
+template <class Group, bool SUMS, class T, class S, int PACKS, int COUNT>
+__device__ inline void differentiate_row(int64_t row, int64_t n, const norm_operands<T> &o, const S *scale, T *dx,
+                                         float (&sums)[2][PACKS][COUNT]) {
+    float a[PACKS][COUNT], normal[PACKS][COUNT];
+    float mean = o.mean(row), r = o.inverses[row], first = 0, second = 0;
+    read_row<Group>(o.dy + row * n, n, a);
+    read_row<Group>(o.x + row * n, n, normal);
+#pragma unroll
+    for (int i = 0; i < PACKS; ++i) {
+        int64_t k = column_of<Group, COUNT>(i);
+        if (k >= n) continue;
+        float scales[COUNT], others[COUNT] = {};
+        read<COUNT>(scale, k, false, scales);
+        if (o.more != nullptr) read<COUNT>(o.more, row * n + k, false, others);
+#pragma unroll
+        for (int j = 0; j < COUNT; ++j) {
+            a[i][j] += others[j];
+            normal[i][j] = (normal[i][j] - mean) * r;
+            if (SUMS) {
+                sums[0][i][j] += a[i][j] * normal[i][j];
+                sums[1][i][j] += a[i][j];
+            }
+            a[i][j] *= scales[j];
+            first += a[i][j];
+            second += a[i][j] * normal[i][j];
+        }
+    }
+    first = o.means == nullptr ? 0 : Group::reduce(first, 0.0f, add()) / (float)n;
+    second = Group::reduce(second, 0.0f, add()) / (float)n;
+#pragma unroll
+    for (int i = 0; i < PACKS; ++i) {
+        int64_t k = column_of<Group, COUNT>(i);
+        if (k >= n) continue;
+        float others[COUNT] = {};
+        if (o.added != nullptr) read<COUNT>(o.added, row * n + k, false, others);
+#pragma unroll
+        for (int j = 0; j < COUNT; ++j) a[i][j] = r * (a[i][j] - first - normal[i][j] * second) + others[j];
+        write<COUNT>(dx, row * n + k, a[i]);
+    }
+}
+
 template <class Group, class T, class S>
-__global__ void norm_input_gradient_kept(ons_layer_norm norm, const T *dy, const T *x, const S *scale,
-                                         const float *means, const float *inverses, T *dx) {
-    constexpr int COUNT = PACK<T>, PACKS = KEPT / COUNT;
-    int64_t n = norm.columns;
-    for (int64_t row = Group::first(); row < norm.rows; row += Group::stride()) {
-        float a[PACKS][COUNT], normal[PACKS][COUNT];
-        float mean = means == nullptr ? 0 : means[row], r = inverses[row], first = 0, second = 0;
-        read_row<Group>(dy + row * n, n, a);
-        read_row<Group>(x + row * n, n, normal);
+__global__ void norm_input_gradient_kept(ons_layer_norm norm, norm_operands<T> o, const S *scale, T *dx) {
+    float none[2][KEPT / PACK<T>][PACK<T>];
+    for (int64_t row = Group::first(); row < norm.rows; row += Group::stride())
+        differentiate_row<Group, false>(row, norm.columns, o, scale, dx, none);
+}
+
+/* Writes a block's sums by column: those of its groups, in their order. */
+template <class Group, int PACKS, int COUNT>
+__device__ inline void write_part_sums(int64_t n, const float (&sums)[2][PACKS][COUNT], float *partial) {
+    if constexpr (Group::SIZE == ROW_THREADS) {
 #pragma unroll
         for (int i = 0; i < PACKS; ++i) {
             int64_t k = column_of<Group, COUNT>(i);
-            if (k >= n) continue;
-            float scales[COUNT];
-            read<COUNT>(scale, k, false, scales);
 #pragma unroll
-            for (int j = 0; j < COUNT; ++j) {
-                a[i][j] *= scales[j];
-                normal[i][j] = (normal[i][j] - mean) * r;
-                first += a[i][j];
-                second += a[i][j] * normal[i][j];
+            for (int j = 0; k < n && j < COUNT; ++j) {
+                partial[k + j] = sums[0][i][j];
+                partial[n + k + j] = sums[1][i][j];
             }
         }
-        first = means == nullptr ? 0 : Group::reduce(first, 0.0f, add()) / (float)n;
-        second = Group::reduce(second, 0.0f, add()) / (float)n;
+    } else {
+        __shared__ float joined[2][WARP_ROW];
+        for (int group = 0; group < ROW_THREADS / Group::SIZE; ++group) {
+            if ((int)threadIdx.x / Group::SIZE == group) {
 #pragma unroll
-        for (int i = 0; i < PACKS; ++i) {
-            int64_t k = column_of<Group, COUNT>(i);
-            if (k >= n) continue;
+                for (int i = 0; i < PACKS; ++i) {
+                    int64_t k = column_of<Group, COUNT>(i);
 #pragma unroll
-            for (int j = 0; j < COUNT; ++j) a[i][j] = r * (a[i][j] - first - normal[i][j] * second);
-            write<COUNT>(dx, row * n + k, a[i]);
+                    for (int j = 0; k < n && j < COUNT; ++j)
+#pragma unroll
+                        for (int which = 0; which < 2; ++which)
+                            joined[which][k + j] =
+                                group == 0 ? sums[which][i][j] : joined[which][k + j] + sums[which][i][j];
+                }
+            }
+            __syncthreads();
         }
+        for (int64_t k = threadIdx.x; k < n; k += ROW_THREADS) {
+            partial[k] = joined[0][k];
+            partial[n + k] = joined[1][k];
+        }
+        __syncthreads(); /* they may be written again */
+    }
+}
+
+/* All in one pass: dx, and the sums over the rows of each part, whose groups take row after row. */
+template <class Group, class T, class S>
+__global__ void norm_gradient_kept(ons_layer_norm norm, int parts, norm_operands<T> o, const S *scale, T *dx,
+                                   float *partial) {
+    constexpr int GROUPS = ROW_THREADS / Group::SIZE;
+    for (int64_t part = blockIdx.x; part < parts; part += gridDim.x) {
+        float sums[2][KEPT / PACK<T>][PACK<T>] = {};
+        int64_t end = norm.rows * (part + 1) / parts;
+        for (int64_t row = norm.rows * part / parts + (int)threadIdx.x / Group::SIZE; row < end; row += GROUPS)
+            differentiate_row<Group, true>(row, norm.columns, o, scale, dx, sums);
+        write_part_sums<Group>(norm.columns, sums, partial + 2 * part * norm.columns);
     }
 }
 
@@ -218,9 +294,7 @@ __device__ inline bool add_norm_simd(float *scale_sum, float *bias_sum) {
 }
 
 /* Sums over the rows of one part for 32 columns: eight lanes take every eighth row, and are added in order. */
-template <class T>
-__global__ void norm_part_sums(ons_layer_norm norm, int parts, const T *dy, const T *x, const float *means,
-                               const float *inverses, float *partial) {
+template <class T> __global__ void norm_part_sums(ons_layer_norm norm, int parts, norm_operands<T> o, float *partial) {
     int64_t across = (norm.columns + NORM_COLUMNS - 1) / NORM_COLUMNS;
     for (int64_t item = blockIdx.x; item < across * parts; item += gridDim.x) {
         int64_t part = item / across, column = item % across * NORM_COLUMNS + threadIdx.x % NORM_COLUMNS;
@@ -228,9 +302,8 @@ __global__ void norm_part_sums(ons_layer_norm norm, int parts, const T *dy, cons
         int lane = (int)threadIdx.x / NORM_COLUMNS;
         float scale_sum = 0, bias_sum = 0;
         for (int64_t row = begin + lane; column < norm.columns && row < end; row += NORM_LANES) {
-            float d = widen(dy[row * norm.columns + column]);
-            scale_sum +=
-                d * ((widen(x[row * norm.columns + column]) - (means == nullptr ? 0 : means[row])) * inverses[row]);
+            float d = o.cotangent(row * norm.columns + column);
+            scale_sum += d * ((widen(o.x[row * norm.columns + column]) - o.mean(row)) * o.inverses[row]);
             bias_sum += d;
         }
         if (add_norm_simd(&scale_sum, &bias_sum) && column < norm.columns) {
@@ -261,18 +334,27 @@ __global__ void join_norm_parts(int64_t columns, int parts, const float *partial
 template <class T, class S>
 void run_norm_gradient_of(const ons_launch *l, const float *means, const float *inverses, void *dbias) {
     const ons_cuda_norm *s = (const ons_cuda_norm *)l->state;
-    const T *dy = (const T *)l->inputs[0], *x = (const T *)l->inputs[1];
+    const T *const *in = (const T *const *)l->inputs;
+    const T *more = s->adds_before ? in[s->extra + 1] : nullptr, *added = s->adds ? in[s->extra] : nullptr;
+    norm_operands<T> o = {in[0], more, in[1], means, inverses, added};
+    const S *scale = (const S *)l->inputs[2];
+    T *dx = (T *)l->outputs[0];
+    float *partial = (float *)l->scratch;
     int64_t n = s->norm.columns;
-    /* The sums first: dx may take the place of what they read. */
-    if (l->outputs[1] != nullptr || dbias != nullptr) {
+    bool sums = l->outputs[1] != nullptr || dbias != nullptr, together = sums && dx != nullptr && fits_registers<T>(n);
+    if (together && n <= WARP_ROW)
+        launch(l, norm_gradient_kept<warp_group, T, S>, s->parts, ROW_THREADS, s->norm, s->parts, o, scale, dx,
+               partial);
+    else if (together)
+        launch(l, norm_gradient_kept<block_group, T, S>, s->parts, ROW_THREADS, s->norm, s->parts, o, scale, dx,
+               partial);
+    else if (sums) /* before dx, which may take the place of what they read */
         launch(l, norm_part_sums<T>, (n + NORM_COLUMNS - 1) / NORM_COLUMNS * s->parts, NORM_COLUMNS * NORM_LANES,
-               s->norm, s->parts, dy, x, means, inverses, (float *)l->scratch);
+               s->norm, s->parts, o, partial);
+    if (sums)
         launch(l, join_norm_parts<S>, blocks_for(n, NORM_COLUMNS), NORM_COLUMNS * NORM_LANES, n, s->parts,
-               (const float *)l->scratch, (S *)l->outputs[1], (S *)dbias);
-    }
-    if (l->outputs[0] != nullptr)
-        ONS_CUDA_LAUNCH_NORM(l, s->norm, norm_input_gradient, T, S, s->norm, dy, x, (const S *)l->inputs[2], means,
-                             inverses, (T *)l->outputs[0]);
+               (const float *)partial, (S *)l->outputs[1], (S *)dbias);
+    if (dx != nullptr && !together) ONS_CUDA_LAUNCH_NORM(l, s->norm, norm_input_gradient, T, S, s->norm, o, scale, dx);
 }
 
 template <class T> void run_norm_gradient(const ons_launch *l, const float *means, const float *inverses, void *dbias) {

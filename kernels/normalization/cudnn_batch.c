@@ -17,8 +17,8 @@ static void destroy(void *state) { ons_cudnn_plan_free(((ons_cuda_batch *)state)
 /* What the library has engines for that the same numbers come of. */
 static bool is_wanted(const ons_type *x, const ons_cuda_batch *s) {
     bool half = s->dtype == ONS_FLOAT16 || s->dtype == ONS_BFLOAT16;
-    return ons_cudnn_is_there() && half && s->replicas == 1 && !s->added && !s->relu && !s->gated && s->last &&
-           s->parameters == ONS_FLOAT32 && x->shape.rank >= 3 && x->shape.rank <= 5 && ons_elements(x) > 0;
+    return ons_cudnn_is_there() && half && s->replicas == 1 && !s->added && s->activation.kind == ONS_BATCH_PLAIN &&
+           s->last && s->parameters == ONS_FLOAT32 && x->shape.rank >= 3 && x->shape.rank <= 5 && ons_elements(x) > 0;
 }
 
 static int64_t image(ons_cudnn_graph *g, int64_t slot, const ons_type *type) {

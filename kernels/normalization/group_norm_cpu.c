@@ -94,7 +94,7 @@ static void normalize_sample(const group_norm_state *s, const ons_batch_scratch 
     ons_batch_repeat(&s->plan, b->shift);
     ons_batch_repeat(&s->plan, b->scale);
     ons_batch_repeat(&s->plan, b->rest);
-    ons_batch_normalize(&s->plan, b, x, NULL, false, y);
+    ons_batch_normalize(&s->plan, b, x, NULL, (ons_batch_activation){.kind = ONS_BATCH_PLAIN}, y);
 }
 
 void ons_group_norm_run(const ons_launch *launch) {
@@ -126,7 +126,7 @@ static void differentiate_sample(const group_norm_state *s, const ons_batch_scra
     double count = (double)norm->width * (double)norm->size.positions;
     for (int64_t c = 0; c < norm->size.channels; ++c) b->shift[c] = w->means[c / norm->width];
     ons_batch_repeat(&s->plan, b->shift);
-    ons_batch_sum_products(&s->plan, b, w->dy, w->x, false);
+    ons_batch_sum_products(&s->plan, b, w->dy, w->x, (ons_batch_activation){.kind = ONS_BATCH_PLAIN});
     for (int64_t group = 0; group < norm->groups; ++group) {
         double r = w->inverses[group], first = 0, second = 0;
         int64_t begin = group * norm->width, end = begin + norm->width;
@@ -147,7 +147,7 @@ static void differentiate_sample(const group_norm_state *s, const ons_batch_scra
     ons_batch_repeat(&s->plan, b->scale);
     ons_batch_repeat(&s->plan, b->factor);
     ons_batch_repeat(&s->plan, b->rest);
-    ons_batch_differentiate(&s->plan, b, w->dy, w->x, false, w->dx);
+    ons_batch_differentiate(&s->plan, b, w->dy, w->x, (ons_batch_activation){.kind = ONS_BATCH_PLAIN}, w->dx);
 }
 
 /* Sums over samples, and over the channels of a group where they share one number. */

@@ -32,6 +32,15 @@ ons_status *ons_layer_norm_of(const ons_operands *o, const ons_type *type, int64
     return NULL;
 }
 
+ons_status *ons_norm_gradient_check(const ons_operands *o, uint32_t extra) {
+    char left[ONS_TYPE_TEXT], right[ONS_TYPE_TEXT];
+    for (uint32_t i = extra; i < extra + 2; ++i)
+        if (ons_has_input(o, i) && !ons_type_equal(&o->inputs[i], &o->inputs[1]))
+            return ons_node_error(o, "what is added, %s, and input %s differ", ons_type_print(&o->inputs[i], left),
+                                  ons_type_print(&o->inputs[1], right));
+    return NULL;
+}
+
 bool ons_layer_norm_reduced(const ons_shape *x, const ons_shape *mean, uint32_t *axis) {
     if (x->rank == 0 || mean->rank != x->rank) return false;
     uint32_t first = 0;

@@ -17,6 +17,25 @@ ons_status *ons_layer_norm_of(const ons_operands *o, const ons_type *type, int64
 /* Whether `type` holds one number for each column. */
 bool ons_layer_norm_fits(const ons_shape *shape, uint32_t axis, const ons_type *type);
 
+/* ---- for gradients, whose input 1 is x. From input `extra` on they may have two more of its type: what is added to
+ * the gradient of x, as it comes along the residual stream, and the second summand of the cotangent. */
+ons_status *ons_norm_gradient_check(const ons_operands *o, uint32_t extra);
+
+/* How many inputs a node has. */
+static inline uint32_t ons_norm_gradient_inputs(const ons_value_id *inputs, uint32_t extra) {
+    return inputs[extra + 1] != ONS_NONE ? extra + 2 : inputs[extra] != ONS_NONE ? extra + 1 : extra;
+}
+
+/* For the cost: additions for each element. */
+static inline int ons_norm_gradient_sums(const ons_operands *o, uint32_t extra) {
+    return (ons_has_input(o, extra) ? 1 : 0) + (ons_has_input(o, extra + 1) ? 1 : 0);
+}
+
+/* For references: element `at` of an input, 0 where it is left out. */
+static inline double ons_norm_summand(const ons_operands *o, uint32_t input, const void *const *inputs, int64_t at) {
+    return ons_has_input(o, input) ? ((const double *)inputs[input])[at] : 0;
+}
+
 /* ---- for patterns */
 
 /* The axis from which on `mean` is reduced, with its dims kept; false where it is not a reduction of the last axes. The

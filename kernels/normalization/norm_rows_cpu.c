@@ -73,15 +73,20 @@ enum { PARTS_MAX = 16, ROWS = 4 };
 
 typedef struct gradient_state {
     ons_layer_norm norm;
+    uint32_t extra;
+    bool adds, adds_before;
     int parts;
     int64_t stride; /* floats of one part's sums for scale or bias */
 } gradient_state;
 
-ons_status *ons_norm_gradient_prepare(ons_prepare *p, const ons_layer_norm *norm) {
+ons_status *ons_norm_gradient_prepare(ons_prepare *p, const ons_layer_norm *norm, uint32_t extra) {
     ONS_TRY(ons_require_float32(p->operands));
     gradient_state *state;
     ONS_NEW_STATE(state, p);
     state->norm = *norm;
+    state->extra = extra;
+    state->adds = ons_has_input(p->operands, extra);
+    state->adds_before = ons_has_input(p->operands, extra + 1);
     int most = p->threads > PARTS_MAX ? p->threads : PARTS_MAX;
     int parts = ons_parts(state->norm.rows, state->norm.columns);
     state->parts = parts < most ? parts : most;
@@ -92,8 +97,10 @@ ons_status *ons_norm_gradient_prepare(ons_prepare *p, const ons_layer_norm *norm
 
 /* What stays the same from row to row. */
 typedef struct row_work {
-    const float *dy, *x, *scale, *means, *inverses; /* means NULL: all 0 */
-    float *dx, *dscale, *dbias;                     /* dx may be NULL; the sums are one part's, or NULL */
+    const float *dy, *more;                    /* the cotangent's summands; more may be NULL */
+    const float *x, *scale, *means, *inverses; /* means NULL: all 0 */
+    const float *added;                        /* to dx; NULL: nothing */
+    float *dx, *dscale, *dbias;                /* dx may be NULL; the sums are one part's, or NULL */
     int64_t columns;
 } row_work;
 
@@ -110,14 +117,26 @@ static inline void store(float *to, ons_simd_float x, int64_t count) {
 
 static inline float mean_of(const row_work *w, int64_t row) { return w->means != NULL ? w->means[row] : 0; }
 
+/* Which summands are there: constants, so that loops do not ask. */
+typedef struct summands {
+    bool more, added;
+} summands;
+
+static inline __attribute__((always_inline)) ons_simd_float cotangent_of(const row_work *w, summands is, int64_t at,
+                                                                         int64_t count) {
+    ons_simd_float dy = load(w->dy + at, count);
+    return is.more ? dy + load(w->more + at, count) : dy;
+}
+
 /* `count` (≤ ONS_SIMD_FLOATS) columns of `rows` rows: adds a and a n to sums[row], and to the part's dscale and dbias,
  * which have room for whole lanes. */
-static inline __attribute__((always_inline)) void add_columns(const row_work *w, int64_t row, int rows, int64_t column,
-                                                              int64_t count, ons_simd_float (*sums)[2]) {
+static inline __attribute__((always_inline)) void add_columns(const row_work *w, summands is, int64_t row, int rows,
+                                                              int64_t column, int64_t count,
+                                                              ons_simd_float (*sums)[2]) {
     ons_simd_float scale = load(w->scale + column, count), dscale = {0}, dbias = {0};
     for (int k = 0; k < rows; ++k) {
         int64_t at = (row + k) * w->columns + column;
-        ons_simd_float dy = load(w->dy + at, count), a = dy * scale;
+        ons_simd_float dy = cotangent_of(w, is, at, count), a = dy * scale;
         ons_simd_float n = (load(w->x + at, count) - mean_of(w, row + k)) * w->inverses[row + k];
         sums[k][0] += a;
         sums[k][1] += a * n;
@@ -129,35 +148,47 @@ static inline __attribute__((always_inline)) void add_columns(const row_work *w,
     ons_simd_store(w->dbias + column, ons_simd_load(w->dbias + column) + dbias);
 }
 
-static inline __attribute__((always_inline)) void write_columns(const row_work *w, int64_t row, int64_t column,
-                                                                int64_t count, float first, float second) {
+static inline __attribute__((always_inline)) void
+write_columns(const row_work *w, summands is, int64_t row, int64_t column, int64_t count, float first, float second) {
     int64_t at = row * w->columns + column;
     float mean = mean_of(w, row), r = w->inverses[row];
     ons_simd_float n = (load(w->x + at, count) - mean) * r;
-    ons_simd_float a = load(w->dy + at, count) * load(w->scale + column, count);
-    store(w->dx + at, r * (a - first - n * second), count);
+    ons_simd_float a = cotangent_of(w, is, at, count) * load(w->scale + column, count);
+    ons_simd_float dx = r * (a - first - n * second);
+    store(w->dx + at, is.added ? dx + load(w->added + at, count) : dx, count);
 }
 
-static inline __attribute__((always_inline)) void work_rows(const row_work *w, int64_t row, int rows) {
+static inline __attribute__((always_inline)) void work_rows(const row_work *w, summands is, int64_t row, int rows) {
     ons_simd_float sums[ROWS][2] = {{{0}}};
     int64_t n = w->columns, column = 0;
     for (; column + ONS_SIMD_FLOATS <= n; column += ONS_SIMD_FLOATS)
-        add_columns(w, row, rows, column, ONS_SIMD_FLOATS, sums);
-    if (column < n) add_columns(w, row, rows, column, n - column, sums);
+        add_columns(w, is, row, rows, column, ONS_SIMD_FLOATS, sums);
+    if (column < n) add_columns(w, is, row, rows, column, n - column, sums);
     for (int k = 0; w->dx != NULL && k < rows; ++k) {
         float first = w->means != NULL ? ons_simd_sum_of(sums[k][0]) / (float)n : 0;
         float second = ons_simd_sum_of(sums[k][1]) / (float)n;
         for (column = 0; column + ONS_SIMD_FLOATS <= n; column += ONS_SIMD_FLOATS)
-            write_columns(w, row + k, column, ONS_SIMD_FLOATS, first, second);
-        if (column < n) write_columns(w, row + k, column, n - column, first, second);
+            write_columns(w, is, row + k, column, ONS_SIMD_FLOATS, first, second);
+        if (column < n) write_columns(w, is, row + k, column, n - column, first, second);
     }
+}
+
+static inline __attribute__((always_inline)) void work_all(const row_work *w, summands is, int64_t begin, int64_t end) {
+    int64_t row = begin;
+    for (; row + ROWS <= end; row += ROWS) work_rows(w, is, row, ROWS);
+    for (; row < end; ++row) work_rows(w, is, row, 1);
 }
 
 static void work_part(row_work w, int64_t begin, int64_t end) {
     for (int64_t i = 0; w.dscale != NULL && i < w.columns; ++i) w.dscale[i] = w.dbias[i] = 0;
-    int64_t row = begin;
-    for (; row + ROWS <= end; row += ROWS) work_rows(&w, row, ROWS);
-    for (; row < end; ++row) work_rows(&w, row, 1);
+    if (w.more == NULL && w.added == NULL)
+        work_all(&w, (summands){false, false}, begin, end);
+    else if (w.more == NULL)
+        work_all(&w, (summands){false, true}, begin, end);
+    else if (w.added == NULL)
+        work_all(&w, (summands){true, false}, begin, end);
+    else
+        work_all(&w, (summands){true, true}, begin, end);
 }
 
 static void add_parts(const float *sums, int parts, int64_t stride, int64_t columns, float *result) {
@@ -179,10 +210,12 @@ void ons_norm_gradient_run(const ons_launch *launch, const ons_norm_gradient *g)
 #pragma omp parallel for schedule(static) if (parts > 1)
     for (int part = 0; part < parts; ++part) {
         row_work work = {.dy = g->dy,
+                         .more = state->adds_before ? launch->inputs[state->extra + 1] : NULL,
                          .x = g->x,
                          .scale = g->scale,
                          .means = g->means,
                          .inverses = g->inverses,
+                         .added = state->adds ? launch->inputs[state->extra] : NULL,
                          .dx = g->dx,
                          .dscale = wants_sums ? scales + part * stride : NULL,
                          .dbias = wants_sums ? biases + part * stride : NULL,

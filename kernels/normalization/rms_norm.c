@@ -1,5 +1,6 @@
 #include "kernels/normalization/rms_norm.h"
 
+#include "graph/passes/autograd.h"
 #include "kernels/operators.h"
 
 #include <math.h>
@@ -42,9 +43,11 @@ void ons_rms_norm_reference(const ons_operands *o, const ons_step *step, const v
 
 ons_status *ons_rms_norm_gradient(ons_gradient *g) {
     ONS_TRY(ons_refuse_cotangents(g, 1));
-    ons_build_node(
-        g->builder, &ons_op_rms_normalization_gradient,
-        ONS_IN(g->cotangents[0], ons_gradient_input(g, 0), ons_gradient_input(g, 1), ons_gradient_output(g, 1)),
-        ONS_WITH(ONS_AT_INT(0, ons_attribute_int(g->operands, ONS_RMS_AXIS))), 2, g->wanted, g->gradients);
+    ons_value_id inputs[6] = {ONS_NONE, ons_gradient_input(g, 0), ons_gradient_input(g, 1), ons_gradient_output(g, 1),
+                              ons_gradient_take_flow(g, 0)};
+    ons_gradient_take_summands(g, 0, &inputs[0], &inputs[5]);
+    ons_build_node(g->builder, &ons_op_rms_normalization_gradient,
+                   (ons_inputs){inputs, ons_norm_gradient_inputs(inputs, 4)},
+                   ONS_WITH(ONS_AT_INT(0, ons_attribute_int(g->operands, ONS_RMS_AXIS))), 2, g->wanted, g->gradients);
     return NULL;
 }

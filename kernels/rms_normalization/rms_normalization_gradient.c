@@ -2,6 +2,8 @@
  * r = 1 / √(mean(x²) + epsilon) of every row, with n = x r and a = dy scale:
  *
  *   dx = r (a - n mean(a n)),   dscale = Σ dy n   (sums over rows)
+ *
+ * Where they are there, input 4 is added to dx, as it comes to x along the residual stream, and input 5 to dy.
  */
 #include "kernels/rms_normalization/rms_normalization_gradient.h"
 
@@ -15,14 +17,16 @@ static ons_status *rms_normalization_gradient_infer(ons_operands *o) {
     if (ons_elements(&o->inputs[3]) != norm.rows)
         return ons_node_error(o, "the saved input must hold a number for each of %lld rows, not %s",
                               (long long)norm.rows, ons_type_print(&o->inputs[3], left));
+    ONS_TRY(ons_norm_gradient_check(o, EXTRA));
     o->outputs[0] = o->inputs[1];
     if (o->output_count > 1) o->outputs[1] = o->inputs[2];
     return NULL;
 }
 
-/* Normalisation 1, scale 1, the mean 2, dx 3, the sum 2. */
+/* Normalisation 1, scale 1, the mean 2, dx 3, the sum 2; what is added 1 each. */
 static ons_cost rms_normalization_gradient_cost(const ons_operands *o) {
-    return (ons_cost){9 * (double)ons_elements(&o->inputs[1]), ons_operand_bytes(o)};
+    return (ons_cost){(9 + ons_norm_gradient_sums(o, EXTRA)) * (double)ons_elements(&o->inputs[1]),
+                      ons_operand_bytes(o)};
 }
 
 static void rms_normalization_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
@@ -37,16 +41,22 @@ static void rms_normalization_gradient_reference(const ons_operands *o, const on
         const double *x = (const double *)inputs[1] + row * norm.columns;
         double r = ((const double *)inputs[3])[row], mean = 0;
         for (int64_t i = 0; i < norm.columns; ++i) {
-            mean += dy[i] * scale[i] * x[i] * r / (double)norm.columns;
-            if (dscale != NULL) dscale[i] += dy[i] * x[i] * r;
+            double d = dy[i] + ons_norm_summand(o, EXTRA + 1, inputs, row * norm.columns + i);
+            mean += d * scale[i] * x[i] * r / (double)norm.columns;
+            if (dscale != NULL) dscale[i] += d * x[i] * r;
         }
         for (int64_t i = 0; outputs[0] != NULL && i < norm.columns; ++i)
-            ((double *)outputs[0])[row * norm.columns + i] = r * (dy[i] * scale[i] - x[i] * r * mean);
+            ((double *)outputs[0])[row * norm.columns + i] =
+                r * ((dy[i] + ons_norm_summand(o, EXTRA + 1, inputs, row * norm.columns + i)) * scale[i] -
+                     x[i] * r * mean) +
+                ons_norm_summand(o, EXTRA, inputs, row * norm.columns + i);
     }
 }
 
-ONS_DEFINE_OPERATOR(rms_normalization_gradient, "RMSNormalizationGradient", ONS_INTERNAL, ONS_ARITY(4, 4, 1, 2),
+ONS_DEFINE_OPERATOR(rms_normalization_gradient, "RMSNormalizationGradient", ONS_INTERNAL, ONS_ARITY(4, 6, 1, 2),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", -1)), ONS_INFER(rms_normalization_gradient_infer),
                     ONS_COST(rms_normalization_gradient_cost), ONS_NOT_DIFFERENTIABLE("it is itself a gradient"),
-                    ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}),
+                    ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
+                    ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}, {ONS_ALIAS_MAY, 0, 1}, {ONS_ALIAS_MAY, 0, 4},
+                                {ONS_ALIAS_MAY, 0, 5}),
                     ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(rms_normalization_gradient_reference));

@@ -6,7 +6,7 @@
 static ons_status *rms_normalization_gradient_prepare(ons_prepare *p) {
     ons_layer_norm norm;
     ons_resolved(find_norm(p->operands, &norm));
-    return ons_norm_gradient_prepare(p, &norm);
+    return ons_norm_gradient_prepare(p, &norm, EXTRA);
 }
 
 static void rms_normalization_gradient_run(const ons_launch *launch) {

@@ -9,7 +9,7 @@ static ons_status *rms_normalization_gradient_cuda_prepare(ons_prepare *p) {
     ONS_NEW_STATE(state, p);
     ONS_TRY(ons_cuda_norm_types(o, 1, 2, state));
     ons_resolved(find_norm(o, &state->norm));
-    ons_cuda_norm_parts(p, state);
+    ons_cuda_norm_gradient(p, EXTRA, state);
     p->implementation = "cuda:rows";
     return NULL;
 }

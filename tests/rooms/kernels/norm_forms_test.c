@@ -229,6 +229,123 @@ Test(norm_forms, rms_norm_along_rows_alone) {
     close_scene(&s);
 }
 
+/* ------------------------------------------------------------------------------------------------- residual streams */
+
+static const ons_node *find_node(const scene *s, const ons_operator *op, size_t *count) {
+    const ons_node *found = NULL;
+    *count = 0;
+    for (size_t i = 0; i < s->graph->nodes.count; ++i) {
+        if (s->graph->nodes.items[i].op != op) continue;
+        found = &s->graph->nodes.items[i];
+        ++*count;
+    }
+    return found;
+}
+
+/* stream + norm(stream), where the stream is the exponential of x. Apart: the norm reads it through an Identity, so
+ * that its gradient and the stream's meet behind it. `more`: another reader of the stream before the norm. */
+static void open_stream(scene *s, const ons_operator *norm, bool apart, bool more) {
+    bool centred = norm == &ons_op_layer_normalization;
+    ons_shape row = ons_shape_make(1, (const int64_t[]){10});
+    open_scene(s, ONS_FLOAT32, ons_shape_make(3, (const int64_t[]){2, 3, 10}), row, centred ? row : (ons_shape){0});
+    ons_value_id stream = one(s, &ons_op_exp, s->x), other = more ? one(s, &ons_op_tanh, stream) : ONS_NONE;
+    ons_value_id inputs[] = {apart ? one(s, &ons_op_identity, stream) : stream, s->scale, s->bias};
+    ons_value_id y = ons_build(&s->builder, norm, (ons_inputs){inputs, centred ? 3 : 2}, ONS_DEFAULTS);
+    ons_value_id sum = two(s, &ons_op_add, stream, one(s, &ons_op_sigmoid, y));
+    set_output(s, more ? two(s, &ons_op_add, sum, other) : sum);
+}
+
+static void check_stream(const ons_operator *norm, const ons_operator *gradient, bool more) {
+    scene scenes[2];
+    for (int i = 0; i < 2; ++i) {
+        open_stream(&scenes[i], norm, i == 0, more);
+        compute(&scenes[i]);
+        size_t gradients, sums;
+        const ons_node *node = find_node(&scenes[i], gradient, &gradients);
+        uint32_t plain = gradient->arity.inputs_min;
+        cr_assert_eq(gradients, 1);
+        cr_expect_eq(node->input_count, i == 0 ? plain : plain + 1, "%s: %u inputs", gradient->name, node->input_count);
+        find_node(&scenes[i], &ons_op_add, &sums);
+        cr_expect_eq(sums, (more ? 2u : 1u) + (i == 0 ? 1u : 0u) + (more ? 1u : 0u), "%s: %zu sums", norm->name, sums);
+    }
+    for (int i = 0; i <= PARAMETERS; ++i) {
+        int64_t count = i < 2 ? 60 : 10;
+        for (int64_t k = 0; scenes[0].results[i] != NULL && k < count; ++k)
+            cr_expect_float_eq(scenes[0].results[i][k], scenes[1].results[i][k], 1e-12, "%s: result %d, element %lld",
+                               norm->name, i, (long long)k);
+    }
+    for (int i = 0; i < 2; ++i) close_scene(&scenes[i]);
+}
+
+/* The gradient takes what comes along the stream from behind; what comes from before is added later. */
+Test(norm_forms, residual_stream) {
+    for (int more = 0; more < 2; ++more) {
+        check_stream(&ons_op_layer_normalization, &ons_op_layer_normalization_gradient, more == 1);
+        check_stream(&ons_op_rms_normalization, &ons_op_rms_normalization_gradient, more == 1);
+    }
+}
+
+/* norm(exp(x)) has two readers, as behind a block that ends in its norm. Apart: they read it through an Identity, whose
+ * gradient is the sum. */
+static void open_two_readers(scene *s, const ons_operator *norm, bool apart) {
+    bool centred = norm == &ons_op_layer_normalization;
+    ons_shape row = ons_shape_make(1, (const int64_t[]){10});
+    open_scene(s, ONS_FLOAT32, ons_shape_make(3, (const int64_t[]){2, 3, 10}), row, centred ? row : (ons_shape){0});
+    ons_value_id inputs[] = {one(s, &ons_op_exp, s->x), s->scale, s->bias};
+    ons_value_id y = ons_build(&s->builder, norm, (ons_inputs){inputs, centred ? 3 : 2}, ONS_DEFAULTS);
+    if (apart) y = one(s, &ons_op_identity, y);
+    set_output(s, two(s, &ons_op_add, y, one(s, &ons_op_sigmoid, y)));
+}
+
+/* Nodes whose results other nodes read: the others are pruned. */
+static size_t count_read(const scene *s, const ons_operator *op) {
+    size_t count = 0;
+    for (ons_node_id id = 0; id < s->graph->nodes.count; ++id) {
+        bool read = false;
+        for (size_t n = 0; n < s->graph->nodes.count; ++n)
+            for (uint32_t i = 0; i < s->graph->nodes.items[n].input_count; ++i)
+                read |= s->graph->nodes.items[n].inputs[i] == s->graph->nodes.items[id].outputs[0];
+        count += read && s->graph->nodes.items[id].op == op;
+    }
+    return count;
+}
+
+static void check_two_readers(const ons_operator *norm, const ons_operator *gradient) {
+    scene scenes[2];
+    for (int i = 0; i < 2; ++i) {
+        open_two_readers(&scenes[i], norm, i == 0);
+        compute(&scenes[i]);
+        size_t gradients;
+        uint32_t inputs = find_node(&scenes[i], gradient, &gradients)->input_count, plain = gradient->arity.inputs_min;
+        cr_assert_eq(gradients, 1);
+        cr_expect_eq(inputs, i == 0 ? plain : plain + 2, "%s: %u inputs", gradient->name, inputs);
+        cr_expect_eq(count_read(&scenes[i], &ons_op_add), i == 0 ? 1 : 0, "%s", norm->name);
+    }
+    for (int i = 1; i <= PARAMETERS; ++i)
+        for (int64_t k = 0; scenes[0].results[i] != NULL && k < (i < 2 ? 60 : 10); ++k)
+            cr_expect_float_eq(scenes[0].results[i][k], scenes[1].results[i][k], 1e-12, "%s: result %d, element %lld",
+                               norm->name, i, (long long)k);
+    for (int i = 0; i < 2; ++i) close_scene(&scenes[i]);
+}
+
+Test(norm_forms, cotangent_of_two_readers) {
+    check_two_readers(&ons_op_layer_normalization, &ons_op_layer_normalization_gradient);
+    check_two_readers(&ons_op_rms_normalization, &ons_op_rms_normalization_gradient);
+}
+
+/* Uses of a weight are apart: a norm of one takes nothing. */
+Test(norm_forms, norm_of_a_weight) {
+    scene s;
+    ons_shape row = ons_shape_make(1, (const int64_t[]){10});
+    open_scene(&s, ONS_FLOAT32, ons_shape_make(3, (const int64_t[]){2, 3, 10}), row, row);
+    ons_value_id y = ons_build(&s.builder, &ons_op_layer_normalization, ONS_IN(s.x, s.scale, s.bias), ONS_DEFAULTS);
+    set_output(&s, two(&s, &ons_op_add, s.x, y));
+    compute(&s);
+    size_t count;
+    cr_expect_eq(find_node(&s, &ons_op_layer_normalization_gradient, &count)->input_count, 5);
+    close_scene(&s);
+}
+
 /* ----------------------------------------------------------------------------------------------- GroupNormalization */
 
 static ons_value_id filled(scene *s, int64_t count, double value, bool initialiser) {
