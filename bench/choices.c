@@ -3,13 +3,13 @@
  *     choices [--threads 1,2] [--rounds 11] [--passes 2] [--clock] [--only TEXT] [--write FILE]
  * for the variant of our kernels that is in use (ONSTAGE_CPU) and this oneDNN. Ways take turns; a way's share is the
  * median over the rounds of its time over that of the rule's in the same round. A way is written down where it is ahead
- * by a twentieth in every pass over all nodes, each with other memory. Nodes whose operands fit a core's cache find
- * them there; others find them in memory, as behind other nodes.
+ * by a twentieth, and by ten microseconds, in every pass over all nodes, each with other memory. Nodes whose operands
+ * fit a core's cache find them there; others find them in memory, as behind other nodes.
  *
  * A time is the processor's of the thread that computed longest, which other programs disturb little; with --clock it
- * is the clock's, for a machine that does nothing else. What differs by how threads wait for each other is measured
- * with
- * --clock alone. --only: nodes whose name has this text. FILE is seen from where bazel was run. */
+ * is the clock's, for a machine that does nothing else. How recurrent layers divide their work
+ * decides how threads wait for each other: that is measured with --clock alone. --only: nodes whose name has this text.
+ * FILE is seen from where bazel was run. */
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +20,7 @@
 #include "base/arena.h"
 #include "bench/choices_nodes.h"
 #include "bench/choices_table.h"
+#include "kernels/common/onednn/onednn_versions.h"
 #include "kernels/kernels.h"
 #include "tests/rooms/kernels/harness.h"
 #include "tests/rooms/kernels/prepared_node.h"
@@ -134,15 +135,17 @@ static ons_choice_result *find_result(ons_choice_results *results, const ons_cho
     return NULL;
 }
 
-static ons_status *note(ons_choice_results *results, const ons_choice_question *question, const double *shares) {
+static ons_status *note(ons_choice_results *results, const ons_choice_question *question, const double *shares,
+                        double seconds) {
     ons_choice_result *known = find_result(results, question);
     if (known == NULL) {
-        ons_choice_result fresh = {.question = *question};
+        ons_choice_result fresh = {.question = *question, .seconds = seconds};
         ONS_PUSH(&results->all, fresh);
         known = &results->all.items[results->all.count - 1];
     }
     for (int way = 0; way < ONS_WAY_COUNT; ++way)
         if (shares[way] > known->shares[way]) known->shares[way] = shares[way];
+    if (seconds < known->seconds) known->seconds = seconds;
     return NULL;
 }
 
@@ -153,7 +156,7 @@ static ons_status *measure(ons_fixture *fixture, int threads, const ons_choice_q
     ons_status *status = prepare_ways(fixture, threads, question, nodes);
     if (status == NULL) {
         time_ways(nodes, question->rule, o, shares, &seconds);
-        status = note(results, question, shares);
+        status = note(results, question, shares, seconds);
         printf("%d threads  %-58s %10.1f us by %s", threads, name, 1e6 * seconds, ons_ways[question->rule].name);
         for (int way = 0; way < ONS_WAY_COUNT; ++way)
             if (shares[way] > 0 && way != (int)question->rule) printf("  %s %.3f", ons_ways[way].name, shares[way]);
@@ -185,7 +188,7 @@ static ons_status *measure_node(const ons_choice_node *node, const options *o, i
     for (uint32_t i = 0; i < questions.count && status == NULL; ++i) {
         if (questions.items[i].point != node->point || find_result(before, &questions.items[i]) != NULL) continue;
         status = measure(&fixture, threads, &questions.items[i], o, node->name, results);
-        if (status == NULL) status = note(before, &questions.items[i], nothing);
+        if (status == NULL) status = note(before, &questions.items[i], nothing, 0);
     }
     ons_fixture_free(&fixture);
     return status == NULL ? NULL : ons_status_at(status, "%s", node->name);
@@ -216,6 +219,17 @@ static void print_winners(const ons_choice_results *results) {
         for (int s = 0; s < ONS_CHOICE_SIZES; ++s) printf(" %lld", (long long)r->question.sizes[s]);
         printf("\n");
     }
+}
+
+static ons_status *write_table(const char *path, const ons_choice_results *results) {
+    char onednn[ONS_ONEDNN_VERSION_TEXT];
+    ons_onednn_version(onednn);
+    ons_choice_entries entries = {{NULL, 0, 0}};
+    ons_status *status =
+        ons_choice_table_merge(ons_choice_table_committed(), results, ons_cpu_variant(), onednn, &entries);
+    if (status == NULL) status = ons_choice_table_write(path, &entries);
+    free(entries.all.items);
+    return status;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- options */
@@ -274,7 +288,7 @@ int main(int count, char **words) {
     ons_choice_results results = {{NULL, 0, 0}};
     ons_status *status = measure_all(&o, &results);
     if (status == NULL) print_winners(&results);
-    if (status == NULL && o.path != NULL) status = ons_choice_table_write(o.path, &results);
+    if (status == NULL && o.path != NULL) status = write_table(o.path, &results);
     if (status != NULL) fprintf(stderr, "%s\n", ons_status_get_message(status));
     int rc = status == NULL ? 0 : 1;
     ons_status_free(status);

@@ -6,12 +6,6 @@
 
 #include "base/arena.h"
 #include "base/file.h"
-#include "kernels/common/onednn/onednn_versions.h"
-#include "kernels/kernels.h"
-
-typedef struct entries {
-    ONS_VECTOR(ons_choice_entry) all;
-} entries;
 
 static bool is_possible(const ons_choice_result *r, ons_way way) {
     return (r->question.possible & ONS_WAY_BIT(way)) != 0;
@@ -21,7 +15,8 @@ ons_way ons_choice_winner(const ons_choice_result *r) {
     ons_way best = r->question.rule;
     double least = ONS_CHOICE_AHEAD;
     for (ons_way way = 0; way < ONS_WAY_COUNT; ++way) {
-        if (!is_possible(r, way) || r->shares[way] > least) continue;
+        bool worth = (1 - r->shares[way]) * r->seconds >= ONS_CHOICE_WORTH_SAVED;
+        if (!is_possible(r, way) || !worth || r->shares[way] > least) continue;
         least = r->shares[way];
         best = way;
     }
@@ -56,29 +51,35 @@ static size_t find_shared(const ons_choice_results *results, size_t index) {
 
 /* -------------------------------------------------------------------------------------------------- its entries */
 
-static ons_status *keep_others(const ons_choice_results *results, const char *onednn, entries *to) {
-    const ons_choice_table *old = ons_choice_table_committed();
-    for (size_t i = 0; i < old->count; ++i) {
-        const ons_choice_entry *e = &old->entries[i];
+/* The old table, and the machine that was measured. */
+typedef struct merge {
+    const ons_choice_table *old;
+    const ons_choice_results *results;
+    const char *variant, *onednn;
+} merge;
+
+static ons_status *keep_others(const merge *m, ons_choice_entries *to) {
+    for (size_t i = 0; i < m->old->count; ++i) {
+        const ons_choice_entry *e = &m->old->entries[i];
         ons_choice_question stands_for = {.point = ons_ways[e->way].point, .threads = e->threads};
         memcpy(stands_for.sizes, e->sizes, sizeof e->sizes);
         bool measured = false;
-        for (size_t k = 0; k < results->all.count; ++k)
-            measured |= are_near(&results->all.items[k].question, &stands_for);
-        if (!measured || strcmp(e->variant, ons_cpu_variant()) != 0 || strcmp(e->onednn, onednn) != 0)
+        for (size_t k = 0; k < m->results->all.count; ++k)
+            measured |= are_near(&m->results->all.items[k].question, &stands_for);
+        if (!measured || strcmp(e->variant, m->variant) != 0 || strcmp(e->onednn, m->onednn) != 0)
             ONS_PUSH(&to->all, *e);
     }
     return NULL;
 }
 
-static ons_status *add_measured(const ons_choice_results *results, const char *onednn, entries *to) {
-    for (size_t i = 0; i < results->all.count; ++i) {
-        const ons_choice_result *r = &results->all.items[i];
-        size_t shared = find_shared(results, i);
+static ons_status *add_measured(const merge *m, ons_choice_entries *to) {
+    for (size_t i = 0; i < m->results->all.count; ++i) {
+        const ons_choice_result *r = &m->results->all.items[i];
+        size_t shared = find_shared(m->results, i);
         ons_way way = ons_choice_winner(r);
-        if (shared != i && (shared < results->all.count || way == r->question.rule)) continue;
-        ons_choice_entry e = {.variant = ons_cpu_variant(),
-                              .onednn = onednn,
+        if (shared != i && (shared < m->results->all.count || way == r->question.rule)) continue;
+        ons_choice_entry e = {.variant = m->variant,
+                              .onednn = m->onednn,
                               .threads = r->question.threads,
                               .near = shared == i,
                               .way = way,
@@ -100,6 +101,15 @@ static int in_order(const void *left, const void *right) {
     return order;
 }
 
+ons_status *ons_choice_table_merge(const ons_choice_table *old, const ons_choice_results *results, const char *variant,
+                                   const char *onednn, ons_choice_entries *merged) {
+    const merge m = {old, results, variant, onednn};
+    ONS_TRY(keep_others(&m, merged));
+    ONS_TRY(add_measured(&m, merged));
+    if (merged->all.count > 0) qsort(merged->all.items, merged->all.count, sizeof merged->all.items[0], in_order);
+    return NULL;
+}
+
 /* --------------------------------------------------------------------------------------------------------- its text */
 
 static const char *print_entry(ons_arena *arena, const char *text, const ons_choice_entry *e) {
@@ -111,30 +121,21 @@ static const char *print_entry(ons_arena *arena, const char *text, const ons_cho
     return text == NULL ? NULL : ons_arena_format(arena, "%s)\n", text);
 }
 
-static ons_status *write_entries(const char *path, const entries *from, ons_arena *arena) {
+static ons_status *write_entries(const char *path, const ons_choice_entries *entries, ons_arena *arena) {
     const char *text =
         "/* Written by ./bazelw run //bench:choices -- --write FILE; do not edit. One line an entry: variant of our "
         "kernels,\n"
         " * version of oneDNN, threads, whether sizes near these are meant, too, choice and way of choices.inc, the "
         "way's time\n"
         " * over that of the rule's where it was measured (the worst of several times), and the choice's sizes. */\n";
-    for (size_t i = 0; i < from->all.count && text != NULL; ++i) text = print_entry(arena, text, &from->all.items[i]);
+    for (size_t i = 0; i < entries->all.count && text != NULL; ++i)
+        text = print_entry(arena, text, &entries->all.items[i]);
     return text == NULL ? ons_status_out_of_memory() : ons_file_write_text(path, text);
 }
 
-ons_status *ons_choice_table_write(const char *path, const ons_choice_results *results) {
-    char onednn[ONS_ONEDNN_VERSION_TEXT];
-    ons_onednn_version(onednn);
-    entries all = {{NULL, 0, 0}};
+ons_status *ons_choice_table_write(const char *path, const ons_choice_entries *entries) {
     ons_arena *arena = ons_arena_new();
-    ons_status *status = arena == NULL ? ons_status_out_of_memory() : NULL;
-    if (status == NULL) status = keep_others(results, onednn, &all);
-    if (status == NULL) status = add_measured(results, onednn, &all);
-    if (status == NULL) {
-        qsort(all.all.items, all.all.count, sizeof all.all.items[0], in_order);
-        status = write_entries(path, &all, arena);
-    }
+    ons_status *status = arena == NULL ? ons_status_out_of_memory() : write_entries(path, entries, arena);
     ons_arena_free(arena);
-    free(all.all.items);
     return status;
 }

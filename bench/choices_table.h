@@ -11,20 +11,31 @@
 typedef struct ons_choice_result {
     ons_choice_question question;
     double shares[ONS_WAY_COUNT];
+    double seconds; /* that the rule's way took at least */
 } ons_choice_result;
 
 typedef struct ons_choice_results {
     ONS_VECTOR(ons_choice_result) all;
 } ons_choice_results;
 
-/* The share below which a way is ahead of the rule beyond noise. */
-#define ONS_CHOICE_AHEAD 0.95
+/* A way is ahead of the rule where its share is no more than that, beyond noise, and what it saves worth an entry. */
+#define ONS_CHOICE_AHEAD       0.95
+#define ONS_CHOICE_WORTH_SAVED 1e-5 /* seconds */
 
 /* The fastest way that is ahead of the rule every time; the rule where there is none. */
 ons_way ons_choice_winner(const ons_choice_result *result);
 
-/* Writes the whole table: entries of other machines and of questions that were not measured stay as they are. Sizes
- * near each other share an entry where a way is ahead for one of them and behind for none. */
-ons_status *ons_choice_table_write(const char *path, const ons_choice_results *results);
+typedef struct ons_choice_entries {
+    ONS_VECTOR(ons_choice_entry) all;
+} ons_choice_entries;
+
+/* The old table with what was measured for a variant and a version of oneDNN, in order; the caller frees its items,
+ * whose texts are those of `old` and the caller's. Entries of others and of questions that were not measured stay.
+ * Sizes near each other share an entry where a way is ahead for one of them and behind for none. */
+ons_status *ons_choice_table_merge(const ons_choice_table *old, const ons_choice_results *results, const char *variant,
+                                   const char *onednn, ons_choice_entries *merged);
+
+/* The file that the program includes. */
+ons_status *ons_choice_table_write(const char *path, const ons_choice_entries *entries);
 
 #endif

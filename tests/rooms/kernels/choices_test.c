@@ -1,9 +1,11 @@
 /* The table of ways, and that every way of a node computes the same as the others. */
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/arena.h"
+#include "bench/choices_table.h"
 #include "graph/registry.h"
 #include "kernels/kernels.h"
 #include "tests/rooms/kernels/harness.h"
@@ -110,6 +112,71 @@ Test(choices, the_committed_table_says_nothing_twice) {
                       "entries %zu and %zu answer the same question", k, i);
         }
     }
+}
+
+/* ------------------------------------------------------------------------------------------------ what is measured */
+
+/* A product whose rule is the primitive, which took a millisecond. */
+static ons_choice_result measured(int threads, int64_t m, double sgemm, double turned) {
+    ons_choice_result r = {.question = product(threads, m, 512, 256), .seconds = 1e-3};
+    r.shares[ONS_PRODUCT_PRIMITIVE] = 1;
+    r.shares[ONS_PRODUCT_SGEMM] = sgemm;
+    r.shares[ONS_PRODUCT_TURNED] = turned;
+    return r;
+}
+
+static ons_choice_entries merged_with(const ons_choice_table *old, ons_choice_result *results, size_t count) {
+    ons_choice_entries merged = {{NULL, 0, 0}};
+    must(ons_choice_table_merge(old, &(ons_choice_results){{results, count, count}}, "v3", "2.6.3", &merged));
+    return merged;
+}
+
+static const ons_choice_table empty = {.count = 0};
+
+Test(measured, the_fastest_way_wins_where_it_is_ahead_beyond_noise) {
+    ons_choice_result clear = measured(2, 1000, 0.9, 0.8), close = measured(2, 1000, 0.96, 1.2);
+    cr_expect_eq(ons_choice_winner(&clear), ONS_PRODUCT_TURNED);
+    cr_expect_eq(ons_choice_winner(&close), ONS_PRODUCT_PRIMITIVE, "a twenty-fifth is noise");
+    clear.question.possible &= ~ONS_WAY_BIT(ONS_PRODUCT_TURNED);
+    cr_expect_eq(ons_choice_winner(&clear), ONS_PRODUCT_SGEMM);
+    clear.seconds = 5e-5;
+    cr_expect_eq(ons_choice_winner(&clear), ONS_PRODUCT_PRIMITIVE, "five microseconds are not worth an entry");
+}
+
+Test(measured, where_the_rule_is_right_there_is_no_entry) {
+    ons_choice_result r = measured(2, 1000, 1.1, 1.2);
+    ons_choice_entries merged = merged_with(&empty, &r, 1);
+    cr_expect_eq(merged.all.count, 0);
+}
+
+Test(measured, sizes_near_each_other_share_an_entry_that_suits_all) {
+    ons_choice_result r[] = {measured(2, 1000, 0.97, 1.2), measured(2, 1100, 0.8, 1.2), measured(2, 1200, 0.7, 0.9)};
+    ons_choice_entries merged = merged_with(&empty, r, 3);
+    cr_assert_eq(merged.all.count, 1);
+    cr_expect(merged.all.items[0].near);
+    cr_expect_eq(merged.all.items[0].way, ONS_PRODUCT_SGEMM);
+    cr_expect_eq(merged.all.items[0].sizes[1], 1100, "the first that is ahead");
+    free(merged.all.items);
+}
+
+Test(measured, sizes_that_differ_have_entries_of_their_own) {
+    ons_choice_result r[] = {measured(2, 1000, 1.1, 1.2), measured(2, 1100, 0.8, 1.2)};
+    ons_choice_entries merged = merged_with(&empty, r, 2);
+    cr_assert_eq(merged.all.count, 1);
+    cr_expect(!merged.all.items[0].near);
+    cr_expect_eq(merged.all.items[0].sizes[1], 1100);
+    free(merged.all.items);
+}
+
+Test(measured, entries_of_other_machines_and_shapes_stay) {
+    ons_choice_result r[] = {measured(2, 1000, 1.1, 1.2)};
+    ons_choice_entries merged = merged_with(&table, r, 1);
+    cr_assert_eq(merged.all.count, table.count - 2, "all but those of about 1000 rows by two threads of this machine");
+    for (size_t i = 0; i < merged.all.count; ++i) {
+        const ons_choice_entry *e = &merged.all.items[i];
+        cr_expect(e->sizes[1] != 1000 && e->sizes[1] != 1024);
+    }
+    free(merged.all.items);
 }
 
 /* -------------------------------------------------------------------------------------------------------- the ways */
