@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* `rows` × `in` times `in` × `out`, with a bias; as PyTorch's exporter writes linear layers of matrices, the weight is
- * `out` × `in`. */
+/* `rows` × `in` times `in` × `out`, with a bias. `turned`: the weight is `out` × `in`, as PyTorch has it; exporters
+ * that fold constants write it the other way round where there are more than two dims. */
 typedef struct layer {
     const char *network;
     int64_t rows, in, out;
@@ -30,6 +30,24 @@ static const layer layers[] = {
     {"vit_small", 1576, 384, 1536, false},
     {"vit_small", 1576, 1536, 384, false},
     {"lstm", 2048, 256, 65, false},
+    {"gpt_char", 2048, 128, 384, true},
+    {"gpt_char", 2048, 128, 128, true},
+    {"gpt_char", 2048, 128, 512, true},
+    {"gpt_char", 2048, 512, 128, true},
+    {"gpt_char", 2048, 128, 65, true},
+    {"gpt_large", 2048, 384, 1152, true},
+    {"gpt_large", 2048, 384, 384, true},
+    {"gpt_large", 2048, 384, 1536, true},
+    {"gpt_large", 2048, 1536, 384, true},
+    {"bert_base, gpt2", 1024, 768, 768, true},
+    {"bert_base, gpt2", 1024, 768, 2304, true},
+    {"bert_base, gpt2", 1024, 768, 3072, true},
+    {"bert_base, gpt2", 1024, 3072, 768, true},
+    {"vit_small", 1576, 384, 1152, true},
+    {"vit_small", 1576, 384, 384, true},
+    {"vit_small", 1576, 384, 1536, true},
+    {"vit_small", 1576, 1536, 384, true},
+    {"lstm", 2048, 256, 65, true},
     {"lstm", 2048, 256, 1024, true},
     {"mlp", 128, 784, 1024, true},
     {"mlp", 128, 1024, 1024, true},
@@ -124,8 +142,8 @@ static void take_layer(const layer *l, int pass, ons_choice_node *node) {
     if (pass == 0) node->example.inputs[2] = (ons_case_input)ONS_F32(l->out);
     set_int(node, "transA", pass == 2);
     set_int(node, "transB", pass == 0 ? l->turned : pass == 1 ? !l->turned : 0);
-    snprintf(node->name, sizeof node->name, "%s: %lld x %lld x %lld, %s", l->network, (long long)l->rows,
-             (long long)l->in, (long long)l->out, names[pass]);
+    snprintf(node->name, sizeof node->name, "%s: %lld x %lld x %lld%s, %s", l->network, (long long)l->rows,
+             (long long)l->in, (long long)l->out, l->turned ? " turned" : "", names[pass]);
 }
 
 static void take_batch(const batch *b, ons_choice_node *node) {
