@@ -150,8 +150,9 @@ const char *ons_cpu_variant(void);
 ons_status *ons_cpu_variant_check(void);
 
 /* What decides, beside shapes and threads, which kernels a CPU gets, how long they take and how much scratch they want:
- * the libraries' versions, and the instructions that they and our own code were chosen to use on this machine. */
-enum { ONS_KERNEL_VERSIONS = 4, ONS_KERNEL_VERSION_TEXT = 64 };
+ * the libraries' versions, the instructions that they and our own code were chosen to use on this machine, and the
+ * table of the ways in which nodes are computed (kernels/common/choice/choices.h). */
+enum { ONS_KERNEL_VERSIONS = 5, ONS_KERNEL_VERSION_TEXT = 64 };
 
 typedef struct ons_kernel_version {
     const char *name; /* "oneDNN" */

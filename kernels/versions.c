@@ -5,6 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kernels/common/choice/choices.h"
+#include "kernels/common/onednn/onednn_versions.h"
+
 #if defined(__clang__)
 #define COMPILER "clang " __clang_version__
 #else
@@ -25,13 +28,14 @@ static const char *instructions(void) {
 
 void ons_kernel_versions(ons_kernel_version v[static ONS_KERNEL_VERSIONS]) {
     const char *variant = ons_cpu_variant(); /* first: it may cap oneDNN */
-    const dnnl_version_t *dnnl = dnnl_version();
     v[0].name = "oneDNN";
-    snprintf(v[0].text, sizeof v[0].text, "%d.%d.%d", dnnl->major, dnnl->minor, dnnl->patch);
+    ons_onednn_version(v[0].text);
     v[1].name = "oneDNN's instructions";
     snprintf(v[1].text, sizeof v[1].text, "%s", instructions());
     v[2].name = "compiler";
     snprintf(v[2].text, sizeof v[2].text, "%s", COMPILER);
-    v[3].name = "onstage's variant";
-    snprintf(v[3].text, sizeof v[3].text, "%s", variant);
+    v[3].name = "table of choices";
+    ons_choice_table_digest(ons_choice_table_used(), variant, v[0].text, v[3].text);
+    v[4].name = "onstage's variant";
+    snprintf(v[4].text, sizeof v[4].text, "%s", variant);
 }

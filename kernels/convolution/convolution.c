@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "kernels/common/choice/choices.h"
 #include "kernels/common/layout/channels.h"
 
 ons_status *ons_convolution_resolve(const ons_operands *o, const ons_type *x, const ons_type *w, ons_convolution *c) {
@@ -70,11 +71,44 @@ static bool describe(const ons_convolution *c, bool any_weight, ons_onednn_convo
     return true;
 }
 
-/* oneDNN prefers its batch-reduce kernel for channels last; measured, the direct one is ahead by a fifth to a half
- * where few channels go in, and where few positions share a large weight. */
-static bool prefers_direct(const ons_convolution *c) {
+/* For convolutions that the table does not have. oneDNN prefers its batch-reduce kernel for channels last; with AVX-512
+ * the direct one is ahead by a fifth to a half where few channels go in, and where few positions share a large weight.
+ */
+static ons_way usual_way(const ons_convolution *c, const_dnnl_primitive_desc_t batch_reduce) {
     int64_t channels = c->w.shape.dims[1];
-    return channels <= 16 || (ons_window_outputs(&c->window) <= 16 && channels >= 256);
+    bool direct = strstr(ons_onednn_implementation(batch_reduce), "avx512_core") != NULL &&
+                  (channels <= 16 || (ons_window_outputs(&c->window) <= 16 && channels >= 256));
+    return direct ? ONS_CONVOLUTION_DIRECT : ONS_CONVOLUTION_BATCH_REDUCE;
+}
+
+static ons_way choose_way(const ons_convolution *c, const_dnnl_primitive_desc_t batch_reduce) {
+    const ons_window *w = &c->window;
+    return ons_choose(&(ons_choice_question){
+        .point = ONS_CHOICE_CONVOLUTION,
+        .sizes = {(int64_t)c->kind, c->x.shape.dims[0], c->w.shape.dims[1], c->y.shape.dims[1], ons_window_outputs(w),
+                  ons_window_taps(w), c->groups, w->stride[ONS_WINDOW_DIMS - 1]},
+        .possible = ONS_WAY_BIT(ONS_CONVOLUTION_BATCH_REDUCE) | ONS_WAY_BIT(ONS_CONVOLUTION_DIRECT),
+        .rule = usual_way(c, batch_reduce),
+    });
+}
+
+/* The direct kernel of the same instructions: "brgconv:avx512_core", "jit:avx512_core". */
+static bool is_direct_for(const_dnnl_primitive_desc_t description, const_dnnl_primitive_desc_t batch_reduce) {
+    const char *name = ons_onednn_implementation(description),
+               *instructions = strrchr(ons_onednn_implementation(batch_reduce), ':');
+    return strncmp(name, "jit:", 4) == 0 && instructions != NULL && strcmp(name + 3, instructions) == 0;
+}
+
+/* In the place of *found, oneDNN's batch-reduce kernel, the direct one where that is chosen and there is one. */
+static void choose_direct(const ons_convolution *c, const ons_onednn_convolution *d, dnnl_primitive_attr_t attributes,
+                          dnnl_engine_t engine, dnnl_primitive_desc_t *found) {
+    dnnl_primitive_desc_t second;
+    if (choose_way(c, *found) != ONS_CONVOLUTION_DIRECT ||
+        ons_onednn_describe_convolution(d, 1, attributes, engine, &second) != dnnl_success)
+        return;
+    bool direct = is_direct_for(second, *found);
+    dnnl_primitive_desc_destroy(direct ? *found : second);
+    *found = direct ? second : *found;
 }
 
 /* The implementation for the types' layouts, the weight's being free if `any_weight`; *found NULL where there is none.
@@ -89,14 +123,7 @@ static ons_status *find_primitive(const ons_operands *o, const ons_convolution *
     dnnl_primitive_attr_t attributes;
     ONS_TRY(ons_onednn_attributes(o, &attributes));
     dnnl_status_t status = ons_onednn_describe_convolution(&d, 0, attributes, engine, found);
-    if (status == dnnl_success && ons_onednn_is_batched_gemm(*found) && prefers_direct(c)) {
-        dnnl_primitive_desc_t second;
-        if (ons_onednn_describe_convolution(&d, 1, attributes, engine, &second) == dnnl_success) {
-            bool direct = strcmp(ons_onednn_implementation(second), "jit:avx512_core") == 0;
-            dnnl_primitive_desc_destroy(direct ? *found : second);
-            *found = direct ? second : *found;
-        }
-    }
+    if (status == dnnl_success && ons_onednn_is_batched_gemm(*found)) choose_direct(c, &d, attributes, engine, found);
     dnnl_primitive_attr_destroy(attributes);
     return status == dnnl_unimplemented ? NULL : ons_onednn_check(o, status, "a convolution");
 }

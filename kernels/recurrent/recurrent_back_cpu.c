@@ -93,7 +93,7 @@ ons_status *ons_recurrent_gradient_prepare(ons_prepare *p, ons_cell cell) {
     recurrent_back_state *state;
     ONS_NEW_STATE(state, p);
     ONS_TRY(ons_recurrent_of(o, cell, &state->r));
-    ons_recurrent_divide(&state->r, p->threads, &state->blocks);
+    ons_recurrent_divide(&state->r, true, p->threads, &state->blocks);
     for (uint32_t i = 0; i < o->input_count; ++i) state->present |= ons_has_input(o, i) ? 1u << i : 0;
     state->wants_dx = ons_has_output(o, ONS_RG_DX);
     state->wants_dw = ons_has_output(o, ONS_RG_DW);

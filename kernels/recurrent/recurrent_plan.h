@@ -22,7 +22,8 @@ typedef struct ons_recurrent_blocks {
     int64_t count;   /* of all directions */
 } ons_recurrent_blocks;
 
-void ons_recurrent_divide(const ons_recurrent *r, int threads, ons_recurrent_blocks *blocks);
+/* `gradient`: for the layer's gradient, which may be divided otherwise. */
+void ons_recurrent_divide(const ons_recurrent *r, bool gradient, int threads, ons_recurrent_blocks *blocks);
 
 /* The units [first, first + width) of direction d, for the samples [sample, sample + samples). */
 typedef struct ons_recurrent_block {

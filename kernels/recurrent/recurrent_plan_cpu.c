@@ -8,15 +8,28 @@
  * waits. */
 static const double STEP_GRAIN = 4e5, RUN_GRAIN = 1e6;
 
-/* Each thread reads all of R for its samples: they must be worth it, more so where R comes from beyond its cache. */
-static bool has_samples_for(const ons_recurrent *r, int threads) {
+/* For layers that the table does not have. Each thread reads all of R for its samples: they must be worth it, more so
+ * where R comes from beyond its cache. */
+static ons_way usual_way(const ons_recurrent *r, int threads) {
     int64_t bytes = r->rows * r->hidden * (int64_t)sizeof(float), least = bytes <= 1 << 20 ? 4 : 16;
-    return r->directions * r->batch >= least * threads;
+    return r->directions * r->batch >= least * threads ? ONS_RECURRENT_SAMPLES : ONS_RECURRENT_UNITS;
 }
 
-void ons_recurrent_divide(const ons_recurrent *r, int threads, ons_recurrent_blocks *blocks) {
+static ons_way choose_way(const ons_recurrent *r, bool gradient, int threads) {
+    uint32_t both = ONS_WAY_BIT(ONS_RECURRENT_SAMPLES) | ONS_WAY_BIT(ONS_RECURRENT_UNITS);
+    ons_way rule = usual_way(r, threads);
+    return ons_choose(&(ons_choice_question){
+        .point = ONS_CHOICE_RECURRENT,
+        .threads = threads,
+        .sizes = {gradient, r->hidden > 0 ? r->rows / r->hidden : 0, r->directions, r->batch, r->hidden, r->steps},
+        .possible = threads > 1 ? both : ONS_WAY_BIT(rule),
+        .rule = rule,
+    });
+}
+
+void ons_recurrent_divide(const ons_recurrent *r, bool gradient, int threads, ons_recurrent_blocks *blocks) {
     double step = 2.0 * (double)(r->directions * r->batch) * (double)r->rows * (double)r->hidden;
-    blocks->by_samples = has_samples_for(r, threads);
+    blocks->by_samples = choose_way(r, gradient, threads) == ONS_RECURRENT_SAMPLES;
     bool alone = blocks->by_samples ? step * (double)r->steps < RUN_GRAIN : step < STEP_GRAIN;
     blocks->threads = alone || threads < 1 ? 1 : threads;
     blocks->by_samples |= blocks->threads == 1;

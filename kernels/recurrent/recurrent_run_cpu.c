@@ -53,7 +53,7 @@ ons_status *ons_recurrent_prepare(ons_prepare *p, ons_cell cell) {
     ONS_NEW_STATE(state, p);
     ONS_TRY(ons_recurrent_of(o, cell, &state->r));
     const ons_recurrent *r = &state->r;
-    ons_recurrent_divide(r, p->threads, &state->blocks);
+    ons_recurrent_divide(r, false, p->threads, &state->blocks);
     for (uint32_t i = 0; i < o->input_count; ++i) state->present |= ons_has_input(o, i) ? 1u << i : 0;
     state->has_bias = ons_has_input(o, ONS_RECURRENT_B);
     state->keeps_record = ons_has_output(o, ons_recurrent_record(cell));

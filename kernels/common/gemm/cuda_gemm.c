@@ -35,7 +35,7 @@ static ons_status *describe(ons_prepare *p, const ons_gemm_form *form, ons_cuda_
     ons_gemm plain;
     ONS_TRY(ons_gemm_plan(p, &o->inputs[0].shape, &o->inputs[1].shape, form, &plain));
     const ons_gemm_sizes *s = &plain.sizes;
-    bool each = plain.way == ONS_GEMM_EACH;
+    bool each = plain.offsets_a != NULL;
     prepared_gemm->each = each ? s->batch : 1;
     prepared_gemm->offsets_a = plain.offsets_a;
     prepared_gemm->offsets_b = plain.offsets_b;

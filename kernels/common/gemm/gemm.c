@@ -140,21 +140,46 @@ static ons_status *prepare_each(ons_prepare *p, const ons_shape *a, const ons_sh
     return NULL;
 }
 
-/* Where the plain routine was measured to be ahead of the matmul primitive: large single matrices without a bias,
- * except for long inner dimensions of weight gradients. */
-static bool sgemm_is_faster(const ons_gemm *prepared_gemm) {
+/* Large single matrices without a bias, except for long inner dimensions of weight gradients. */
+static bool sgemm_is_usual(const ons_gemm *prepared_gemm) {
     const ons_gemm_sizes *s = &prepared_gemm->sizes;
     if (s->batch > 1 || ons_gemm_flops(s) < 4e7) return false;
     return prepared_gemm->form.transpose_a ? s->m <= 512 : prepared_gemm->form.transpose_b ? false : s->n >= 256;
 }
 
-/* Weight gradients of layers that widen: Cᵀ = op(B)ᵀ A was measured to be ahead of both by up to a fifth with operands
- * that come from memory, transposing the result included; A, the larger operand, is then packed in the order in which
- * it lies. */
-static bool turned_is_faster(const ons_gemm *prepared_gemm) {
+/* Weight gradients of layers that widen, with operands that come from memory, transposing the result included: A, the
+ * larger operand, is packed in the order in which it lies. */
+static bool turned_is_usual(const ons_gemm *prepared_gemm) {
     const ons_gemm_sizes *s = &prepared_gemm->sizes;
     if (s->batch > 1 || ons_gemm_flops(s) < 4e7) return false;
     return prepared_gemm->form.transpose_a && s->m >= 2 * s->n && s->m < 1024;
+}
+
+/* For shapes that the table does not have. */
+static ons_way usual_way(const ons_gemm *prepared_gemm, bool bias, bool beta) {
+    if (beta) return prepared_gemm->sizes.batch > 1 ? ONS_PRODUCT_EACH : ONS_PRODUCT_SGEMM;
+    if (bias) return ONS_PRODUCT_PRIMITIVE;
+    if (turned_is_usual(prepared_gemm)) return ONS_PRODUCT_TURNED;
+    return sgemm_is_usual(prepared_gemm) ? ONS_PRODUCT_SGEMM : ONS_PRODUCT_PRIMITIVE;
+}
+
+static uint32_t possible_ways(const ons_gemm_sizes *s, bool beta) {
+    if (s->broadcast) return ONS_WAY_BIT(ONS_PRODUCT_EACH);
+    if (s->batch > 1) return ONS_WAY_BIT(ONS_PRODUCT_EACH) | (beta ? 0 : ONS_WAY_BIT(ONS_PRODUCT_PRIMITIVE));
+    if (beta) return ONS_WAY_BIT(ONS_PRODUCT_SGEMM);
+    return ONS_WAY_BIT(ONS_PRODUCT_PRIMITIVE) | ONS_WAY_BIT(ONS_PRODUCT_SGEMM) | ONS_WAY_BIT(ONS_PRODUCT_TURNED);
+}
+
+static ons_way choose_way(const ons_gemm *prepared_gemm, bool bias, bool beta) {
+    const ons_gemm_sizes *s = &prepared_gemm->sizes;
+    const ons_gemm_form *form = &prepared_gemm->form;
+    return ons_choose(&(ons_choice_question){
+        .point = ONS_CHOICE_PRODUCT,
+        .threads = prepared_gemm->threads,
+        .sizes = {s->batch, s->m, s->n, s->k, form->transpose_a, form->transpose_b, bias, beta},
+        .possible = possible_ways(s, beta),
+        .rule = s->broadcast ? ONS_PRODUCT_EACH : usual_way(prepared_gemm, bias, beta),
+    });
 }
 
 static ons_status *prepare_turned(ons_prepare *p, ons_gemm *prepared_gemm) {
@@ -167,11 +192,12 @@ static ons_status *prepare_turned(ons_prepare *p, ons_gemm *prepared_gemm) {
     turn->from[1] = s->m;
     ons_strided_plan(turn);
     prepared_gemm->turn = turn;
-    prepared_gemm->way = ONS_GEMM_TURNED;
     p->implementation = "onednn:sgemm, the result transposed";
     p->scratch_bytes += (s->m * s->n * (int64_t)sizeof(float) + 63) / 64 * 64;
     return ons_require_scratch(p, p->scratch_bytes);
 }
+
+static bool is_empty(const ons_gemm_sizes *s) { return s->batch == 0 || s->m == 0 || s->n == 0 || s->k == 0; }
 
 ons_status *ons_gemm_plan(ons_prepare *p, const ons_shape *a, const ons_shape *b, const ons_gemm_form *form,
                           ons_gemm *prepared_gemm) {
@@ -180,37 +206,25 @@ ons_status *ons_gemm_plan(ons_prepare *p, const ons_shape *a, const ons_shape *b
     ons_shape result;
     ONS_TRY(ons_gemm_resolve(p->operands, a, b, form, &prepared_gemm->sizes, &result));
     const ons_gemm_sizes *s = &prepared_gemm->sizes;
-    bool empty = s->batch == 0 || s->m == 0 || s->n == 0 || s->k == 0;
-    prepared_gemm->way = empty ? ONS_GEMM_EMPTY : s->broadcast ? ONS_GEMM_EACH : ONS_GEMM_SGEMM;
-    return prepared_gemm->way == ONS_GEMM_EACH ? prepare_each(p, a, b, prepared_gemm) : NULL;
+    prepared_gemm->empty = is_empty(s);
+    return !prepared_gemm->empty && s->broadcast ? prepare_each(p, a, b, prepared_gemm) : NULL;
 }
 
 ons_status *ons_gemm_prepare(ons_prepare *p, const ons_shape *a, const ons_shape *b, const ons_gemm_form *form,
                              bool bias, bool beta, ons_gemm *prepared_gemm) {
-    const ons_operands *o = p->operands;
     memset(prepared_gemm, 0, sizeof *prepared_gemm);
     prepared_gemm->form = *form;
     prepared_gemm->threads = ons_team_size(p);
     ons_shape result;
-    ons_resolved(ons_gemm_resolve(o, a, b, form, &prepared_gemm->sizes, &result));
-    const ons_gemm_sizes *s = &prepared_gemm->sizes;
-    if (s->batch == 0 || s->m == 0 || s->n == 0 || s->k == 0) {
-        prepared_gemm->way = ONS_GEMM_EMPTY;
-        return NULL;
-    }
-    if (s->broadcast || (beta && s->batch > 1)) {
-        prepared_gemm->way = ONS_GEMM_EACH;
-        p->implementation = "onednn:sgemm, one for each matrix";
-        return prepare_each(p, a, b, prepared_gemm);
-    }
-    if (!beta && !bias && turned_is_faster(prepared_gemm)) return prepare_turned(p, prepared_gemm);
-    if (beta || (!bias && sgemm_is_faster(prepared_gemm))) {
-        prepared_gemm->way = ONS_GEMM_SGEMM;
-        p->implementation = "onednn:sgemm";
-        return NULL;
-    }
-    prepared_gemm->way = ONS_GEMM_PRIMITIVE;
-    return prepare_primitive(p, bias, prepared_gemm);
+    ons_resolved(ons_gemm_resolve(p->operands, a, b, form, &prepared_gemm->sizes, &result));
+    prepared_gemm->empty = is_empty(&prepared_gemm->sizes);
+    if (prepared_gemm->empty) return NULL;
+    prepared_gemm->way = choose_way(prepared_gemm, bias, beta);
+    if (prepared_gemm->way == ONS_PRODUCT_PRIMITIVE) return prepare_primitive(p, bias, prepared_gemm);
+    if (prepared_gemm->way == ONS_PRODUCT_TURNED) return prepare_turned(p, prepared_gemm);
+    bool each = prepared_gemm->way == ONS_PRODUCT_EACH;
+    p->implementation = each ? "onednn:sgemm, one for each matrix" : "onednn:sgemm";
+    return each ? prepare_each(p, a, b, prepared_gemm) : NULL;
 }
 
 /* -------------------------------------------------------------------------------------------------------------- run */
@@ -238,6 +252,19 @@ static void run_empty(const ons_gemm *prepared_gemm, const float *bias, float be
             c[i * s->n + j] = bias != NULL ? bias[j] : beta != 0 ? beta * c[i * s->n + j] : 0;
 }
 
+/* Rows [first, end) of the result. */
+static void add_bias(const ons_gemm *prepared_gemm, const float *bias, float *c, int64_t first, int64_t end) {
+    int64_t n = prepared_gemm->sizes.n;
+    for (int64_t i = first; i < end; ++i)
+        for (int64_t j = 0; j < n; ++j) c[i * n + j] += bias[j];
+}
+
+static void add_bias_to_all(const ons_gemm *prepared_gemm, const float *bias, float *c) {
+    int64_t rows = prepared_gemm->sizes.m;
+#pragma omp parallel for schedule(static) num_threads(prepared_gemm->threads) if (prepared_gemm->threads > 1)
+    for (int64_t i = 0; i < rows; ++i) add_bias(prepared_gemm, bias, c, i, i + 1);
+}
+
 static bool run_each(const ons_gemm *prepared_gemm, const float *a, const float *b, const float *bias, float beta,
                      float *c) {
     const ons_gemm_sizes *s = &prepared_gemm->sizes;
@@ -248,28 +275,39 @@ static bool run_each(const ons_gemm *prepared_gemm, const float *a, const float 
         failed = sgemm(prepared_gemm, a + prepared_gemm->offsets_a[i], b + prepared_gemm->offsets_b[i], beta, to) !=
                      dnnl_success ||
                  failed;
-        for (int64_t row = 0; bias != NULL && row < s->m; ++row)
-            for (int64_t j = 0; j < s->n; ++j) to[row * s->n + j] += bias[j];
+        if (bias != NULL) add_bias(prepared_gemm, bias, to, 0, s->m);
     }
     return !failed;
 }
 
+static bool run_turned(const ons_gemm *prepared_gemm, const float *a, const float *b, float *turned, float *c) {
+    bool good = sgemm_turned(prepared_gemm, a, b, turned) == dnnl_success;
+    ons_strided_copy(prepared_gemm->turn, turned, c);
+    return good;
+}
+
 void ons_gemm_run(const ons_gemm *prepared_gemm, const float *a, const float *b, const float *bias, float beta,
                   float *c, const ons_launch *launch) {
-    bool good = true;
+    if (prepared_gemm->empty) {
+        run_empty(prepared_gemm, bias, beta, c);
+        return;
+    }
+    bool good = true, owes_bias = false;
     int before = ons_onednn_enter(prepared_gemm->threads);
     switch (prepared_gemm->way) {
-    case ONS_GEMM_EMPTY: run_empty(prepared_gemm, bias, beta, c); break;
-    case ONS_GEMM_PRIMITIVE:
+    case ONS_PRODUCT_SGEMM:
+        good = sgemm(prepared_gemm, a, b, beta, c) == dnnl_success;
+        owes_bias = bias != NULL;
+        break;
+    case ONS_PRODUCT_TURNED:
+        good = run_turned(prepared_gemm, a, b, launch->scratch, c);
+        owes_bias = bias != NULL;
+        break;
+    case ONS_PRODUCT_EACH: good = run_each(prepared_gemm, a, b, bias, beta, c); break;
+    default:
         ons_onednn_run(&prepared_gemm->primitive, (const void *const[]){a, b, c, bias}, launch->scratch, launch->fault);
-        break;
-    case ONS_GEMM_SGEMM: good = sgemm(prepared_gemm, a, b, beta, c) == dnnl_success; break;
-    case ONS_GEMM_TURNED:
-        good = sgemm_turned(prepared_gemm, a, b, launch->scratch) == dnnl_success;
-        ons_strided_copy(prepared_gemm->turn, launch->scratch, c);
-        break;
-    case ONS_GEMM_EACH: good = run_each(prepared_gemm, a, b, bias, beta, c); break;
     }
+    if (owes_bias) add_bias_to_all(prepared_gemm, bias, c);
     ons_onednn_leave(before);
     if (!good && launch->fault != NULL && launch->fault->problem == NULL)
         launch->fault->problem = "oneDNN failed to multiply matrices";

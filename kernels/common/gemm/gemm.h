@@ -7,6 +7,7 @@
 #ifndef ONSTAGE_KERNELS_COMMON_GEMM_GEMM_H
 #define ONSTAGE_KERNELS_COMMON_GEMM_GEMM_H
 
+#include "kernels/common/choice/choices.h"
 #include "kernels/common/layout/strided.h"
 #include "kernels/common/onednn/onednn.h"
 #include "kernels/common/operator/kernel.h"
@@ -31,20 +32,20 @@ ons_status *ons_gemm_resolve(const ons_operands *o, const ons_shape *a, const on
 
 typedef struct ons_gemm {
     ons_onednn primitive; /* first: ons_onednn_destroy is the destroy function */
-    enum { ONS_GEMM_EMPTY, ONS_GEMM_PRIMITIVE, ONS_GEMM_SGEMM, ONS_GEMM_TURNED, ONS_GEMM_EACH } way;
+    bool empty;           /* nothing to multiply */
+    ons_way way;
     ons_gemm_sizes sizes;
     ons_gemm_form form;
     int threads;
-    const int64_t *offsets_a, *offsets_b; /* ONS_GEMM_EACH: of the matrices of every result, in elements */
-    const ons_strided *turn;              /* ONS_GEMM_TURNED: from Cᵀ, which lies in scratch, to C */
+    const int64_t *offsets_a, *offsets_b; /* ONS_PRODUCT_EACH: of the matrices of every result, in elements */
+    const ons_strided *turn;              /* ONS_PRODUCT_TURNED: from Cᵀ, which lies in scratch, to C */
 } ons_gemm;
 
 /* `bias`: a vector of n is added to every row. `beta`: the result is added to what C holds already (excludes bias). */
 ons_status *ons_gemm_prepare(ons_prepare *p, const ons_shape *a, const ons_shape *b, const ons_gemm_form *form,
                              bool bias, bool beta, ons_gemm *prepared_gemm);
 
-/* Sizes and, where every matrix is multiplied by itself (ONS_GEMM_EACH), offsets; nothing of a library's. `way` is
- * otherwise ONS_GEMM_EMPTY or ONS_GEMM_SGEMM. */
+/* Sizes and, where every matrix must be multiplied by itself, offsets, NULL otherwise; nothing of a library's. */
 ons_status *ons_gemm_plan(ons_prepare *p, const ons_shape *a, const ons_shape *b, const ons_gemm_form *form,
                           ons_gemm *prepared_gemm);
 

@@ -1,6 +1,12 @@
 #include "kernels/common/onednn/onednn_versions.h"
 
+#include <stdio.h>
 #include <string.h>
+
+void ons_onednn_version(char text[ONS_ONEDNN_VERSION_TEXT]) {
+    const dnnl_version_t *v = dnnl_version();
+    snprintf(text, ONS_ONEDNN_VERSION_TEXT, "%d.%d.%d", v->major, v->minor, v->patch);
+}
 
 /* ----------------------------------------------------------------------------------------------------------- memory */
 

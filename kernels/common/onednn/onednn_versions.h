@@ -11,6 +11,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* The library's version, "2.6.3". */
+enum { ONS_ONEDNN_VERSION_TEXT = 32 };
+void ons_onednn_version(char text[ONS_ONEDNN_VERSION_TEXT]);
+
 /* For dnnl_set_max_cpu_isa: no cap. Only its name differs. */
 #define ONS_ONEDNN_ALL_INSTRUCTIONS ((dnnl_cpu_isa_t)0)
 

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "graph/evaluate.h"
 #include "kernels/kernels.h"
 #include "tests/rooms/kernels/harness.h"
+#include "tests/rooms/kernels/prepared_node.h"
 
 enum { RUNS_MAX = 1000 };
 
@@ -35,46 +35,17 @@ static int compare_times(const void *a, const void *b) {
 }
 
 /* Runs for about so many seconds, at least five times. */
-static double median_time(ons_run_function *run, const ons_launch *launch, double seconds) {
+static double median_time(const ons_prepared_node *node, double seconds) {
     double times[RUNS_MAX], start = now();
     int runs = 0;
-    run(launch);
+    ons_prepared_node_run(node);
     while (runs < RUNS_MAX && (runs < 5 || now() - start < seconds)) {
         double before = now();
-        run(launch);
+        ons_prepared_node_run(node);
         times[runs++] = now() - before;
     }
     qsort(times, (size_t)runs, sizeof times[0], compare_times);
     return times[runs / 2];
-}
-
-typedef struct buffers {
-    ons_buffer inputs[64], outputs[64], scratch;
-    const void *input_pointers[64];
-    void *output_pointers[64];
-} buffers;
-
-static ons_status *set_up(const ons_fixture *fixture, const ons_target *target, int64_t scratch_bytes, buffers *b) {
-    const ons_operands *o = &fixture->operands;
-    for (uint32_t i = 0; i < o->input_count; ++i) {
-        if (!ons_has_input(o, i)) continue;
-        ONS_TRY(ons_buffer_init(&b->inputs[i], target, ons_bytes_of(fixture->registry, &o->inputs[i])));
-        char *bytes;
-        ONS_NEW(bytes, fixture->arena, b->inputs[i].bytes + 64);
-        ons_narrow(o->inputs[i].dtype, fixture->input_words[i], ons_shape_elements(&o->inputs[i].shape), bytes);
-        ons_buffer_write(&b->inputs[i], bytes);
-        b->input_pointers[i] = b->inputs[i].data;
-    }
-    for (uint32_t i = 0; i < o->output_count; ++i) {
-        if (!ons_has_output(o, i)) continue;
-        ONS_TRY(ons_buffer_init(&b->outputs[i], target, ons_bytes_of(fixture->registry, &o->outputs[i])));
-        ons_buffer_fill(&b->outputs[i], 0);
-        b->output_pointers[i] = b->outputs[i].data;
-    }
-    for (const ons_alias *alias = o->op->aliases; alias->kind != ONS_ALIAS_END; ++alias)
-        if (alias->kind == ONS_ALIAS_STATE && ons_has_input(o, alias->input) && ons_has_output(o, alias->output))
-            b->output_pointers[alias->output] = b->inputs[alias->input].data;
-    return ons_buffer_init(&b->scratch, target, (size_t)scratch_bytes);
 }
 
 static void print_result(const ons_fixture *fixture, const ons_prepare *p, double seconds) {
@@ -85,33 +56,11 @@ static void print_result(const ons_fixture *fixture, const ons_prepare *p, doubl
            p->implementation == NULL ? "" : p->implementation);
 }
 
-static ons_status *run_case(ons_fixture *fixture, const ons_target *target, const options *chosen) {
-    buffers memory = {0};
-    const ons_kernel *kernel = NULL;
-    ons_prepare p = {.operands = &fixture->operands,
-                     .threads = chosen->threads,
-                     .scratch_limit = INT64_MAX,
-                     .arena = fixture->arena};
-    omp_set_num_threads(chosen->threads);
-    ons_fault fault = {0};
-    ons_status *status = ons_backend_prepare(target->backend(), &p, &kernel);
-    if (status == NULL) status = set_up(fixture, target, p.scratch_bytes, &memory);
-    if (status == NULL)
-        print_result(fixture, &p,
-                     median_time(kernel->run,
-                                 &(ons_launch){.inputs = memory.input_pointers,
-                                               .outputs = memory.output_pointers,
-                                               .scratch = memory.scratch.data,
-                                               .state = p.state,
-                                               .step = &fixture->step,
-                                               .fault = &fault},
-                                 chosen->seconds));
-    for (uint32_t i = 0; i < 64; ++i) {
-        ons_buffer_free(&memory.inputs[i]);
-        ons_buffer_free(&memory.outputs[i]);
-    }
-    ons_buffer_free(&memory.scratch);
-    if (p.destroy != NULL) p.destroy(p.state);
+static ons_status *run_case(ons_fixture *fixture, const options *chosen) {
+    ons_prepared_node node;
+    ons_status *status = ons_prepared_node_init(&node, fixture, chosen->threads, false);
+    if (status == NULL) print_result(fixture, &node.prepare, median_time(&node, chosen->seconds));
+    ons_prepared_node_free(&node);
     return status;
 }
 
@@ -123,7 +72,7 @@ static bool run_operator(const ons_registry *registry, const ons_operator *op, c
             continue;
         ons_fixture fixture;
         ons_status *status = ons_fixture_init(&fixture, registry, op, example, ons_test_seed());
-        if (status == NULL) status = run_case(&fixture, &ons_target_cpu, chosen);
+        if (status == NULL) status = run_case(&fixture, chosen);
         ons_fixture_free(&fixture);
         if (status != NULL) fprintf(stderr, "%s/%s: %s\n", op->name, example->name, ons_status_get_message(status));
         fine &= status == NULL;

@@ -308,9 +308,8 @@ static void follow(const ons_operands *asked, ons_layout offered, ons_layout *in
         if (ons_has_output(asked, i) && ons_shape_equal(&asked->outputs[i].shape, shape)) outputs[i] = offered;
 }
 
-/* Gives the operands the layouts that the operator would choose; *differs: whether any is not ONNX's. */
-static ons_status *choose_layouts(ons_fixture *f, bool for_cuda, ons_layout offered, ons_operands *operands,
-                                  bool *differs) {
+ons_status *ons_choose_case_layouts(ons_fixture *f, bool for_cuda, ons_layout offered, ons_operands *operands,
+                                    bool *differs) {
     *operands = f->operands;
     *differs = false;
     ons_layout_policy policy = f->op->layout.policy;
@@ -351,7 +350,7 @@ ons_status *ons_check_fixture(ons_fixture *fixture, const ons_target *target, in
     trial chosen = {.fixture = fixture, .target = target, .threads = threads};
     /* Asked with its inputs in ONNX's order, then as behind a convolution: in the first layout of kernels/. */
     for (ons_layout offered = 0; offered <= 1 && !target->plain; ++offered) {
-        ONS_TRY(choose_layouts(fixture, for_cuda, offered, &chosen.operands, &differs));
+        ONS_TRY(ons_choose_case_layouts(fixture, for_cuda, offered, &chosen.operands, &differs));
         if (differs)
             ONS_TRY_AT(check_trial(&chosen), "in the layouts that it chooses where it is offered layout %u", offered);
     }

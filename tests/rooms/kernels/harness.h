@@ -33,6 +33,11 @@ ons_status *ons_check_kernel(const ons_registry *registry, const ons_operator *o
 /* ons_check_kernel on a case that is alive and has its reference's results. */
 ons_status *ons_check_fixture(ons_fixture *fixture, const ons_target *target, int threads);
 
+/* The same operands in the layouts that the operator would choose where its inputs come in the layout `offered`; they
+ * lie in the fixture's arena. *differs: whether any is not ONNX's. */
+ons_status *ons_choose_case_layouts(ons_fixture *fixture, bool for_cuda, ons_layout offered, ons_operands *operands,
+                                    bool *differs);
+
 typedef enum ons_half {
     ONS_HALF_NOT_MEANT, /* no float32 operand that would change its type, an operator of full precision, no kernel */
     ONS_HALF_REFUSED,   /* by the operator's shapes, which say why: it stays in float32 */
