@@ -66,11 +66,12 @@ static void find_batch(arrangement *a) {
     ons_view_part parts[ONS_VIEW_PARTS];
     int64_t batch = 1, heads = a->dims[0][1];
     double scale;
-    for (int i = 0; a->dims[0][0] == 1 && batch == 1 && i < 3; ++i)
+    if (a->dims[0][0] != 1) return;
+    for (int i = 0; batch == 1 && i < 3; ++i)
         for (ons_value_id base = a->node.inputs[i]; base != ONS_NONE; base = next_base(a, base, i))
             if (operand_within(a, base, i, &scale, &view) && ons_view_parts(&view, 0, 2, parts) == 2)
                 batch = parts[0].count, heads = parts[1].count;
-    for (int i = 0; a->dims[0][0] == 1 && i < 3; ++i) a->dims[i][0] = batch, a->dims[i][1] = heads;
+    for (int i = 0; i < 3; ++i) a->dims[i][0] = batch, a->dims[i][1] = heads;
 }
 
 /* The value furthest up that has the operand and nothing else, in an order that the node can read. */
