@@ -44,6 +44,23 @@ const ons_case ons_cases_attention[] = {
      .tolerance = 1e-5,
      .flops = -1,
      .no_gradient = true},
+#define OUTER(PACKED_TOO)                                                                                              \
+    ONS_SET_INT("packed", PACKED_TOO), ONS_SET_INT("query_order", 3), ONS_SET_INT("key_order", 3),                     \
+        ONS_SET_INT("value_order", 3), ONS_SET_INT("result_order", 3)
+    {.name = "positions_outer",
+     .inputs = {ONS_F32(33, 2, 3, 17), ONS_F32(35, 2, 3, 17), ONS_F32(35, 2, 3, 17)},
+     .settings = {OUTER(0)},
+     .outputs = 2,
+     .tolerance = 1e-5,
+     .flops = -1,
+     .no_gradient = true},
+    {.name = "packed_outer",
+     .inputs = {ONS_F32(35, 2, 6, 17), ONS_F32(35, 2, 6, 17), ONS_F32(35, 2, 6, 17), ONS_F32(2, 1, 35)},
+     .settings = {ONS_SET_FLOAT("scale", 0.25), OUTER(1)},
+     .outputs = 2,
+     .tolerance = 1e-5,
+     .flops = -1,
+     .no_gradient = true},
 #define HALF(DTYPE, ...) ONS_RANDOM(DTYPE, -1, 1, __VA_ARGS__)
     {.name = "half",
      .inputs = {HALF(ONS_BFLOAT16, 2, 3, 21, 8), HALF(ONS_BFLOAT16, 2, 3, 21, 8), HALF(ONS_BFLOAT16, 2, 3, 21, 8)},

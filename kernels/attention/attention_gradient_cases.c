@@ -55,6 +55,23 @@ const ons_case ons_cases_attention_gradient[] = {
      .outputs = 1,
      .tolerance = 2e-2,
      .flops = -1},
+#define OUTER(PACKED_TOO)                                                                                              \
+    ONS_SET_INT("packed", PACKED_TOO), ONS_SET_INT("query_order", 3), ONS_SET_INT("key_order", 3),                     \
+        ONS_SET_INT("value_order", 3), ONS_SET_INT("result_order", 3)
+    {.name = "positions_outer",
+     .inputs = {ONS_F32(33, 2, 3, 17), ONS_F32(33, 2, 3, 17), ONS_F32(35, 2, 3, 17), ONS_F32(35, 2, 3, 17),
+                ONS_F32_IN(2, 3, 2, 3, 33)},
+     .settings = {ONS_SET_FLOAT("scale", 0.25), OUTER(0)},
+     .outputs = 3,
+     .tolerance = 1e-5,
+     .flops = -1},
+    {.name = "packed_outer",
+     .inputs = {ONS_F32(35, 2, 2, 17), ONS_F32(35, 2, 6, 17), ONS_F32(35, 2, 6, 17), ONS_F32(35, 2, 6, 17),
+                ONS_F32_IN(2, 3, 2, 2, 35)},
+     .settings = {ONS_SET_FLOAT("scale", 0.25), OUTER(1)},
+     .outputs = 1,
+     .tolerance = 1e-5,
+     .flops = -1},
     {.name = "keys_transposed",
      .inputs = {ONS_F32(2, 2, 9, 5), ONS_F32(2, 2, 9, 5), ONS_F32(2, 2, 5, 21), ONS_F32(2, 21, 2, 5),
                 ONS_F32_IN(2, 3, 2, 2, 9)},

@@ -2,25 +2,43 @@
 
 #include <math.h>
 
+#include "kernels/common/layout/index.h"
+
+const uint8_t ons_attention_axes[ONS_ATTENTION_ORDERS][4] = {
+    [ONS_HEADS_FIRST] = {0, 1, 2, 3},
+    [ONS_POSITIONS_FIRST] = {0, 2, 1, 3},
+    [ONS_SIZE_FIRST] = {0, 1, 3, 2},
+    [ONS_POSITIONS_OUTER] = {1, 2, 0, 3},
+};
+
 /* Sizes of an operand by what they mean: batch, heads, positions, size. */
 static void dims_of(const ons_shape *shape, ons_attention_order order, int64_t dims[4]) {
-    static const uint8_t places[3][4] = {{0, 1, 2, 3}, {0, 2, 1, 3}, {0, 1, 3, 2}};
-    for (int i = 0; i < 4; ++i) dims[i] = shape->dims[places[order][i]];
+    for (int i = 0; i < 4; ++i) dims[i] = shape->dims[ons_attention_axes[order][i]];
 }
 
-static ons_attention_steps steps_of(const int64_t dims[4], ons_attention_order order) {
-    int64_t heads = dims[1], positions = dims[2], size = dims[3], all = heads * positions * size;
-    switch (order) {
-    case ONS_POSITIONS_FIRST: return (ons_attention_steps){all, size, heads * size, 1, 0};
-    case ONS_SIZE_FIRST: return (ons_attention_steps){all, positions * size, 1, positions, 0};
-    default: return (ons_attention_steps){all, positions * size, size, 1, 0};
-    }
+ons_shape ons_attention_shape_of(const int64_t dims[4], ons_attention_order order) {
+    ons_shape shape = {.rank = 4};
+    for (int i = 0; i < 4; ++i) shape.dims[ons_attention_axes[order][i]] = dims[i];
+    return shape;
+}
+
+ons_attention_steps ons_attention_steps_of(const int64_t dims[4], ons_attention_order order) {
+    ons_shape shape = ons_attention_shape_of(dims, order);
+    int64_t dense[ONS_RANK_MAX];
+    const uint8_t *axes = ons_attention_axes[order];
+    ons_dense_strides(&shape, dense);
+    return (ons_attention_steps){dense[axes[0]], dense[axes[1]], dense[axes[2]], dense[axes[3]], 0};
 }
 
 ons_shape ons_attention_shape(const ons_attention *attention, int64_t positions, ons_attention_order order) {
-    int64_t b = attention->batch, h = attention->heads, d = attention->size;
-    const int64_t orders[3][4] = {{b, h, positions, d}, {b, positions, h, d}, {b, h, d, positions}};
-    return ons_shape_make(4, orders[order]);
+    return ons_attention_shape_of((int64_t[]){attention->batch, attention->heads, positions, attention->size}, order);
+}
+
+void ons_attention_packed_steps(const int64_t dims[4], ons_attention_order order, ons_attention_steps steps[3]) {
+    for (int i = 0; i < 3; ++i) {
+        steps[i] = ons_attention_steps_of((int64_t[]){dims[0], 3 * dims[1], dims[2], dims[3]}, order);
+        steps[i].start = i * dims[1] * dims[3];
+    }
 }
 
 static ons_status *read_mask(const ons_operands *o, const ons_type *mask, ons_attention *a) {
@@ -45,12 +63,13 @@ static ons_status *read_mask(const ons_operands *o, const ons_type *mask, ons_at
 /* Heads of one operand out of all those that are packed together. */
 static ons_status *unpack(const ons_operands *o, const int64_t orders[4], int64_t dims[3][4],
                           ons_attention_steps steps[3]) {
+    bool fits = orders[0] == ONS_POSITIONS_FIRST || orders[0] == ONS_POSITIONS_OUTER;
     for (int i = 0; i < 3; ++i) {
-        if (orders[i] != ONS_POSITIONS_FIRST || dims[i][1] % 3 != 0 || dims[i][2] != dims[0][2])
-            return ons_node_error(o, "packed operands are positions first, with three times the heads");
+        if (!fits || orders[i] != orders[0] || dims[i][1] % 3 != 0 || dims[i][2] != dims[0][2])
+            return ons_node_error(o, "packed operands have one order, heads and size last, and three times the heads");
         dims[i][1] /= 3;
-        steps[i].start = i * dims[i][1] * dims[i][3];
     }
+    ons_attention_packed_steps(dims[0], (ons_attention_order)orders[0], steps);
     return NULL;
 }
 
@@ -60,7 +79,7 @@ ons_status *ons_attention_of(const ons_operands *o, const ons_type *query, const
     int64_t dims[3][4], orders[4];
     for (int i = 0; i < 4; ++i) {
         orders[i] = ons_attribute_int(o, ONS_ATTENTION_QUERY_ORDER + i);
-        if (orders[i] < 0 || orders[i] > (i == 1 ? ONS_SIZE_FIRST : ONS_POSITIONS_FIRST))
+        if (orders[i] < 0 || orders[i] >= ONS_ATTENTION_ORDERS || (orders[i] == ONS_SIZE_FIRST && i != 1))
             return ons_node_error(o, "operand %d has no order %lld", i, (long long)orders[i]);
     }
     for (int i = 0; i < 3; ++i) {
@@ -74,7 +93,7 @@ ons_status *ons_attention_of(const ons_operands *o, const ons_type *query, const
             dims[i][3] != dims[0][3])
             return ons_node_error(o, "shapes of queries, keys and values do not fit together");
     ons_attention_steps steps[3];
-    for (int i = 0; i < 3; ++i) steps[i] = steps_of(dims[i], (ons_attention_order)orders[i]);
+    for (int i = 0; i < 3; ++i) steps[i] = ons_attention_steps_of(dims[i], (ons_attention_order)orders[i]);
     bool packed = ons_attribute_int(o, ONS_ATTENTION_PACKED) != 0;
     if (packed) ONS_TRY(unpack(o, orders, dims, steps));
     *attention = (ons_attention){
@@ -86,7 +105,7 @@ ons_status *ons_attention_of(const ons_operands *o, const ons_type *query, const
         .query = steps[0],
         .key = steps[1],
         .value = steps[2],
-        .result = steps_of(dims[0], (ons_attention_order)orders[3]),
+        .result = ons_attention_steps_of(dims[0], (ons_attention_order)orders[3]),
         .causal = ons_attribute_int(o, ONS_ATTENTION_CAUSAL) != 0,
         .guard = ons_attribute_int(o, ONS_ATTENTION_GUARD) != 0,
         .has_mask = mask->dtype != ONS_NO_DTYPE,

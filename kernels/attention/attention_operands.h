@@ -1,7 +1,7 @@
 /* What Attention and its gradient share: softmax(scale · Q Kᵀ + mask) V for every head of every sample.
  *
- * Logically all operands are [batch, heads, positions, size]; each comes in one of three orders, so that the transposes
- * that exporters put around attention need not be carried out.
+ * Logically all operands are [batch, heads, positions, size]; each comes in one of several orders, so that the
+ * transposes that exporters put around attention need not be carried out.
  */
 #ifndef ONSTAGE_KERNELS_ATTENTION_ATTENTION_OPERANDS_H
 #define ONSTAGE_KERNELS_ATTENTION_ATTENTION_OPERANDS_H
@@ -13,13 +13,18 @@ typedef enum ons_attention_order {
     ONS_HEADS_FIRST,     /* [batch, heads, positions, size] */
     ONS_POSITIONS_FIRST, /* [batch, positions, heads, size] */
     ONS_SIZE_FIRST,      /* [batch, heads, size, positions]: keys alone */
+    ONS_POSITIONS_OUTER, /* [positions, batch, heads, size]: layers that take sequences time first */
+    ONS_ATTENTION_ORDERS,
 } ons_attention_order;
+
+/* Where batch, heads, positions and size are among an operand's axes. */
+extern const uint8_t ons_attention_axes[ONS_ATTENTION_ORDERS][4];
 
 /* Attributes by position, of both operators. `causal`: position t sees no key after t. `guard`: a row without any key
  * to see gives zeros, not NaN. `ratio`: of the probabilities that the operand `kept` drops; the
- * others are divided by what is left. `packed`: query, key and value are one and the same operand, positions first, of
- * three times as many heads - those of the queries, then those of the keys, then those of the values - as one layer
- * makes all three; and so is their gradient, which is output 0. */
+ * others are divided by what is left. `packed`: query, key and value are one and the same operand, whose last axes are
+ * heads and size, of three times as many heads - those of the queries, then those of the keys, then those of the
+ * values - as one layer makes all three; and so is their gradient, which is output 0. */
 enum {
     ONS_ATTENTION_SCALE,
     ONS_ATTENTION_CAUSAL,
@@ -57,7 +62,15 @@ typedef struct ons_attention {
 ons_status *ons_attention_of(const ons_operands *o, const ons_type *query, const ons_type *key, const ons_type *value,
                              const ons_type *mask, const ons_type *kept, ons_attention *attention);
 
+/* Of the operand with so many [batch, heads, positions, size] all by itself. */
+ons_attention_steps ons_attention_steps_of(const int64_t dims[ONS_AT_LEAST(4)], ons_attention_order order);
+
+/* The steps of queries, keys and values of these dims in one packed operand. */
+void ons_attention_packed_steps(const int64_t dims[ONS_AT_LEAST(4)], ons_attention_order order,
+                                ons_attention_steps steps[ONS_AT_LEAST(3)]);
+
 /* [batch, heads, positions, size] in an order. */
+ons_shape ons_attention_shape_of(const int64_t dims[ONS_AT_LEAST(4)], ons_attention_order order);
 ons_shape ons_attention_shape(const ons_attention *attention, int64_t positions, ons_attention_order order);
 
 static inline int64_t ons_attention_offset(const ons_attention_steps *steps, int64_t batch, int64_t head) {
