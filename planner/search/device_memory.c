@@ -38,7 +38,7 @@ ons_status *ons_device_memory_least(ons_stage_memo *memo, ons_stage_costs *costs
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------ one device */
+/* ------------------------------------------------------------------------------------------------------- one device */
 
 /* Keeps the shares that are tried where the device's stages are faster with them. */
 static ons_status *try_shares(const sharing *s, uint32_t device, double *fastest) {

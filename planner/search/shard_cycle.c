@@ -41,11 +41,13 @@ typedef struct cycle_search {
     uint64_t random, tried;
 } cycle_search;
 
+static uint32_t stage_of(const cycle_search *s, uint32_t part) { return part < s->stages ? part : part - s->stages; }
+
 static uint32_t part_device(const cycle_search *s, uint32_t part) {
-    return s->plan->stages[part % s->stages].devices[0];
+    return s->plan->stages[stage_of(s, part)].devices[0];
 }
 
-/* --------------------------------------------------------------------------------------------------------- one way */
+/* ---------------------------------------------------------------------------------------------------------- one way */
 
 static double seconds_of(const cycle_search *s, const device_cycle *d, uint32_t part) {
     return part == NO_PART ? d->idle : s->seconds[part];
@@ -101,8 +103,7 @@ static double cost(cycle_search *s) {
     return last - first + s->waiting * kept / s->stages;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ search
- */
+/* ----------------------------------------------------------------------------------------------------------- search */
 
 static void know(cycle_search *s) { memcpy(s->known, s->ready, 2 * (size_t)s->stages * sizeof *s->known); }
 
@@ -180,8 +181,7 @@ static void improve(cycle_search *s) {
     }
 }
 
-/* --------------------------------------------------------------------------------------------------------- beginning
- */
+/* -------------------------------------------------------------------------------------------------------- beginning */
 
 static uint32_t by_chance(cycle_search *s, uint32_t bound) {
     s->random = s->random * 6364136223846793005u + 1442695040888963407u;
@@ -242,8 +242,7 @@ static ons_status *begin(cycle_search *s, const ons_shard_cycle *cycle, ons_aren
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- lists
- */
+/* ------------------------------------------------------------------------------------------------------------ lists */
 
 typedef struct timed_action {
     double start;
@@ -272,7 +271,7 @@ static ons_status *write_lists(const cycle_search *s, ons_arena *arena, ons_acti
                 actions[count++] = (timed_action){.start = s->start[part] + m * s->period,
                                                   .rank = back ? 3 * s->stages - part : part,
                                                   .action = {.kind = back ? ONS_ACTION_BACKWARD : ONS_ACTION_FORWARD,
-                                                             .stage = part % s->stages,
+                                                             .stage = stage_of(s, part),
                                                              .micro_batch = m}};
         }
         qsort(actions, count, sizeof *actions, by_start);

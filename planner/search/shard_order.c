@@ -92,8 +92,7 @@ static ons_status *check_directions(const dividing *d) {
     return NULL;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- the order
- */
+/* -------------------------------------------------------------------------------------------------------- the order */
 
 static void add_part(ons_shard_part *parts, uint32_t *count, uint32_t first, uint32_t end, uint32_t device) {
     if (first < end) parts[(*count)++] = (ons_shard_part){first, end, device};

@@ -46,8 +46,7 @@ typedef struct shard_search {
     uint64_t tasks, most; /* of all simulations: what they cost, and when there are enough */
 } shard_search;
 
-/* ----------------------------------------------------------------------------------------------------- what is asked
- */
+/* ---------------------------------------------------------------------------------------------------- what is asked */
 
 static ons_status *check_problem(const ons_planning_problem *problem) {
     const ons_pipeline *p = &problem->pipeline;
@@ -57,21 +56,21 @@ static ons_status *check_problem(const ons_planning_problem *problem) {
               p->stages, p->devices);
     ONS_CHECK(problem->devices == NULL, ONS_INVALID_ARGUMENT,
               "--vocabulary-shards takes devices that are alike, and these differ");
-    ONS_CHECK(problem->choice == NULL, ONS_INVALID_ARGUMENT,
-              "with --vocabulary-shards all stages take the same micro-batches, in one copy; leave out "
-              "--stage-micro-batches and --stage-replicas, and losses that take all micro-batches at once");
+    ONS_CHECK(
+        problem->choice == NULL, ONS_INVALID_ARGUMENT,
+        "with --vocabulary-shards all stages take the same micro-batches, in one copy; leave out --stage-sizes and "
+        "--stage-replicas");
     ONS_CHECK(!problem->follows_lists, ONS_INVALID_ARGUMENT,
               "--vocabulary-shards makes its own lists of actions, and asked for are others (%s)", p->generator->name);
     ONS_CHECK(!p->generator->asynchronous, ONS_INVALID_ARGUMENT,
               "--vocabulary-shards needs a synchronous schedule, and %s updates between micro-batches",
               p->generator->name);
     ONS_CHECK(problem->sliced == 0, ONS_INVALID_ARGUMENT,
-              "--vocabulary-shards has no forward parts in halves; leave out slices");
+              "with --vocabulary-shards no forward parts are in halves; leave out --slices");
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------- one attempt
- */
+/* ------------------------------------------------------------------------------------------------------ one attempt */
 
 /* Lists for these cuts, as a problem of stages that are planned; everything in `arena`. */
 static ons_status *take_lists(shard_search *s, const uint32_t *first, uint32_t way, ons_arena *arena,
@@ -166,8 +165,7 @@ static void remember(shard_search *s, const trial *t) {
     s->best[at] = *t;
 }
 
-/* ------------------------------------------------------------------------------------------------------- trying cuts
- */
+/* ------------------------------------------------------------------------------------------------------ trying cuts */
 
 /* A step takes no less than its slowest device computes. */
 static double least_step(const shard_search *s, const uint32_t *first) {
@@ -249,8 +247,7 @@ static ons_status *try_cuts_with_memory(shard_search *s) {
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------------------- moving cuts
- */
+/* ------------------------------------------------------------------------------------------------------ moving cuts */
 
 static ons_status *move_cut(shard_search *s, uint32_t cut, int64_t stride, bool *improved) {
     const trial *best = &s->best[0];
@@ -288,8 +285,7 @@ static ons_status *move_cuts(shard_search *s) {
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------ search
- */
+/* ----------------------------------------------------------------------------------------------------------- search */
 
 static bool is_without_decisions(const shard_search *s) {
     return s->problem.capacity_bytes == 0 || s->problem.memory == NULL;
