@@ -72,7 +72,7 @@ void ons_choice_table_digest(const ons_choice_table *table, const char *variant,
     snprintf(text, ONS_CHOICE_DIGEST_TEXT, any ? "%08" PRIx32 : "none", (uint32_t)(hash ^ hash >> 32));
 }
 
-/* ------------------------------------------------------------------------------------------------------ the question */
+/* -------------------------------------------------------------------------------------------------- the question */
 
 int ons_choice_bucket(int64_t number) {
     if (number < 1) return -1;
