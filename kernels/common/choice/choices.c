@@ -72,15 +72,12 @@ void ons_choice_table_digest(const ons_choice_table *table, const char *variant,
     snprintf(text, ONS_CHOICE_DIGEST_TEXT, any ? "%08" PRIx32 : "none", (uint32_t)(hash ^ hash >> 32));
 }
 
-/* ------------------------------------------------------------------------------------------------------ the question
- */
+/* -------------------------------------------------------------------------------------------------- the question */
 
 int ons_choice_bucket(int64_t number) {
-    int bucket = -1;
-    if (number < 1) return bucket;
-    double power = 0.70710678118654752440; /* 2^(bucket + 1/2) */
-    for (; power < (double)number; power *= 2) ++bucket;
-    return bucket;
+    if (number < 1) return -1;
+    int bucket = 63 - __builtin_clzll((unsigned long long)number);
+    return (double)number > 1.41421356237309504880 * (double)(UINT64_C(1) << bucket) ? bucket + 1 : bucket;
 }
 
 bool ons_choice_near(const int64_t a[static ONS_CHOICE_SIZES], const int64_t b[static ONS_CHOICE_SIZES]) {
