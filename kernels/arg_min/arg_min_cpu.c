@@ -1,5 +1,5 @@
 /* ArgMin on the CPU. */
-#include "kernels/argminmax/argminmax.h"
+#include "kernels/argminmax/argminmax_cpu.h"
 
 ONS_ARGMINMAX_KERNEL(arg_min, <)
 

@@ -1,5 +1,5 @@
 /* What the CPU runs of argminmax.h. */
-#include "kernels/argminmax/argminmax.h"
+#include "kernels/argminmax/argminmax_cpu.h"
 
 #include <omp.h>
 
