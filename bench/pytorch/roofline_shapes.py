@@ -3,8 +3,8 @@
 import math
 import re
 
-# Heads first, positions first, size first: where batch, heads, positions and size lie in an operand of Attention.
-ORDERS = {0: (0, 1, 2, 3), 1: (0, 2, 1, 3), 2: (0, 1, 3, 2)}
+# Heads first, positions first, size first, positions outer: where batch, heads, positions and size lie in an operand of Attention.
+ORDERS = {0: (0, 1, 2, 3), 1: (0, 2, 1, 3), 2: (0, 1, 3, 2), 3: (1, 2, 0, 3)}
 
 
 class Node:

@@ -30,43 +30,49 @@ static ons_status *attention_prepare(ons_prepare *p) {
     return NULL;
 }
 
-/* scores → scale · score + mask in place, -inf from `seen` to the end of the lanes; gives the largest of each lane.
- * Rows have room for whole lanes. */
-static ons_simd_float score_row(float scale, float *scores, const float *mask, int64_t seen) {
+/* The largest of each lane. Rows have room for whole lanes. */
+static ons_simd_float largest_of_row(const float *scores, int64_t seen) {
+    ons_simd_float largest = ons_simd_all(-INFINITY);
+    int64_t j = 0;
+    for (; j + ONS_SIMD_FLOATS < seen; j += ONS_SIMD_FLOATS) largest = ons_simd_max(largest, ons_simd_load(scores + j));
+    return ons_simd_max(largest, ons_simd_select(ons_simd_first(seen - j), ons_simd_load(scores + j), largest));
+}
+
+/* scores → scale · score + mask in place; gives the largest of each lane. */
+static ons_simd_float mask_row(float scale, float *scores, const float *mask, int64_t seen) {
     ons_simd_float largest = ons_simd_all(-INFINITY);
     int64_t j = 0;
     for (; j + ONS_SIMD_FLOATS <= seen; j += ONS_SIMD_FLOATS) {
-        ons_simd_float s = ons_simd_load(scores + j) * scale;
-        if (mask != NULL) s += ons_simd_load(mask + j);
+        ons_simd_float s = ons_simd_load(scores + j) * scale + ons_simd_load(mask + j);
         ons_simd_store(scores + j, s);
         largest = ons_simd_max(largest, s);
     }
-    if (j < seen) {
-        ons_simd_float s = ons_simd_load(scores + j) * scale;
-        if (mask != NULL) s += ons_simd_load_some(mask + j, seen - j, 0);
-        s = ons_simd_select(ons_simd_first(seen - j), s, ons_simd_all(-INFINITY));
-        ons_simd_store(scores + j, s);
-        largest = ons_simd_max(largest, s);
-    }
-    return largest;
+    if (j == seen) return largest;
+    ons_simd_float s = ons_simd_load(scores + j) * scale + ons_simd_load_some(mask + j, seen - j, 0);
+    ons_simd_store(scores + j, s);
+    return ons_simd_max(largest, ons_simd_select(ons_simd_first(seen - j), s, largest));
 }
 
-/* scores → e^(score - max) in place, 0 from `seen` to `count`; gives the sum of each lane. */
-static ons_simd_float exponentiate_row(float max, float *scores, int64_t seen, int64_t count) {
-    ons_simd_float total = {0};
+/* scores → e^(scale · (score - max)) in place, 0 from `seen` to `count`; gives the sum of each lane. */
+static ons_simd_float exponentiate_row(float scale, float max, float *scores, int64_t seen, int64_t count) {
+    ons_simd_float total = {0}, e, factor = ons_simd_all(scale * ONS_LOG2_E);
     int64_t j = 0;
-    for (; j < seen; j += ONS_SIMD_FLOATS) {
-        ons_simd_float e = ons_simd_exp(ons_simd_load(scores + j) - max);
+    for (; j + ONS_SIMD_FLOATS < seen; j += ONS_SIMD_FLOATS) {
+        e = ons_simd_exp2((ons_simd_load(scores + j) - max) * factor);
         ons_simd_store(scores + j, e);
         total += e;
     }
-    for (; j < count; j += ONS_SIMD_FLOATS) ons_simd_store(scores + j, (ons_simd_float){0});
-    return total;
+    e = ons_simd_exp2((ons_simd_load(scores + j) - max) * factor);
+    e = ons_simd_select(ons_simd_first(seen - j), e, (ons_simd_float){0});
+    ons_simd_store(scores + j, e);
+    for (j += ONS_SIMD_FLOATS; j < count; j += ONS_SIMD_FLOATS) ons_simd_store(scores + j, (ons_simd_float){0});
+    return total + e;
 }
 
 static void scale_row(float *y, float factor, int64_t n) {
-#pragma omp simd
-    for (int64_t d = 0; d < n; ++d) y[d] *= factor;
+    int64_t d = 0;
+    for (; d + ONS_SIMD_FLOATS <= n; d += ONS_SIMD_FLOATS) ons_simd_store(y + d, ons_simd_load(y + d) * factor);
+    if (d < n) ons_simd_store_some(y + d, ons_simd_load_some(y + d, n - d, 0) * factor, n - d);
 }
 
 /* The operands of one head; `mask`, `kept` and `saved` may be NULL. */
@@ -78,9 +84,18 @@ typedef struct head_operands {
     ons_attention_ahead ahead;
 } head_operands;
 
-static void save_rows(const float *max, const float *sum, float *saved, int64_t count) {
-#pragma omp simd
-    for (int64_t r = 0; r < count; ++r) saved[r] = max[r] + ons_log(sum[r]);
+static void save_some(ons_simd_float max, ons_simd_float sum, float *saved, int64_t count) {
+    ons_simd_float log = max + ons_simd_log(sum);
+    if (count < ONS_SIMD_FLOATS)
+        ons_simd_store_some(saved, log, count);
+    else
+        ons_simd_store(saved, log);
+}
+
+/* `max` and `sum` have room for whole lanes. */
+static void save_rows(float scale, const float *max, const float *sum, float *saved, int64_t count) {
+    for (int64_t r = 0; r < count; r += ONS_SIMD_FLOATS)
+        save_some(ons_simd_load(max + r) * scale, ons_simd_load(sum + r), saved + r, count - r);
 }
 
 /* Queries [begin, end). */
@@ -92,21 +107,33 @@ static void attend_block(const ons_attention *a, const head_operands *h, int64_t
     ons_small_matrix query = {h->query.data + begin * h->query.stride, h->query.stride};
     ons_small_matrix y = {h->y.data + begin * h->y.stride, h->y.stride};
     const ons_small_gemm from_keys = {
-        .m = rows, .n = seen, .k = a->size, .lower = a->causal ? ONS_RESULT_LOWER : ONS_NONE_LOWER, .diagonal = begin};
+        .m = rows,
+        .n = seen,
+        .k = a->size,
+        .lower = a->causal ? ONS_RESULT_LOWER : ONS_NONE_LOWER,
+        .diagonal = begin,
+    };
     const ons_small_gemm from_values = {
-        .m = rows, .n = a->size, .k = seen, .lower = a->causal ? ONS_LEFT_LOWER : ONS_NONE_LOWER, .diagonal = begin};
+        .m = rows,
+        .n = a->size,
+        .k = seen,
+        .lower = a->causal ? ONS_LEFT_LOWER : ONS_NONE_LOWER,
+        .diagonal = begin,
+    };
     ons_small_multiply(&from_keys, query, h->keys, scores);
     for (int64_t r = 0; r < rows; ++r) {
         ons_attention_fetch_read(&h->ahead, begin + r);
-        lanes.of[r] = score_row(a->scale, scores.data + r * scores.stride,
-                                h->mask == NULL ? NULL : h->mask + (begin + r) * a->mask.position,
-                                ons_attention_keys_seen(a, begin + r + 1));
+        float *row = scores.data + r * scores.stride;
+        int64_t row_seen = ons_attention_keys_seen(a, begin + r + 1);
+        lanes.of[r] = h->mask == NULL ? largest_of_row(row, row_seen)
+                                      : mask_row(a->scale, row, h->mask + (begin + r) * a->mask.position, row_seen);
     }
     ons_attention_maxima(&lanes, rows, max);
+    float scale = h->mask == NULL ? a->scale : 1;
     for (int64_t r = 0; r < rows; ++r) {
         ons_attention_fetch_written(&h->ahead, begin + r);
-        lanes.of[r] =
-            exponentiate_row(max[r], scores.data + r * scores.stride, ons_attention_keys_seen(a, begin + r + 1), seen);
+        lanes.of[r] = exponentiate_row(scale, max[r], scores.data + r * scores.stride,
+                                       ons_attention_keys_seen(a, begin + r + 1), seen);
     }
     ons_attention_sums(&lanes, rows, sum);
     for (int64_t r = 0; r < rows; ++r) {
@@ -119,7 +146,7 @@ static void attend_block(const ons_attention *a, const head_operands *h, int64_t
     }
     ons_small_multiply(&from_values, scores, h->values, y);
     for (int64_t r = 0; r < rows; ++r) scale_row(y.data + r * y.stride, 1 / sum[r], a->size);
-    if (h->saved != NULL) save_rows(max, sum, h->saved + begin, rows);
+    if (h->saved != NULL) save_rows(scale, max, sum, h->saved + begin, rows);
 }
 
 /* Of (batch, head), if there is such a one. Keys and values have as many rows as queries, or are left alone. */

@@ -60,26 +60,24 @@ static float dot_of(const head_work *w, int64_t query) {
  * for whole lanes. */
 static ons_simd_float probability_row(float scale, float *scores, float *dp, const float *mask, float saved,
                                       int64_t seen) {
-    ons_simd_float dots = {0};
+    ons_simd_float dots = {0}, none = {0};
     int64_t j = 0;
-    for (; j + ONS_SIMD_FLOATS <= seen; j += ONS_SIMD_FLOATS) {
+    for (; j + ONS_SIMD_FLOATS < seen; j += ONS_SIMD_FLOATS) {
         ons_simd_float s = ons_simd_load(scores + j) * scale - saved;
         if (mask != NULL) s += ons_simd_load(mask + j);
-        ons_simd_float e = ons_simd_exp(s);
+        ons_simd_float e = ons_simd_exp2(s * ONS_LOG2_E);
         ons_simd_store(scores + j, e);
         dots += e * ons_simd_load(dp + j);
     }
-    if (j < seen) {
-        ons_simd_bits first = ons_simd_first(seen - j);
-        ons_simd_float s = ons_simd_load(scores + j) * scale - saved, none = {0};
-        if (mask != NULL) s += ons_simd_load_some(mask + j, seen - j, 0);
-        ons_simd_float e = ons_simd_select(first, ons_simd_exp(s), none);
-        ons_simd_float d = ons_simd_select(first, ons_simd_load(dp + j), none);
-        ons_simd_store(scores + j, e);
-        ons_simd_store(dp + j, d);
-        dots += e * d;
-    }
-    return dots;
+    ons_simd_bits first = ons_simd_first(seen - j);
+    ons_simd_float s = ons_simd_load(scores + j) * scale - saved;
+    if (mask != NULL)
+        s += seen - j == ONS_SIMD_FLOATS ? ons_simd_load(mask + j) : ons_simd_load_some(mask + j, seen - j, 0);
+    ons_simd_float e = ons_simd_select(first, ons_simd_exp2(s * ONS_LOG2_E), none);
+    ons_simd_float d = ons_simd_select(first, ons_simd_load(dp + j), none);
+    ons_simd_store(scores + j, e);
+    ons_simd_store(dp + j, d);
+    return dots + e * d;
 }
 
 /* dP → dS in place; 0 from `seen` to `count` in P and dS. */

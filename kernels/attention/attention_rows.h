@@ -26,6 +26,8 @@ static inline void ons_attention_fetch_written(const ons_attention_ahead *ahead,
             __builtin_prefetch(ahead->written[i].data + row * ahead->written[i].stride + j, 1, 2);
 }
 
+#define ONS_LOG2_E 1.44269504f
+
 typedef struct ons_attention_simd {
     ons_simd_float of[ONS_ATTENTION_BLOCK];
 } ons_attention_simd;

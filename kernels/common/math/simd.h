@@ -9,6 +9,7 @@
 #ifndef ONSTAGE_KERNELS_COMMON_MATH_SIMD_H
 #define ONSTAGE_KERNELS_COMMON_MATH_SIMD_H
 
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 #ifdef __SSE2__
@@ -181,6 +182,57 @@ static inline ons_simd_float ons_simd_exp(ons_simd_float x) {
     ons_simd_words exponent = ((ons_simd_words)shifted - (ons_simd_words)rounder + 127) << 23;
     return (ons_simd_float)(~gone & (ons_simd_bits)(p * (ons_simd_float)exponent));
 #endif
+}
+
+/* 2ˣ of every lane within 10⁻⁷, for x < 127; 0 below -126; NaN stays NaN. Less work than ons_simd_exp, but x · log₂ e,
+ * which e ˣ would be, has to be precise enough. */
+static inline ons_simd_float ons_simd_exp2(ons_simd_float x) {
+#ifdef __AVX512DQ__
+    __mmask16 keep = _mm512_cmp_ps_mask(x, _mm512_set1_ps(-126.0f), _CMP_NLT_UQ);
+    ons_simd_float r = _mm512_reduce_ps(x, _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC); /* from 0 to 1 */
+    ons_simd_float p = 0x1.c72118p-13f * r + 0x1.461954p-10f;
+    p = p * r + 0x1.3d2800p-7f;
+    p = p * r + 0x1.c68500p-5f;
+    p = p * r + 0x1.ebfd9ep-3f;
+    p = p * r + 0x1.62e42ap-1f;
+    p = p * r + 1.0f;
+    return _mm512_maskz_scalef_ps(keep, p, x);
+#else
+    /* Adding it leaves the nearest integer, and an exponent's 127, in the low bits. */
+    const ons_simd_float rounder = ons_simd_all(0x1.8p23f + 127);
+    ons_simd_bits gone = x < -126.0f;
+    ons_simd_float shifted = x + rounder, r = x - (shifted - rounder); /* from -½ to ½ */
+    ons_simd_float p = 0x1.41d334p-13f * r + 0x1.5f456ap-10f;
+    p = p * r + 0x1.3b2dbcp-7f;
+    p = p * r + 0x1.c6aed4p-5f;
+    p = p * r + 0x1.ebfbdap-3f;
+    p = p * r + 0x1.62e430p-1f;
+    p = p * r + 1.0f;
+    ons_simd_float power = (ons_simd_float)((ons_simd_words)shifted << 23);
+    return (ons_simd_float)(~gone & (ons_simd_bits)(p * power));
+#endif
+}
+
+/* ons_log of every lane: the same polynomial. */
+static inline ons_simd_float ons_simd_log(ons_simd_float x) {
+    ons_simd_bits tiny = x < 0x1p-126f;
+    ons_simd_words word = (ons_simd_words)ons_simd_select(tiny, x * 0x1p23f, x);
+    ons_simd_bits bits = (ons_simd_bits)(word - 0x3f3504f3); /* √½ becomes a power of two */
+    ons_simd_float e = __builtin_convertvector((bits >> 23) - (tiny & 23), ons_simd_float);
+    ons_simd_float f = (ons_simd_float)((bits & 0x007fffff) + 0x3f3504f3) - 1.0f;
+    ons_simd_float p = 0x1.ae6466p-5f * f - 0x1.bd2e9ep-4f;
+    p = p * f + 0x1.f0930cp-4f;
+    p = p * f - 0x1.013808p-3f;
+    p = p * f + 0x1.22ff6ap-3f;
+    p = p * f - 0x1.552bd2p-3f;
+    p = p * f + 0x1.99a54ep-3f;
+    p = p * f - 0x1.000078p-2f;
+    p = p * f + 0x1.555548p-2f;
+    ons_simd_float square = f * f, tail = p * (square * f) + e * 0x1.7f7d1cp-20f;
+    ons_simd_float y = (f + (tail - 0.5f * square)) + e * 0x1.62e4p-1f;
+    y = ons_simd_select(x < INFINITY, y, x); /* also what is not a number */
+    y = ons_simd_select(x == 0.0f, ons_simd_all(-INFINITY), y);
+    return ons_simd_select(x < 0.0f, ons_simd_all(NAN), y);
 }
 
 static inline ons_simd_float ons_simd_absolute(ons_simd_float x) {

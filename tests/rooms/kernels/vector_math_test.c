@@ -56,6 +56,8 @@ LOOP(run_atanh, ons_atanh(x))
     }
 LOOP_OF_LANES(run_simd_tanh, ons_simd_tanh)
 LOOP_OF_LANES(run_simd_sigmoid, ons_simd_sigmoid)
+LOOP_OF_LANES(run_simd_exp2, ons_simd_exp2)
+LOOP_OF_LANES(run_simd_log, ons_simd_log)
 static ons_simd_float normal_of_lanes(ons_simd_float x) { return ons_simd_normal(x, &(ons_simd_float){0}); }
 LOOP_OF_LANES(run_lanes_normal, normal_of_lanes)
 
@@ -119,6 +121,8 @@ Test(vector_math, errors_are_bounded) {
         {"atanh", run_atanh, atanh, 4, INFINITY, INFINITY, false},
         {"tanh of lanes", run_simd_tanh, tanh, 1.4, INFINITY, INFINITY, false},
         {"sigmoid of lanes", run_simd_sigmoid, sigmoid, 2.6, 87, INFINITY, false},
+        {"exp2 of lanes", run_simd_exp2, exp2, 1.4, 126, INFINITY, false},
+        {"log of lanes", run_simd_log, log, 0.9, INFINITY, INFINITY, false},
         {"normal of lanes", run_lanes_normal, normal, 2.5e-7, INFINITY, INFINITY, true},
     };
     for (size_t i = 0; i < sizeof subjects / sizeof subjects[0]; ++i) check(&subjects[i]);
@@ -135,9 +139,13 @@ Test(vector_math, ends_come_out_as_in_libm) {
 
 Test(vector_math, ends_of_registers) {
     const float in[] = {INFINITY, -INFINITY, NAN, -0.0f};
-    float tanhs[4], sigmoids[4];
+    float tanhs[4], sigmoids[4], powers[4], logs[4];
     run_simd_tanh(in, tanhs, 4);
     run_simd_sigmoid(in, sigmoids, 4);
+    run_simd_exp2((const float[]){-INFINITY, -126.5f, NAN, 0}, powers, 4);
+    run_simd_log((const float[]){INFINITY, 0, NAN, -1}, logs, 4);
     cr_expect(tanhs[0] == 1 && tanhs[1] == -1 && isnan(tanhs[2]) && tanhs[3] == 0 && signbit(tanhs[3]));
     cr_expect(sigmoids[0] == 1 && sigmoids[1] == 0 && isnan(sigmoids[2]) && sigmoids[3] == 0.5f);
+    cr_expect(powers[0] == 0 && powers[1] == 0 && isnan(powers[2]) && powers[3] == 1);
+    cr_expect(logs[0] == INFINITY && logs[1] == -INFINITY && isnan(logs[2]) && isnan(logs[3]));
 }
