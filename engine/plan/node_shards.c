@@ -10,9 +10,7 @@ static ons_status *check(const ons_config *config, const ons_partition_strategy 
                          const ons_planning_problem *problem) {
     const char *pipeline = ons_config_chooses_schedule(config) ? "auto" : problem->pipeline.generator->name;
     ONS_CHECK(strcmp(pipeline, ons_generator_one_f_one_b.name) == 0, ONS_INVALID_ARGUMENT,
-              "--pipeline %s beside --vocabulary-shards, which makes lists of its own, with as many micro-batches in "
-              "flight as %s; leave one out",
-              pipeline, ons_generator_one_f_one_b.name);
+              "--pipeline %s beside --vocabulary-shards, which makes lists of its own; leave one out", pipeline);
     ONS_CHECK(strcmp(strategy->name, ons_usual_partition) == 0, ONS_INVALID_ARGUMENT,
               "--partition %s beside --vocabulary-shards, which cuts between the shards in a way of its own; leave one "
               "out",

@@ -1,5 +1,7 @@
 #include "planner/search/shard_order.h"
 
+#include <string.h>
+
 #include "planner/workload/order.h"
 
 /* Ranks of parts, in the order in which they stand: early ones by device, body, late ones by device, tail. */
@@ -9,6 +11,7 @@ typedef struct dividing {
     uint32_t devices;
     ons_work_edges back; /* from readers to producers */
     uint32_t *leader;    /* [node]: nodes of a device's shards that hang together lead to the same one */
+    bool *prepares;      /* [node]: it makes what tables are read by, of the data alone, as a cast of the words does */
     bool *late;          /* [leader] */
     uint32_t *rank;      /* [node] */
 } dividing;
@@ -51,11 +54,36 @@ static void join(dividing *d) {
         }
 }
 
-/* What needs anything that is no shard's. */
+static bool has_backward(const ons_work_node *node) {
+    return node->input_gradient_seconds > 0 || node->weight_gradient_seconds > 0;
+}
+
+/* Nodes without weights and gradients that need the data alone, or other such nodes, and lead to a shard. */
+static void find_preparing(dividing *d, bool *weighs) {
+    const ons_workload *work = d->work;
+    for (uint32_t i = 0; i < work->weight_count; ++i)
+        for (uint32_t k = 0; k < work->weights[i].user_count; ++k) weighs[work->weights[i].users[k]] = true;
+    for (uint32_t i = 0; i < work->node_count; ++i) {
+        d->prepares[i] = !is_sharded(d, i) && !weighs[i] && !has_backward(&work->nodes[i]);
+        for (uint32_t k = d->back.begin[i]; k < d->back.begin[i + 1]; ++k)
+            d->prepares[i] &= d->prepares[d->back.next[k]];
+    }
+    bool *leads = weighs; /* anew */
+    memset(leads, 0, work->node_count * sizeof *leads);
+    for (uint32_t i = work->node_count; i-- > 0;) {
+        for (uint32_t k = d->back.begin[i]; k < d->back.begin[i + 1]; ++k)
+            leads[d->back.next[k]] |= is_sharded(d, i) || leads[i];
+        d->prepares[i] &= leads[i];
+    }
+}
+
+/* What needs anything that is no shard's, but for what prepares the data. */
 static void find_late(dividing *d, bool *behind_body) {
     for (uint32_t i = 0; i < d->work->node_count; ++i) {
-        for (uint32_t k = d->back.begin[i]; k < d->back.begin[i + 1]; ++k)
-            behind_body[i] |= !is_sharded(d, d->back.next[k]) || behind_body[d->back.next[k]];
+        for (uint32_t k = d->back.begin[i]; k < d->back.begin[i + 1]; ++k) {
+            uint32_t producer = d->back.next[k];
+            behind_body[i] |= (!is_sharded(d, producer) && !d->prepares[producer]) || behind_body[producer];
+        }
         if (is_sharded(d, i)) d->late[leader_of(d, i)] |= behind_body[i];
     }
 }
@@ -67,7 +95,9 @@ static void find_ranks(dividing *d, bool *behind_late) {
             bool late = is_sharded(d, producer) && d->late[leader_of(d, producer)];
             behind_late[i] |= late || behind_late[producer];
         }
-        if (!is_sharded(d, i))
+        if (d->prepares[i])
+            d->rank[i] = 0; /* with what the first device does before the body */
+        else if (!is_sharded(d, i))
             d->rank[i] = behind_late[i] ? tail_rank(d) : body_rank(d);
         else
             d->rank[i] = device_of(d, i) + (d->late[leader_of(d, i)] ? d->devices + 1 : 0);
@@ -124,15 +154,18 @@ static ons_status *put_in_order(const dividing *d, ons_arena *arena, ons_shard_o
 }
 
 static ons_status *divide(dividing *d, ons_arena *scratch, ons_arena *arena, ons_shard_order *order) {
-    bool *behind_body, *behind_late;
+    bool *behind_body, *behind_late, *weighs;
     uint32_t nodes = d->work->node_count;
     ONS_TRY(ons_work_edges_make(d->work, false, scratch, &d->back));
     ONS_NEW(behind_body, scratch, nodes);
     ONS_NEW(behind_late, scratch, nodes);
+    ONS_NEW(weighs, scratch, nodes);
+    ONS_NEW(d->prepares, scratch, nodes);
     ONS_NEW(d->leader, scratch, nodes);
     ONS_NEW(d->late, scratch, nodes);
     ONS_NEW(d->rank, scratch, nodes);
     join(d);
+    find_preparing(d, weighs);
     find_late(d, behind_body);
     find_ranks(d, behind_late);
     ONS_TRY(check_directions(d));

@@ -7,9 +7,10 @@
  *                                                                     T: what joins these: the loss; on the last device
  *
  * Shard k of K lies on device k · D / K of D. Of the nodes of a device's shards, those that hang together are early (E)
- * or late (H) together: late where one of them needs anything that is no shard's. What needs a late shard is the tail
- * (T), everything else is the body, in one interval of the file's order for each device. E is left out where there is
- * none, and so are H and T: there are up to 3 D + 1 stages.
+ * or late (H) together: late where one of them needs anything that is no shard's, but for nodes without weights and
+ * gradients that prepare the data (a cast of the words), which are the first device's. What needs a late shard is the
+ * tail (T), everything else is the body, in one interval of the file's order for each device. E is left out where there
+ * is none, and so are H and T: there are up to 3 D + 1 stages.
  */
 #ifndef ONSTAGE_PLANNER_SEARCH_SHARD_STAGES_H
 #define ONSTAGE_PLANNER_SEARCH_SHARD_STAGES_H

@@ -309,6 +309,40 @@ Test(shard_stages, refuse_graphs_whose_stages_would_wait_for_each_other) {
     expect_unsupported(both_sides, 5, &g, "head");
 }
 
+/* A cast of the words stands in front of all shards of a table, and is computed once. */
+Test(shard_stages, what_prepares_the_data_is_the_first_devices) {
+    enum { NO = ONS_NO_SHARD, NODES = 6 };
+    static uint32_t words[] = {0}, found[] = {1, 2}, sum[] = {3}, layer[] = {4};
+    const uint32_t of[NODES] = {NO, 0, 1, NO, NO, NO};
+    const branch_node nodes[NODES] = {
+        {.name = "cast", .seconds = 1e-4, .output_bytes = 64},
+        {.name = "table 0", .seconds = 1e-3, .backward = 2, .output_bytes = 64, .inputs = words, .input_count = 1},
+        {.name = "table 1", .seconds = 1e-3, .backward = 2, .output_bytes = 64, .inputs = words, .input_count = 1},
+        {.name = "sum", .seconds = 1e-3, .backward = 2, .output_bytes = 64, .inputs = found, .input_count = 2},
+        {.name = "layer", .seconds = 1e-3, .backward = 2, .output_bytes = 64, .inputs = sum, .input_count = 1},
+        {.name = "loss", .seconds = 1e-3, .backward = 2, .output_bytes = 64, .inputs = layer, .input_count = 1},
+    };
+    branch_graph g;
+    ons_workload work;
+    ons_planned planned;
+    uint32_t number;
+    expect_success(branch_graph_new("cast words", NODES, arena, &g), 0);
+    for (int i = 0; i < NODES; ++i) expect_success(branch_graph_add(&g, &nodes[i], &number), 0);
+    expect_success(branch_graph_work(&g, 1, &work), 0);
+    const ons_node_shards shards = {2, of};
+    const ons_planning_problem p = {.work = &work,
+                                    .pipeline = {&ons_generator_one_f_one_b, 2, 4, 0, 1},
+                                    .shards = &shards,
+                                    .memory = ons_memory_strategy_find("none")};
+    expect_success(ons_planner_search(&p, ons_partition_strategy_find("auto"), arena, &planned), 0);
+    cr_assert(planned.partition.feasible);
+    cr_assert_eq(planned.partition.stages, 4);
+    cr_expect_eq(planned.partition.first[1], 2); /* the cast, and the first shard */
+    cr_expect_str_eq(planned.problem.work->nodes[0].name, "cast");
+    cr_expect_str_eq(planned.problem.work->nodes[1].name, "table 0");
+    cr_expect_eq(planned.problem.schedule->device_of[1], 1);
+}
+
 /* --------------------------------------------------------------------------------------------------- cuts and lists */
 
 static shard_model random_model(uint64_t seed, uint32_t *devices) {
