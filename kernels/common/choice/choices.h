@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/at_least.h"
+
 enum { ONS_CHOICE_SIZES = 8 };
 
 typedef enum ons_choice_point {
@@ -87,13 +89,13 @@ ons_way ons_choice_find(const ons_choice_table *table, const char *variant, cons
 
 /* Two numbers are near each other where the same power of two is nearest to both by ratio; 0 and 1 to themselves. */
 int ons_choice_bucket(int64_t number);
-bool ons_choice_near(const int64_t a[static ONS_CHOICE_SIZES], const int64_t b[static ONS_CHOICE_SIZES]);
+bool ons_choice_near(const int64_t a[ONS_AT_LEAST(ONS_CHOICE_SIZES)], const int64_t b[ONS_AT_LEAST(ONS_CHOICE_SIZES)]);
 
 /* Digest of the entries that hold for a variant and a version of oneDNN, in eight hexadecimal digits; "none" where
  * there are none, so that what was measured for other machines changes nothing. */
 enum { ONS_CHOICE_DIGEST_TEXT = 16 };
 void ons_choice_table_digest(const ons_choice_table *table, const char *variant, const char *onednn,
-                             char text[static ONS_CHOICE_DIGEST_TEXT]);
+                             char text[ONS_AT_LEAST(ONS_CHOICE_DIGEST_TEXT)]);
 
 /* For tests and for who measures, before anything else asks: this table instead of the committed one; NULL: that one
  * again. `table` is the caller's and stays. */
