@@ -61,8 +61,7 @@ bool ons_program_poisons(const ons_program *p) { return p->dying != NULL; }
 
 void ons_program_stop_poisoning(ons_program *p) { p->dying = NULL; }
 
-/* --------------------------------------------------------------------------------------------------------- poisoning
- */
+/* -------------------------------------------------------------------------------------------------------- poisoning */
 
 static void revive_buffer(const ons_program *p, ons_buffer_id id, const ons_turn *turn) {
     if (id == ONS_NONE || p->liveness.buffers[id].persistent) return;

@@ -12,164 +12,10 @@
 #include "kernels/fused_elementwise/fused.h"
 #include "kernels/kernels.h"
 #include "tests/rooms/kernels/emulation/host_compiler.h"
+#include "tests/rooms/kernels/emulation/random_elementwise.h"
 #include "tests/rooms/kernels/harness.h"
 
-enum { GRAPHS = 12, INPUTS = 9, NODES = 20, VALUES_MAX = 64, STEPS_OF = 800 };
-
-static const ons_dtype dtypes[] = {ONS_FLOAT32, ONS_FLOAT32, ONS_FLOAT16, ONS_BFLOAT16, ONS_INT64, ONS_INT32};
-/* Of the inputs, behind those of the graph's own type. */
-static const ons_dtype others[] = {ONS_BOOL, ONS_FLOAT32, ONS_BFLOAT16, ONS_INT64, ONS_UINT8, ONS_INT32, ONS_FLOAT16};
-static const ons_dtype all[] = {ONS_FLOAT32, ONS_BFLOAT16, ONS_FLOAT16, ONS_INT64, ONS_INT32, ONS_BOOL, ONS_UINT8};
-
-typedef struct random_numbers {
-    uint64_t seed, at;
-} random_numbers;
-
-static uint32_t draw(random_numbers *r, uint32_t below) {
-    uint64_t x = r->seed + ++r->at * 0x9e3779b97f4a7c15u; /* splitmix64 */
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return (uint32_t)((x ^ (x >> 31)) >> 32) % below;
-}
-
-static void check(ons_status *status, uint64_t seed) {
-    cr_assert(status == NULL, "%s (ONSTAGE_TEST_SEED=%llu)", ons_status_get_message(status), (unsigned long long)seed);
-}
-
-/* ----------------------------------------------------------------------------------------------------------- graphs */
-
-static ons_shape random_shape(random_numbers *r) {
-    static const int64_t sizes[] = {1, 2, 3, 4, 5, 8, 12};
-    ons_shape shape = {.rank = (draw(r, 9) + 1) / 2};
-    for (uint32_t i = 0; i < shape.rank; ++i) shape.dims[i] = sizes[draw(r, sizeof sizes / sizeof sizes[0])];
-    return shape;
-}
-
-/* A shape that broadcasts to it: leading dimensions left out, others of size 1. */
-static ons_shape part_of(random_numbers *r, const ons_shape *whole) {
-    uint32_t from = draw(r, 2) == 0 ? 0 : draw(r, whole->rank + 1);
-    bool ones = draw(r, 4) == 0;
-    ons_shape part = {.rank = whole->rank - from};
-    for (uint32_t i = 0; i < part.rank; ++i) part.dims[i] = ones && draw(r, 2) == 0 ? 1 : whole->dims[from + i];
-    return part;
-}
-
-static ons_dtype dtype_of(const ons_builder *b, ons_value_id id) { return ons_graph_value(b->graph, id)->type.dtype; }
-
-/* A value that is there, most likely a late one, of a type if there is one (ONS_NO_DTYPE: of any). */
-static ons_value_id pick(const ons_builder *b, random_numbers *r, const ons_value_id *values, uint32_t count,
-                         ons_dtype dtype) {
-    ons_value_id picked = values[0];
-    for (int tries = 0; tries < 12; ++tries) {
-        picked = values[draw(r, 3) == 0 ? draw(r, count) : count - 1 - draw(r, count < 5 ? count : 5)];
-        if (dtype == ONS_NO_DTYPE || dtype_of(b, picked) == dtype) break;
-    }
-    return picked;
-}
-
-/* Of one type most often, some left out where the operator can be without; a single number where it wants one. */
-static uint32_t pick_inputs(const ons_builder *b, random_numbers *r, const ons_operator *op, const ons_value_id *values,
-                            uint32_t count, ons_value_id *inputs) {
-    uint32_t least = op->arity.inputs_min, most = op->arity.inputs_max;
-    uint32_t wants = least + (most > least ? draw(r, most - least < 2 ? 2 : 3) : 0);
-    bool chooses = (op->roles.role == ONS_ROLE_SELECT);
-    ons_dtype dtype = chooses ? ONS_BOOL : ONS_NO_DTYPE;
-    for (uint32_t i = 0; i < wants; ++i) {
-        inputs[i] = pick(b, r, values, count, dtype);
-        if (i == 0 || (chooses && i == 1)) dtype = chooses && i == 0 ? ONS_NO_DTYPE : dtype_of(b, inputs[i]);
-        if (i > 0 && least == 2 && draw(r, 4) == 0) inputs[i] = pick(b, r, values, count, ONS_BOOL); /* a mask */
-        if (i < least || most > 4) continue;
-        inputs[i] = draw(r, 3) == 0 ? ONS_NONE : values[0];
-        for (uint32_t k = 0; k < count && inputs[i] != ONS_NONE; ++k) /* a bound */
-            if (dtype_of(b, values[k]) == dtype && ons_graph_value(b->graph, values[k])->type.shape.rank == 0)
-                inputs[i] = values[k];
-    }
-    return wants;
-}
-
-/* Gradients are built by rules, and do not ask whether their operands are of one type. */
-static bool are_of_one_type(const ons_builder *b, const ons_operator *op, const ons_value_id *inputs, uint32_t count) {
-    const ons_formula *formula = ons_formula_of(op);
-    if (formula == NULL || formula->kind == ONS_FORMULA_MIXED || formula->kind == ONS_FORMULA_TYPED) return true;
-    for (uint32_t i = 1; i < count; ++i)
-        if (dtype_of(b, inputs[i]) != dtype_of(b, inputs[0])) return false;
-    return true;
-}
-
-/* One node over values that are there; ONS_NONE where they do not fit the operator. */
-static ons_value_id add_random_node(ons_builder *b, random_numbers *r, const ons_value_id *values, uint32_t count) {
-    const ons_operator *op = ons_formulas[draw(r, ons_formula_count)].op;
-    if (draw(r, 12) == 0) op = ons_registry_find_name(b->registry, "", "Softmax"); /* something that cannot be a step */
-    ons_value_id inputs[8];
-    uint32_t wants = pick_inputs(b, r, op, values, count, inputs);
-    bool whole = !ons_dtype_is_float(dtype_of(b, inputs[0]));
-    if (!are_of_one_type(b, op, inputs, wants)) return ONS_NONE;
-    if (whole && strcmp(op->name, "Div") == 0) return ONS_NONE; /* by 0 it ends the program here, and not on a GPU */
-    ons_attribute attributes[8] = {0};
-    for (uint32_t i = 0; op->attributes[i].name != NULL; ++i) {
-        attributes[i] = op->attributes[i].default_value;
-        if (attributes[i].kind == ONS_ATTRIBUTE_FLOAT) attributes[i].f = (1 + draw(r, 30)) / 16.0;
-        if (op->roles.role == ONS_ROLE_CAST && i == 0)
-            attributes[i] =
-                (ons_attribute){.kind = ONS_ATTRIBUTE_INT, .i = (int64_t)all[draw(r, sizeof all / sizeof all[0])]};
-    }
-    ons_value_id output;
-    size_t nodes = b->graph->nodes.count;
-    (void)ons_build_node_like(b, op, (ons_inputs){inputs, wants}, attributes, 1, NULL, &output);
-    ons_status *failure = ons_builder_finish(b);
-    bool built = failure == NULL;
-    ons_status_free(failure);
-    if (!built) b->graph->nodes.count = nodes;
-    return built ? output : ONS_NONE;
-}
-
-/* Whether the last node has a CUDA kernel for its types. */
-static bool last_runs(const ons_graph *graph) {
-    ons_arena *arena = ons_arena_new();
-    ons_operands operands;
-    check(ons_operands_of(graph, (ons_node_id)(graph->nodes.count - 1), arena, &operands), 0);
-    ons_prepare p = {.operands = &operands, .threads = 1, .scratch_limit = INT64_MAX, .arena = arena};
-    const ons_kernel *kernel;
-    ons_status *status = ons_backend_prepare(ons_backend_find("cuda"), &p, &kernel);
-    if (status == NULL && p.destroy != NULL) p.destroy(p.state);
-    bool runs = status == NULL;
-    ons_status_free(status);
-    ons_arena_free(arena);
-    return runs;
-}
-
-static ons_graph *random_graph(uint64_t seed, ons_store *store) {
-    random_numbers r = {.seed = seed};
-    ons_graph *graph;
-    check(ons_graph_new(store, "random", &graph), seed);
-    ons_builder b = {.graph = graph, .registry = ons_kernels_registry(), .phase = ONS_FORWARD, .origin = ONS_NONE};
-    ons_value_id values[VALUES_MAX];
-    uint32_t count = 0;
-    ons_type type = {.dtype = dtypes[draw(&r, sizeof dtypes / sizeof dtypes[0])], .shape = random_shape(&r)};
-    for (int i = 0; i < INPUTS; ++i) {
-        ons_type input = type;
-        if (i > 1 && i < INPUTS - 2) input.shape = part_of(&r, &type.shape);
-        if (i > 2) input.dtype = others[draw(&r, sizeof others / sizeof others[0])];
-        if (i == INPUTS - 2) input.dtype = ONS_BOOL;
-        if (i == INPUTS - 1) input = (ons_type){.dtype = type.dtype}; /* a single number */
-        check(ons_graph_add_value(graph, NULL, ONS_INPUT, &input, &values[count]), seed);
-        cr_assert(ons_vector_push(&graph->inputs, values[count]));
-        ++count;
-    }
-    for (int tries = 0; tries < 40 * NODES && count < INPUTS + NODES; ++tries) {
-        ons_value_id made = add_random_node(&b, &r, values, count);
-        if (made == ONS_NONE) continue;
-        if (!last_runs(graph)) {
-            --graph->nodes.count; /* its value has no producer then, and no reader */
-            ons_graph_value(graph, made)->producer = ONS_NONE;
-            continue;
-        }
-        values[count++] = made;
-    }
-    for (uint32_t i = INPUTS; i < count; ++i)
-        if (i + 1 == count || draw(&r, 4) == 0) cr_assert(ons_vector_push(&graph->outputs, values[i]));
-    return graph;
-}
+enum { GRAPHS = 12, STEPS_OF = 800 };
 
 /* ---------------------------------------------------------------------------------------------------------- running */
 
@@ -177,14 +23,14 @@ static void fill(const ons_graph *graph, ons_value_id id, uint64_t seed, void *m
     const ons_value *value = ons_graph_value(graph, id);
     random_numbers r = {.seed = seed ^ ons_hash_text(ONS_HASH_BASIS, value->name)};
     for (int64_t i = 0; i < ons_shape_elements(&value->type.shape); ++i) {
-        float x = ((float)draw(&r, 4096) - 2048) / 700;
+        float x = ((float)random_draw(&r, 4096) - 2048) / 700;
         switch (value->type.dtype) {
         case ONS_FLOAT16: ((uint16_t *)memory)[i] = ons_float_to_half(x); break;
         case ONS_BFLOAT16: ((uint16_t *)memory)[i] = ons_float_to_bfloat16(x); break;
         case ONS_INT64: ((int64_t *)memory)[i] = (int64_t)(x * 3); break;
         case ONS_INT32: ((int32_t *)memory)[i] = (int32_t)(x * 3); break;
-        case ONS_UINT8: ((uint8_t *)memory)[i] = (uint8_t)draw(&r, 256); break;
-        case ONS_BOOL: ((uint8_t *)memory)[i] = (uint8_t)draw(&r, 2); break;
+        case ONS_UINT8: ((uint8_t *)memory)[i] = (uint8_t)random_draw(&r, 256); break;
+        case ONS_BOOL: ((uint8_t *)memory)[i] = (uint8_t)random_draw(&r, 2); break;
         default: ((float *)memory)[i] = x; break;
         }
     }
@@ -238,10 +84,10 @@ static void run_node(const ons_graph *graph, ons_node_id id, void **memory, uint
     ons_operands operands;
     const void *inputs[ONS_FUSED_INPUTS];
     void *outputs[ONS_FUSED_OUTPUTS];
-    check(ons_operands_of(graph, id, arena, &operands), seed);
+    random_check(ons_operands_of(graph, id, arena, &operands), seed);
     ons_prepare p = {.operands = &operands, .threads = 1, .scratch_limit = INT64_MAX, .arena = arena};
     const ons_kernel *kernel = NULL;
-    check(ons_backend_prepare(ons_backend_find("cuda"), &p, &kernel), seed);
+    random_check(ons_backend_prepare(ons_backend_find("cuda"), &p, &kernel), seed);
     for (uint32_t i = 0; i < node->input_count; ++i)
         inputs[i] = node->inputs[i] == ONS_NONE ? NULL : memory[node->inputs[i]];
     place_outputs(graph, id, memory, outputs);
@@ -306,19 +152,19 @@ static uint32_t count_fused(const ons_graph *graph) {
 /* How many fused nodes there were. */
 static uint32_t compare(uint64_t seed) {
     ons_store store;
-    check(ons_store_init(&store), seed);
-    ons_graph *plain = random_graph(seed, &store), *fused = random_graph(seed, &store);
-    check(ons_fuse_elementwise(fused, ons_elementwise_fusion_rules(), NULL), seed);
+    random_check(ons_store_init(&store), seed);
+    ons_graph *plain = random_elementwise_graph(seed, &store), *fused = random_elementwise_graph(seed, &store);
+    random_check(ons_fuse_elementwise(fused, ons_elementwise_fusion_rules(), NULL), seed);
     if (getenv("ONSTAGE_TEST_PRINT") != NULL) {
         char *text = NULL;
-        check(ons_graph_print(plain, &text), seed);
+        random_check(ons_graph_print(plain, &text), seed);
         printf("%s\n", text);
         free(text);
-        check(ons_graph_print(fused, &text), seed);
+        random_check(ons_graph_print(fused, &text), seed);
         printf("%s\n", text);
         free(text);
     }
-    check(ons_graph_verify(fused), seed);
+    random_check(ons_graph_verify(fused), seed);
     uint32_t count = count_fused(fused);
     cr_assert(fused->nodes.count <= plain->nodes.count);
     void **left = run_graph(plain, seed), **right = run_graph(fused, seed);
@@ -363,9 +209,9 @@ Test(fused, every_formula_becomes_a_step) {
     cr_assert(seen != NULL);
     for (uint64_t seed = first; seed < first + STEPS_OF; ++seed) {
         ons_store store;
-        check(ons_store_init(&store), seed);
-        ons_graph *graph = random_graph(seed, &store);
-        check(ons_fuse_elementwise(graph, ons_elementwise_fusion_rules(), NULL), seed);
+        random_check(ons_store_init(&store), seed);
+        ons_graph *graph = random_elementwise_graph(seed, &store);
+        random_check(ons_fuse_elementwise(graph, ons_elementwise_fusion_rules(), NULL), seed);
         for (uint32_t i = 0; i < ons_formula_count; ++i) seen[i] = seen[i] || has_step(graph, ons_formulas[i].op->name);
         ons_graph_free(graph);
         ons_store_free(&store);
@@ -387,17 +233,17 @@ Test(fused, without_a_compiler_kernels_run_one_by_one) {
 /* The source of the first fused node of a random graph; false where there is none. */
 static bool make_source(uint64_t seed, ons_arena *arena, ons_cuda_source *source) {
     ons_store store;
-    check(ons_store_init(&store), seed);
-    ons_graph *graph = random_graph(seed, &store);
-    check(ons_fuse_elementwise(graph, ons_elementwise_fusion_rules(), NULL), seed);
+    random_check(ons_store_init(&store), seed);
+    ons_graph *graph = random_elementwise_graph(seed, &store);
+    random_check(ons_fuse_elementwise(graph, ons_elementwise_fusion_rules(), NULL), seed);
     bool found = false;
     for (ons_node_id id = 0; id < graph->nodes.count && !found; ++id) {
         if (ons_graph_node(graph, id)->op != ons_elementwise_fusion_rules()->fused) continue;
         ons_operands operands;
         ons_fused *f = ons_arena_allocate(arena, 1, sizeof *f);
-        check(ons_operands_of(graph, id, arena, &operands), seed);
-        check(ons_fused_read(&operands, arena, f), seed);
-        check(ons_fused_source(f, arena, source), seed);
+        random_check(ons_operands_of(graph, id, arena, &operands), seed);
+        random_check(ons_fused_read(&operands, arena, f), seed);
+        random_check(ons_fused_source(f, arena, source), seed);
         found = true;
     }
     ons_graph_free(graph);
@@ -453,9 +299,9 @@ static void compile_ptx(const char *steps, ons_dtype left, ons_dtype right, ons_
     ons_fused *f = ons_arena_allocate(arena, 1, sizeof *f);
     ons_cuda_source source;
     size_t bytes;
-    check(ons_fused_read(&operands, arena, f), 0);
-    check(ons_fused_source(f, arena, &source), 0);
-    check(ons_cuda_compile_image(&source, "compute_90", NULL, ptx, &bytes, NULL), 0);
+    random_check(ons_fused_read(&operands, arena, f), 0);
+    random_check(ons_fused_source(f, arena, &source), 0);
+    random_check(ons_cuda_compile_image(&source, "compute_90", NULL, ptx, &bytes, NULL), 0);
 }
 
 /* Whether ons_fused_wide reads and writes 16 bytes at a time. */
@@ -486,7 +332,7 @@ static void expect_found(const ons_cuda_source *source, const char *architecture
     void *image = NULL;
     size_t bytes;
     bool found;
-    check(ons_cuda_compile_image(source, architecture, folder, &image, &bytes, &found), 0);
+    random_check(ons_cuda_compile_image(source, architecture, folder, &image, &bytes, &found), 0);
     cr_expect(found == expected, "%s", expected ? "not found in the folder" : "found");
     cr_expect(memcmp(image, "\177ELF", 4) == 0);
     free(image);
