@@ -58,7 +58,8 @@ template <class T, class P> struct batch_gradient {
         ons::channel_shares met = ons::meet(l, s, tell_sums{*s, maps.partial, nullptr});
         ons::each(l, s->channels, finish_gradient<P>{*s, maps, met, sums, in[2], in[3], in[4], out[1], out[2]});
         const float *const *full = (const float *const *)l->inputs; /* the gate's, see inference of shapes */
-        ons::map_operands<T> operands = {s->activation, nullptr, dy, gated ? full[6] : nullptr, gated ? full[5] : nullptr};
+        ons::map_operands<T> operands = {s->activation, nullptr, dy, gated ? full[6] : nullptr,
+                                         gated ? full[5] : nullptr};
         ons::apply_channel_maps<T>(l, s, maps, x, operands, (T *)l->outputs[0]);
     }
 };
