@@ -184,8 +184,8 @@ static inline ons_simd_float ons_simd_exp(ons_simd_float x) {
 #endif
 }
 
-/* 2ˣ of every lane within 10⁻⁷, for x < 127; 0 below -126; NaN stays NaN. Less work than ons_simd_exp, but x · log₂ e,
- * which e ˣ would be, has to be precise enough. */
+/* 2ˣ of every lane within 10⁻⁷ of it, for x < 127; 0 below -126; NaN stays NaN. As 2 to the power of x · log₂ e it is
+ * less work than ons_simd_exp, where the rounding of that product, |x| · 10⁻⁷, does not matter. */
 static inline ons_simd_float ons_simd_exp2(ons_simd_float x) {
 #ifdef __AVX512DQ__
     __mmask16 keep = _mm512_cmp_ps_mask(x, _mm512_set1_ps(-126.0f), _CMP_NLT_UQ);
