@@ -24,12 +24,12 @@ static const ons_value *value_of(const finder *f, ons_value_id id) { return ons_
 /* The same weight may be table and head. */
 static void add(finder *f, ons_value_id id, uint32_t axis) {
     const ons_value *value = value_of(f, id);
-    uint32_t shards = (uint32_t)f->config->vocabulary_shards;
+    int64_t shards = f->config->vocabulary_shards, most = value->type.shape.dims[axis] / ONS_SHARD_ENTRIES_LEAST;
     if (value->kind != ONS_PARAMETER || !ons_dtype_is_float(value->type.dtype)) return;
-    if (value->type.shape.dims[axis] < (int64_t)shards * ONS_SHARD_ENTRIES_LEAST) return;
+    if (shards > most || shards >= UINT32_MAX) return;
     for (size_t i = 0; i < f->count; ++i)
         if (strcmp(f->found[i].name, value->name) == 0) return;
-    f->found[f->count++] = (ons_shard_request){value->name, axis, shards};
+    f->found[f->count++] = (ons_shard_request){value->name, axis, (uint32_t)shards};
 }
 
 /* ----------------------------------------------------------------------------------------------------------- tables */
