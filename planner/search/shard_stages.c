@@ -55,8 +55,10 @@ static ons_status *check_problem(const ons_planning_problem *problem) {
               "with --vocabulary-shards each device has one stage beside its shards, and asked for are %u stages on %u "
               "devices; leave out --devices",
               p->stages, p->devices);
-    ONS_CHECK(problem->devices == NULL, ONS_INVALID_ARGUMENT,
-              "--vocabulary-shards takes devices that are alike, and these differ");
+    ONS_CHECK(
+        problem->devices == NULL, ONS_INVALID_ARGUMENT,
+        "--vocabulary-shards takes devices that are alike, and these differ; name one kind of device, or leave the "
+        "shards out");
     ONS_CHECK(problem->choice == NULL, ONS_INVALID_ARGUMENT,
               "with --vocabulary-shards all stages take the same micro-batches, in one copy; leave out "
               "--stage-micro-batches and --stage-replicas, and losses that take all micro-batches at once");
