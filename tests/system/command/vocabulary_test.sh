@@ -91,7 +91,12 @@ if succeeds plan "${reshaped[@]:0:3}" --batch 8 --micro-batches 4 --vocabulary-s
     if [[ $wrong ]]; then fail "$name" "$wrong"; else pass "$name"; fi
 fi
 
-# NAME COUNT: of the model above; what is left to train when it is frozen.
+begin "a table that layers index stays whole"
+if succeeds plan "$models/codebook.onnx" "${reshaped[@]:1:2}" --batch 8 --micro-batches 4 --vocabulary-shards 2 --stages 2 -o plan.json; then
+    if grep -q '"look_up/shard1"' plan.json && grep -q '"codebook"' plan.json; then pass "$name"; else fail "$name" "other shards"; fi
+fi
+
+# NAME COUNT: of the reshaped head; what is left to train when it is frozen.
 try_frozen() {
     if succeeds train "${reshaped[@]}" --steps 1 --vocabulary-shards 2 --freeze "$1" --out frozen.onnx; then
         count=$(grep -oE '[0-9]+ weights' "$work/stdout" | head -1)

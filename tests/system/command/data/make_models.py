@@ -172,7 +172,24 @@ def reshaped_head():
     (FOLDER / "reshaped_head.onnx").write_bytes(model.SerializeToString())
 
 
+def codebook():
+    """Layers choose rows of a second table, in the midst of them."""
+    nodes = [
+        helper.make_node("Gather", ["table", "x"], ["rows"], name="look_up"),
+        helper.make_node("MatMul", ["rows", "w"], ["a"], name="first"),
+        helper.make_node("Tanh", ["a"], ["b"], name="first_bent"),
+        helper.make_node("ArgMax", ["b"], ["choice"], name="choose", axis=-1, keepdims=0),
+        helper.make_node("Gather", ["book", "choice"], ["chosen"], name="codebook"),
+        helper.make_node("Add", ["b", "chosen"], ["c"], name="sum"),
+        helper.make_node("MatMul", ["c", "w2"], ["d"], name="second"),
+        helper.make_node("MatMul", ["d", "head"], ["y"], name="head"),
+    ]
+    initialisers = [weight("table", (50, 4)), weight(), weight("book", (64, 4)), weight("w2"), weight("head", (4, 50))]
+    save("codebook", nodes, initialisers, inputs=[value("x", TensorProto.INT64, ("batch", 3))], output_shape=("batch", 3, 50))
+
+
 def main():
+    codebook()
     told()
     reshaped_head()
     save("fixed_batch", [helper.make_node("MatMul", ["x", "w"], ["y"])], [weight()], inputs=[value("x", shape=(3, 4))],
