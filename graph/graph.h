@@ -72,8 +72,14 @@ typedef struct ons_value {
     bool repeated;         /* the file has it once for each sample of its batch, or along another axis */
     const char *parameter; /* the one parameter whose elements it holds, under another name; NULL: none */
     uint32_t shard;        /* of a weight that was split: 1 + the number of this part of it; 0: it is whole */
+    const char *whole;     /* of such a part: the weight's name in the file; NULL: it is whole */
     const char *sources;   /* the parameters that it was computed from, for messages; NULL: it was not */
 } ons_value;
+
+/* The name of an initialiser in the file. */
+static inline const char *ons_value_name_in_file(const ons_value *value) {
+    return value->whole != NULL ? value->whole : value->name;
+}
 
 /* Kept from step to step: weights, tables, states, statistics. */
 static inline bool ons_is_persistent(const ons_value *value) {

@@ -75,8 +75,9 @@ static ons_status *add_part(scope *s, ons_value_id id, const ons_sharded *sharde
     fresh->data = data;
     fresh->reason = old->reason;
     fresh->origin = old->origin;
-    fresh->parameter = old->parameter != NULL ? old->parameter : sharded->name;
+    fresh->parameter = old->parameter;
     fresh->shard = shard + 1;
+    fresh->whole = sharded->name;
     ONS_PUSH(&s->in->initialisers, *part);
     const char *kept = ons_arena_copy_text(s->in->file->arena, fresh->name);
     if (kept == NULL) return ons_status_out_of_memory();

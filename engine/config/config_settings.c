@@ -313,7 +313,8 @@ double ons_rate_share(ons_rate_schedule schedule, int64_t warmup, int64_t step, 
 }
 
 bool ons_glob_names(const char *glob, const ons_value *value) {
-    return fnmatch(glob, value->name, 0) == 0 || (value->parameter != NULL && fnmatch(glob, value->parameter, 0) == 0);
+    return fnmatch(glob, ons_value_name_in_file(value), 0) == 0 ||
+           (value->parameter != NULL && fnmatch(glob, value->parameter, 0) == 0);
 }
 
 ons_status *ons_config_check_choices(const ons_config *config, const ons_graph *graph) {
@@ -325,7 +326,7 @@ ons_status *ons_config_check_choices(const ons_config *config, const ons_graph *
             const ons_value *value = ons_graph_value(graph, id);
             if (value->producer != ONS_NONE || value->data == ONS_NO_DATA) continue;
             matches = ons_glob_names(choice->glob, value);
-            ons_nearest_try(&nearest, value->name);
+            ons_nearest_try(&nearest, ons_value_name_in_file(value));
         }
         ONS_CHECK(matches, ONS_INVALID_ARGUMENT,
                   "--%s '%s' matches no initialiser%s; `onstage inspect` shows their names",

@@ -48,10 +48,16 @@ static ons_status *forget_graph(ons_model *m) {
     return ons_store_init(&m->store);
 }
 
-/* Which weights come in shards; the graph that tells goes. */
+static void classify(const ons_model *m, const ons_config *config) {
+    ons_insistence insistence = {insists, config};
+    ons_classify(m->graph, config == NULL ? NULL : &insistence);
+}
+
+/* Which weights come in shards, of those that are no constants; the graph that tells goes. */
 static ons_status *find_shards(ons_model *m, const ons_config *config, ons_import_options *options) {
     if (config == NULL || config->vocabulary_shards <= 1) return NULL;
     ONS_TRY(ons_import(m->file, m->registry, options, &m->store, NULL, &m->graph));
+    classify(m, config);
     ONS_TRY(ons_vocabulary_find(m, config, m->arena, options));
     return forget_graph(m);
 }
@@ -84,8 +90,7 @@ static ons_status *open_model(ons_model *m, const char *path, const ons_config *
     ONS_TRY(replace_heads(m, config, &options));
     ONS_TRY(find_shards(m, config, &options));
     ONS_TRY(ons_import(m->file, m->registry, &options, &m->store, blockers, &m->graph));
-    ons_insistence insistence = {insists, config};
-    ons_classify(m->graph, config == NULL ? NULL : &insistence);
+    classify(m, config);
     return ons_arena_check(m->arena);
 }
 

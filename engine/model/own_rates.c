@@ -23,7 +23,7 @@ static ons_status *assign(const ons_pair *pair, const ons_graph *imported, const
     for (uint32_t i = 0; i < count; ++i) {
         if (weights[i].use_count == 0) continue;
         const ons_value *value = imported_value(imported, bound, weights[i].parameter);
-        ons_nearest_try(&nearest, value->name);
+        ons_nearest_try(&nearest, ons_value_name_in_file(value));
         if (!ons_glob_names(pair->name, value)) continue;
         ++matched;
         if (weights[i].rate != NULL) continue;

@@ -15,6 +15,7 @@ typedef struct finder {
     ons_arena *arena;
     const ons_graph *bound;
     bool *computed; /* of each value: it follows from the model's inputs */
+    bool *weighed;  /* of each value: and from weights */
     ons_shard_request *found;
     size_t count;
 } finder;
@@ -24,25 +25,32 @@ static const ons_value *value_of(const finder *f, ons_value_id id) { return ons_
 /* The same weight may be table and head. */
 static void add(finder *f, ons_value_id id, uint32_t axis) {
     const ons_value *value = value_of(f, id);
-    uint32_t shards = (uint32_t)f->config->vocabulary_shards;
+    int64_t shards = f->config->vocabulary_shards, most = value->type.shape.dims[axis] / ONS_SHARD_ENTRIES_LEAST;
     if (value->kind != ONS_PARAMETER || !ons_dtype_is_float(value->type.dtype)) return;
-    if (value->type.shape.dims[axis] < (int64_t)shards * ONS_SHARD_ENTRIES_LEAST) return;
+    if (shards > most || shards >= UINT32_MAX) return;
     for (size_t i = 0; i < f->count; ++i)
         if (strcmp(f->found[i].name, value->name) == 0) return;
-    f->found[f->count++] = (ons_shard_request){value->name, axis, shards};
+    f->found[f->count++] = (ons_shard_request){value->name, axis, (uint32_t)shards};
 }
 
 /* ----------------------------------------------------------------------------------------------------------- tables */
 
 static void find_computed(finder *f) {
+    for (ons_value_id id = 0; id < f->bound->values.count; ++id)
+        f->weighed[id] = value_of(f, id)->kind == ONS_PARAMETER && ons_dtype_is_float(value_of(f, id)->type.dtype);
     for (size_t i = 0; i < f->bound->inputs.count; ++i) f->computed[f->bound->inputs.items[i]] = true;
     for (ons_node_id id = 0; id < f->bound->nodes.count; ++id) {
         const ons_node *node = ons_graph_node(f->bound, id);
-        bool any = false;
-        for (uint32_t i = 0; i < node->input_count; ++i)
+        bool any = false, weighed = false;
+        for (uint32_t i = 0; i < node->input_count; ++i) {
             any |= node->inputs[i] != ONS_NONE && f->computed[node->inputs[i]];
-        for (uint32_t i = 0; i < node->output_count; ++i)
-            if (node->outputs[i] != ONS_NONE) f->computed[node->outputs[i]] = any;
+            weighed |= node->inputs[i] != ONS_NONE && f->weighed[node->inputs[i]];
+        }
+        for (uint32_t i = 0; i < node->output_count; ++i) {
+            if (node->outputs[i] == ONS_NONE) continue;
+            f->computed[node->outputs[i]] = any;
+            f->weighed[node->outputs[i]] = weighed;
+        }
     }
 }
 
@@ -51,7 +59,8 @@ static void find_tables(finder *f) {
         const ons_node *node = ons_graph_node(f->bound, id);
         uint32_t axis;
         if ((node->op->roles.traits & ONS_TRAIT_ALONG_AXIS) == 0 || node->op->forms.shard == NULL) continue;
-        if (!f->computed[node->inputs[1]]) continue;
+        /* what layers choose from (a codebook) is read in the midst of the body */
+        if (!f->computed[node->inputs[1]] || f->weighed[node->inputs[1]]) continue;
         if (ons_axis_resolve(node->attributes[0].i, value_of(f, node->inputs[0])->type.shape.rank, &axis))
             add(f, node->inputs[0], axis);
     }
@@ -91,6 +100,7 @@ static ons_status *find_head(finder *f) {
 
 static ons_status *find(finder *f, ons_import_options *options) {
     ONS_NEW(f->computed, f->arena, f->bound->values.count + 1);
+    ONS_NEW(f->weighed, f->arena, f->bound->values.count + 1);
     ONS_NEW(f->found, f->arena, f->bound->values.count + 1);
     find_computed(f);
     find_tables(f);

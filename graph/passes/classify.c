@@ -6,10 +6,10 @@
 #include "graph/passes/tables.h"
 
 /* Whether what an initialiser holds and how it is read may make a constant of it: not where the file says that it is a
- * parameter, or elements of one. */
+ * parameter, or elements of one; of a weight in shards the whole has decided. */
 static bool may_be_constant(const ons_value *value) {
     return value->kind == ONS_PARAMETER && value->producer == ONS_NONE && value->origin != ONS_ORIGIN_PARAMETER &&
-           value->origin != ONS_ORIGIN_MOVED;
+           value->origin != ONS_ORIGIN_MOVED && value->shard == 0;
 }
 
 /* Whether nothing reads the value in another way than these. */
@@ -44,7 +44,7 @@ static ons_role_reason (*const rules[])(const ons_graph *graph, ons_value_id id)
                                                                                     find_filled, ons_find_table};
 
 static bool is_insisted(const ons_insistence *insistence, const ons_value *value) {
-    return insistence != NULL && insistence->on(insistence->context, value->name);
+    return insistence != NULL && insistence->on(insistence->context, ons_value_name_in_file(value));
 }
 
 static void train_insisted(ons_graph *graph, const ons_insistence *insistence) {

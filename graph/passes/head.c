@@ -12,7 +12,7 @@ typedef struct search {
     ons_arena *arena;
     ons_type *types; /* of each value, with CLASSES classes */
     ons_head *head;
-    bool shared;     /* its weights may be read elsewhere */
+    bool shared;     /* its weights may be read elsewhere, and what is behind it need not take other classes */
     int64_t classes; /* that the model has */
 } search;
 
@@ -228,6 +228,18 @@ static bool reads_changed(const search *s, const ons_node *node) {
     return any;
 }
 
+/* Takes the results of a node behind the layer. Where the layer is only looked at, a node that has its sizes by number
+ * ends the way. */
+static ons_status *fit_node(search *s, ons_node_id id) {
+    ons_operands o;
+    bool changed;
+    ons_status *status = fit_biases(s, id, &o);
+    if (status == NULL) status = take_results(s, id, &o, &changed);
+    if (status == NULL || !s->shared || ons_status_get_code(status) == ONS_OUT_OF_MEMORY) return status;
+    ons_status_free(status);
+    return NULL;
+}
+
 static ons_status *search_from(search *s, ons_value_id output) {
     ons_node_id layer;
     uint32_t weight;
@@ -236,12 +248,9 @@ static ons_status *search_from(search *s, ons_value_id output) {
     ONS_TRY(find_layer(s, output, &layer, &weight));
     ONS_TRY(fit_layer(s, layer, weight, &o));
     ONS_TRY(take_results(s, layer, &o, &changed));
-    for (ons_node_id id = layer + 1; id < s->graph->nodes.count; ++id) {
-        if (!reads_changed(s, ons_graph_node(s->graph, id))) continue;
-        ONS_TRY(fit_biases(s, id, &o));
-        ONS_TRY(take_results(s, id, &o, &changed));
-    }
-    ONS_CHECK(!ons_type_equal(&s->types[output], &value_of(s, output)->type), ONS_UNSUPPORTED,
+    for (ons_node_id id = layer + 1; id < s->graph->nodes.count; ++id)
+        if (reads_changed(s, ons_graph_node(s->graph, id))) ONS_TRY(fit_node(s, id));
+    ONS_CHECK(s->shared || !ons_type_equal(&s->types[output], &value_of(s, output)->type), ONS_UNSUPPORTED,
               "--new-head: '%s' does not have the classes of node '%s' (%s)", value_of(s, output)->name,
               ons_graph_node(s->graph, layer)->name, ons_graph_node(s->graph, layer)->op->name);
     return sort_sizes(s);

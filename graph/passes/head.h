@@ -18,8 +18,11 @@ typedef struct ons_head {
 } ons_head;
 
 /* Finds the head before the graph's output number `output`, in a bound graph. Arrays lie in `arena`. Fails with the
- * node named where the way from a linear layer or convolution to the output is none that keeps classes apart, and where
- * a weight of the head is read elsewhere as well, unless it may be: `shared`. */
+ * node named where there is no single linear layer or convolution before the output.
+ *
+ * To be given other classes (`shared` is false), it fails as well where the way to the output is none that keeps
+ * classes apart or takes others, and where a weight of the head is read elsewhere. To be looked at (`shared`), a weight
+ * may have other readers, and biases are found as far as the way takes other classes. */
 ons_status *ons_head_find(const ons_graph *bound, const ons_registry *registry, uint32_t output, bool shared,
                           ons_arena *arena, ons_head *head);
 

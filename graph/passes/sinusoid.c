@@ -48,7 +48,7 @@ static numbers parameter_numbers(const ons_graph *graph, ons_value_id id) {
     const ons_value *value = ons_graph_value(graph, id);
     const ons_tensor *tensor = ons_store_get(graph->store, value->data);
     bool wide = value->type.dtype == ONS_FLOAT64;
-    bool fits = value->kind == ONS_PARAMETER && value->producer == ONS_NONE && tensor != NULL &&
+    bool fits = value->kind == ONS_PARAMETER && value->producer == ONS_NONE && value->shard == 0 && tensor != NULL &&
                 (wide || value->type.dtype == ONS_FLOAT32) && ons_shape_elements(&value->type.shape) >= 4;
     return (numbers){fits ? tensor->data : NULL, wide};
 }

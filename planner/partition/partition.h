@@ -32,8 +32,11 @@ typedef struct ons_stage_choice {
 #define ONS_NO_SHARD UINT32_MAX
 typedef struct ons_node_shards {
     uint32_t count;
-    const uint32_t *of; /* [node of the problem's `work` as it was posed, whatever order is searched in]: its shard;
-                           ONS_NO_SHARD: none */
+    const uint32_t *of;    /* [node of the problem's `work` as it was posed, whatever order is searched in]: its shard;
+                              ONS_NO_SHARD: none */
+    const uint32_t *shown; /* [node]: of one that only shows another's result in another shape, that other, in front of
+                              it; itself for all others. What flows back to it is added up in its stage, which no
+                              tensor tells, so that both lie in one. NULL: there is none */
 } ons_node_shards;
 
 /* A planning problem holds everything that a plan is searched for. */

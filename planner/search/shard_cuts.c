@@ -81,7 +81,8 @@ static int64_t message_bytes(const ons_shard_cutting *c, uint32_t cut) {
     return forth > back ? forth : back;
 }
 
-static bool is_sent_within(const ons_shard_cutting *c, uint32_t cut, double limit) {
+static bool is_cut_within(const ons_shard_cutting *c, uint32_t cut, double limit) {
+    if (cut < c->order->body_end && !ons_shard_may_cut(c->problem, cut)) return false;
     return ons_link_seconds(ons_link_in_node(c->problem), message_bytes(c, cut)) <= limit;
 }
 
@@ -147,7 +148,7 @@ static ons_status *reach_from(const ons_shard_cutting *c, uint32_t device, doubl
     if (is_last) return is_within(c, device, last, most, limit, &next[most - first]);
     ONS_TRY(find_furthest(c, device, last, most, limit, &furthest));
     for (uint32_t end = last + 1; end <= furthest; ++end) next[end - first] = true;
-    for (uint32_t end = first + 1; end <= furthest; ++end) next[end - first] &= is_sent_within(c, end, limit);
+    for (uint32_t end = first + 1; end <= furthest; ++end) next[end - first] &= is_cut_within(c, end, limit);
     return NULL;
 }
 

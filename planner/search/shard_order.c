@@ -101,6 +101,7 @@ static void find_ranks(dividing *d, bool *behind_late) {
             d->rank[i] = behind_late[i] ? tail_rank(d) : body_rank(d);
         else
             d->rank[i] = device_of(d, i) + (d->late[leader_of(d, i)] ? d->devices + 1 : 0);
+        d->rank[i] = d->rank[ons_shown_by(d->shards, i)];
     }
 }
 
@@ -128,7 +129,34 @@ static void add_part(ons_shard_part *parts, uint32_t *count, uint32_t first, uin
     if (first < end) parts[(*count)++] = (ons_shard_part){first, end, device};
 }
 
-static ons_status *put_in_order(const dividing *d, ons_arena *arena, ons_shard_order *o) {
+/* Each node, and behind it what shows its result. */
+static ons_status *place(const dividing *d, uint32_t *next, ons_arena *scratch, uint32_t *node_at) {
+    uint32_t *first, *following, nodes = d->work->node_count;
+    ONS_NEW(first, scratch, nodes);
+    ONS_NEW(following, scratch, nodes);
+    for (uint32_t i = nodes; i-- > 0;) {
+        uint32_t shown = ons_shown_by(d->shards, i);
+        if (shown == i) continue;
+        following[i] = first[shown];
+        first[shown] = i;
+    }
+    for (uint32_t i = 0; i < nodes; ++i) {
+        if (ons_shown_by(d->shards, i) != i) continue;
+        node_at[next[d->rank[i]]++] = i;
+        for (uint32_t k = first[i]; k != 0; k = following[k]) node_at[next[d->rank[k]]++] = k; /* 0 shows nothing */
+    }
+    return NULL;
+}
+
+/* Of the body, those that a stage may begin with. */
+static uint32_t count_beginnings(const dividing *d) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < d->work->node_count; ++i)
+        count += d->rank[i] == body_rank(d) && ons_shown_by(d->shards, i) == i;
+    return count;
+}
+
+static ons_status *put_in_order(const dividing *d, ons_arena *scratch, ons_arena *arena, ons_shard_order *o) {
     uint32_t *begin, *next, ranks = tail_rank(d) + 1, nodes = d->work->node_count;
     ONS_NEW(begin, arena, (size_t)ranks + 1);
     ONS_NEW(next, arena, (size_t)ranks + 1);
@@ -137,7 +165,7 @@ static ons_status *put_in_order(const dividing *d, ons_arena *arena, ons_shard_o
     ONS_NEW(o->late, arena, (size_t)d->devices + 1);
     for (uint32_t i = 0; i < nodes; ++i) ++begin[d->rank[i] + 1];
     for (uint32_t i = 0; i < ranks; ++i) next[i + 1] = begin[i + 1] += begin[i];
-    for (uint32_t i = 0; i < nodes; ++i) o->node_at[next[d->rank[i]]++] = i;
+    ONS_TRY(place(d, next, scratch, o->node_at));
     o->devices = d->devices;
     o->body_first = begin[body_rank(d)];
     o->body_end = begin[body_rank(d) + 1];
@@ -147,9 +175,10 @@ static ons_status *put_in_order(const dividing *d, ons_arena *arena, ons_shard_o
         add_part(o->late, &o->late_count, begin[late], begin[late + 1], i);
     }
     add_part(o->late, &o->late_count, begin[tail_rank(d)], begin[tail_rank(d) + 1], d->devices - 1);
-    ONS_CHECK(o->body_end - o->body_first >= d->devices, ONS_INVALID_ARGUMENT,
-              "beside its shards the model has %u nodes, too few for %u stages; take fewer --stages",
-              o->body_end - o->body_first, d->devices);
+    uint32_t beginnings = count_beginnings(d);
+    ONS_CHECK(beginnings >= d->devices, ONS_INVALID_ARGUMENT,
+              "beside its shards the model has %u nodes, too few for %u stages; take fewer --stages", beginnings,
+              d->devices);
     return NULL;
 }
 
@@ -169,7 +198,7 @@ static ons_status *divide(dividing *d, ons_arena *scratch, ons_arena *arena, ons
     find_late(d, behind_body);
     find_ranks(d, behind_late);
     ONS_TRY(check_directions(d));
-    return put_in_order(d, arena, order);
+    return put_in_order(d, scratch, arena, order);
 }
 
 ons_status *ons_shard_order_make(const ons_planning_problem *problem, ons_arena *arena, ons_shard_order *order) {

@@ -55,8 +55,10 @@ static ons_status *check_problem(const ons_planning_problem *problem) {
               "with --vocabulary-shards each device has one stage beside its shards, and asked for are %u stages on %u "
               "devices; leave out --devices",
               p->stages, p->devices);
-    ONS_CHECK(problem->devices == NULL, ONS_INVALID_ARGUMENT,
-              "--vocabulary-shards takes devices that are alike, and these differ");
+    ONS_CHECK(
+        problem->devices == NULL, ONS_INVALID_ARGUMENT,
+        "--vocabulary-shards takes devices that are alike, and these differ; name one kind of device, or leave the "
+        "shards out");
     ONS_CHECK(
         problem->choice == NULL, ONS_INVALID_ARGUMENT,
         "with --vocabulary-shards all stages take the same micro-batches, in one copy; leave out --stage-sizes and "
@@ -255,7 +257,8 @@ static ons_status *move_cut(shard_search *s, uint32_t cut, int64_t stride, bool 
     uint32_t *first, stages = ons_shard_stage_count(&s->order);
     int64_t to = (int64_t)best->first[cut] + stride;
     *improved = false;
-    if (to <= best->first[cut - 1] || to >= best->first[cut + 1]) return NULL;
+    if (to <= best->first[cut - 1] || to >= best->first[cut + 1] || !ons_shard_may_cut(&s->problem, (uint32_t)to))
+        return NULL;
     ONS_NEW(first, s->arena, (size_t)stages + 1);
     memcpy(first, best->first, ((size_t)stages + 1) * sizeof *first);
     first[cut] = (uint32_t)to;
@@ -325,13 +328,19 @@ static ons_status *search(shard_search *s, ons_shard_stages *found) {
 static ons_status *take_order(const ons_planning_problem *problem, shard_search *s) {
     ons_node_shards *shards;
     ons_workload *work;
-    uint32_t *of, nodes = problem->work->node_count;
+    uint32_t *of, *shown, *position, nodes = problem->work->node_count;
     ONS_NEW(shards, s->arena, 1);
     ONS_NEW(work, s->arena, 1);
     ONS_NEW(of, s->arena, nodes);
+    ONS_NEW(shown, s->arena, nodes);
+    ONS_NEW(position, s->arena, nodes);
     ONS_TRY(ons_work_reorder(problem->work, s->order.node_at, s->arena, work));
-    for (uint32_t i = 0; i < nodes; ++i) of[i] = problem->shards->of[s->order.node_at[i]];
-    *shards = (ons_node_shards){problem->shards->count, of};
+    for (uint32_t i = 0; i < nodes; ++i) position[s->order.node_at[i]] = i;
+    for (uint32_t i = 0; i < nodes; ++i) {
+        of[i] = problem->shards->of[s->order.node_at[i]];
+        shown[i] = position[ons_shown_by(problem->shards, s->order.node_at[i])];
+    }
+    *shards = (ons_node_shards){problem->shards->count, of, shown};
     s->problem = *problem;
     s->problem.work = work;
     s->problem.shards = shards;

@@ -184,7 +184,7 @@ Test(shard_stages, do_not_depend_on_where_the_file_has_its_shards) {
         expect_success(ons_work_reorder(&w.work, order, arena, &moved.work), 4);
         of = ons_arena_allocate(arena, w.work.node_count, sizeof *of);
         for (uint32_t i = 0; i < w.work.node_count; ++i) of[i] = w.shards.of[order[i]];
-        moved.shards = (ons_node_shards){4, of};
+        moved.shards = (ons_node_shards){.count = 4, .of = of};
         const ons_planning_problem q = shard_work_pose(&moved, 4, 8);
         const ons_planned other = plan(&q, 4);
         for (uint32_t i = 0; i <= planned.partition.stages; ++i)
@@ -265,7 +265,7 @@ static void expect_unsupported(const uint32_t *of, uint32_t count, const branch_
     ons_planned planned;
     const char *const both[] = {node, "--vocabulary-shards"};
     expect_success(branch_graph_work(g, 1, &work), 0);
-    const ons_node_shards shards = {2, of};
+    const ons_node_shards shards = {.count = 2, .of = of};
     const ons_planning_problem p = {.work = &work,
                                     .pipeline = {&ons_generator_one_f_one_b, 2, 4, 0, 1},
                                     .shards = &shards,
@@ -283,6 +283,43 @@ static void add_node(branch_graph *g, const char *name, const uint32_t *inputs, 
                               .inputs = (uint32_t *)inputs,
                               .input_count = count};
     expect_success(branch_graph_add(g, &node, &number), 0);
+}
+
+/* Layers of one device, each with a node behind it, or further back, that shows what it makes: no edge tells of it. */
+Test(shard_stages, what_shows_a_result_lies_with_it) {
+    enum { NO = ONS_NO_SHARD };
+    static const uint32_t of[] = {0, 1, NO, NO, NO, NO, NO, 0, 1, 0, 1, NO, NO};
+    static const uint32_t shown[] = {0, 1, 2, 3, 4, 3, 4, 7, 8, 7, 8, 11, 11};
+    static const char *const names[] = {"table.0", "table.1", "sum",    "layer 3", "layer 4", "view 3",      "view 4",
+                                        "head.0",  "head.1",  "view.0", "view.1",  "loss",    "view of loss"};
+    static const uint32_t reads[][2] = {{0, 1}, {2}, {3}, {4}, {7, 8}};
+    enum { COUNT = sizeof of / sizeof *of };
+    branch_graph g;
+    ons_workload work;
+    expect_success(branch_graph_new("views", COUNT, arena, &g), 0);
+    for (uint32_t i = 0; i < COUNT; ++i) {
+        bool is_view = shown[i] != i;
+        const uint32_t *inputs = i == 11 ? reads[4] : i >= 7 ? reads[3] : i >= 2 ? reads[i - 2] : NULL;
+        uint32_t count = is_view || inputs == NULL ? 0 : i == 2 || i == 11 ? 2 : 1;
+        add_node(&g, names[i], inputs, count);
+    }
+    expect_success(branch_graph_work(&g, 1, &work), 0);
+    const ons_node_shards shards = {2, of, shown};
+    const ons_planning_problem p = {.work = &work,
+                                    .pipeline = {&ons_generator_one_f_one_b, 2, 4, 0, 1},
+                                    .shards = &shards,
+                                    .memory = ons_memory_strategy_find("none")};
+    const ons_planned planned = plan(&p, 0);
+    cr_assert_eq(planned.partition.stages, 7);
+    expect_stage(&planned, 0, 0, "table.0 ");
+    expect_stage(&planned, 1, 1, "table.1 ");
+    expect_stage(&planned, 4, 0, "head.0 view.0 ");
+    expect_stage(&planned, 5, 1, "head.1 view.1 ");
+    expect_stage(&planned, 6, 1, "loss view of loss ");
+    const char *body = names_of(&planned, 3);
+    cr_expect(strncmp(body, "layer", 5) == 0, "%s", body);
+    for (uint32_t i = 0; i < COUNT; ++i)
+        cr_expect_eq(planned.node_at[planned.problem.shards->shown[i]], shown[planned.node_at[i]]);
 }
 
 Test(shard_stages, refuse_graphs_whose_stages_would_wait_for_each_other) {

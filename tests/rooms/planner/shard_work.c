@@ -96,7 +96,7 @@ ons_status *shard_work_make(const shard_model *model, ons_arena *arena, shard_wo
     ONS_TRY(add_table(&b, &last));
     ONS_TRY(add_layers(&b, &last));
     ONS_TRY(add_head(&b, last));
-    made->shards = (ons_node_shards){model->shards, b.of};
+    made->shards = (ons_node_shards){.count = model->shards, .of = b.of};
     return branch_graph_work(&b.graph, 1, &made->work);
 }
 

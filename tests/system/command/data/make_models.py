@@ -145,8 +145,53 @@ def told():
     (FOLDER / "told.onnx").write_bytes(model.SerializeToString())
 
 
+def reshaped_head():
+    """A table of words that is a layer of classes too, whose input and result take shapes by number, and whose bias has a
+    name that the exporter gave it."""
+    nodes = [
+        helper.make_node("Gather", ["table", "x"], ["rows"], name="look_up"),
+        helper.make_node("MatMul", ["rows", "w"], ["a"], name="first"),
+        helper.make_node("Tanh", ["a"], ["b"], name="first_bent"),
+        helper.make_node("MatMul", ["b", "w2"], ["c"], name="second"),
+        helper.make_node("Tanh", ["c"], ["d"], name="second_bent"),
+        helper.make_node("Reshape", ["d", "flat"], ["e"], name="flat_rows"),
+        helper.make_node("Gemm", ["e", "table", "view_3"], ["f"], name="head", transB=1),
+        helper.make_node("Reshape", ["f", "whole"], ["y"], name="whole_rows"),
+    ]
+    shapes = [numpy_helper.from_array(np.array(dims, np.int64), name) for name, dims in (("flat", [-1, 4]), ("whole", [-1, 3, 50]))]
+    initialisers = [weight("table", (50, 4)), weight(), weight("w2"), weight("view_3", (50,)), *shapes]
+    graph = helper.make_graph(nodes, "reshaped_head", [value("x", TensorProto.INT64, ("batch", 3))],
+                              [value("y", shape=("batch", 3, 50))], initialisers)
+    graph.metadata_props.add(
+        key="pkg.torch.export.ExportedProgram.graph_signature",
+        value="".join(f"p: PARAMETER target='{name}'\n" for name in ("table", "w", "w2", "head.bias")))
+    moved = helper.make_tensor_value_info("view_3", TensorProto.FLOAT, (50,))
+    moved.metadata_props.add(key="pkg.onnxscript.optimizer.folded_from", value="['head.bias']")
+    graph.value_info.append(moved)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8, producer_name="make_models.py")
+    (FOLDER / "reshaped_head.onnx").write_bytes(model.SerializeToString())
+
+
+def codebook():
+    """Layers choose rows of a second table, in the midst of them."""
+    nodes = [
+        helper.make_node("Gather", ["table", "x"], ["rows"], name="look_up"),
+        helper.make_node("MatMul", ["rows", "w"], ["a"], name="first"),
+        helper.make_node("Tanh", ["a"], ["b"], name="first_bent"),
+        helper.make_node("ArgMax", ["b"], ["choice"], name="choose", axis=-1, keepdims=0),
+        helper.make_node("Gather", ["book", "choice"], ["chosen"], name="codebook"),
+        helper.make_node("Add", ["b", "chosen"], ["c"], name="sum"),
+        helper.make_node("MatMul", ["c", "w2"], ["d"], name="second"),
+        helper.make_node("MatMul", ["d", "head"], ["y"], name="head"),
+    ]
+    initialisers = [weight("table", (50, 4)), weight(), weight("book", (64, 4)), weight("w2"), weight("head", (4, 50))]
+    save("codebook", nodes, initialisers, inputs=[value("x", TensorProto.INT64, ("batch", 3))], output_shape=("batch", 3, 50))
+
+
 def main():
+    codebook()
     told()
+    reshaped_head()
     save("fixed_batch", [helper.make_node("MatMul", ["x", "w"], ["y"])], [weight()], inputs=[value("x", shape=(3, 4))],
          output_shape=(3, 4))
     save("mixes_samples", [helper.make_node("MatMul", ["mix", "x"], ["mixed"], name="mix"), helper.make_node("MatMul", ["mixed", "w"], ["y"])],
