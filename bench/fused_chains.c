@@ -13,7 +13,7 @@
 #include "device/cuda_compiler.h"
 #include "engine/config/config.h"
 #include "engine/model/model.h"
-#include "engine/model/stage_graph.h"
+#include "engine/model/model_graph.h"
 #include "graph/operands.h"
 #include "graph/passes/fuse_elementwise.h"
 #include "kernels/fused_elementwise/fused.h"
@@ -113,15 +113,15 @@ static ons_status *count_node(const ons_graph *graph, ons_node_id id, kernels *k
 
 static ons_status *count(const ons_model *model, const ons_config *config, int64_t rows, bool joins, kernels *k,
                          figures *f) {
-    ons_stage_graph_options options = {
+    ons_model_graph_options options = {
         .model = model, .config = config, .rows = rows, .training = true, .for_gpu = true};
-    ons_stage_graph stage;
+    ons_model_graph stage;
     if (setenv("ONSTAGE_FUSED", joins ? "on" : "off", 1) != 0) return ons_status_out_of_memory();
-    ONS_TRY(ons_stage_graph_build(&options, &stage));
+    ONS_TRY(ons_model_graph_build(&options, &stage));
     ons_status *status = count_saved(stage.graph, k->arena, f);
     for (ons_node_id id = 0; status == NULL && id < stage.graph->nodes.count; ++id)
         status = count_node(stage.graph, id, k, f);
-    ons_stage_graph_free(&stage);
+    ons_model_graph_free(&stage);
     return status;
 }
 

@@ -197,7 +197,7 @@ static ons_status *pose(paper_model *m, const paper_method *method, uint32_t sta
 
 static ons_status *split_by_algorithm_2(ons_stage_costs *costs, ons_arena *arena, ons_partition *partition) {
     const ons_planning_problem *p = ons_stage_costs_problem(costs);
-    const ons_span all = {0, p->work->node_count, 0, p->pipeline.stages - 1};
+    const ons_cut_range all = {0, p->work->node_count, 0, p->pipeline.stages - 1};
     *partition = (ons_partition){.stages = p->pipeline.stages};
     ONS_NEW(partition->first, arena, (size_t)p->pipeline.stages + 1);
     for (uint32_t i = 1; i < p->pipeline.stages; ++i) partition->first[i] = ons_balance(p, &all, i - 1).memory;

@@ -14,21 +14,23 @@ static const char scopes_key[] = "pkg.torch.onnx.name_scopes";
 static const char rule_key[] = "pkg.onnxscript.rewriter.rule_name", removed[] = "RemoveOptionalBias";
 
 /* The layer that a node belongs to: "encoder.layers.1.norm1"; size 0: not known. */
-static ons_piece scope_of(const Onnx__NodeProto *node) {
-    ons_piece list, item, layer = {"", 0}, last = {"", 0};
+static ons_text_view scope_of(const Onnx__NodeProto *node) {
+    ons_text_view list, item, layer = {"", 0}, last = {"", 0};
     if (ons_metadata_find(&node->base, ONS_NODE_METADATA, scopes_key, &list)) {
         for (size_t at = 0; ons_quoted_next(list, &at, &item); last = item) layer = last; /* the last is the function */
         return layer;
     }
     const char *name = ons_text(node->name), *slash = strrchr(name, '/');
-    return name[0] != '/' || slash == name ? layer : (ons_piece){name + 1, (size_t)(slash - name) - 1};
+    return name[0] != '/' || slash == name ? layer : (ons_text_view){name + 1, (size_t)(slash - name) - 1};
 }
 
-static bool is_same_piece(ons_piece a, ons_piece b) { return a.size == b.size && memcmp(a.text, b.text, a.size) == 0; }
+static bool is_same_piece(ons_text_view a, ons_text_view b) {
+    return a.size == b.size && memcmp(a.text, b.text, a.size) == 0;
+}
 
 /* ------------------------------------------------------------------------------------------------- what is left out */
 
-static bool begins_with(const char *text, ons_piece piece) {
+static bool begins_with(const char *text, ons_text_view piece) {
     return strncmp(text, piece.text, piece.size) == 0 && text[piece.size] == '.';
 }
 
@@ -38,7 +40,7 @@ static bool is_bias(const char *name) {
 }
 
 /* A parameter of the layer that the file has lost. */
-static const char *find_lost_bias(const importer *in, ons_piece layer, const bool *used) {
+static const char *find_lost_bias(const importer *in, ons_text_view layer, const bool *used) {
     for (uint32_t i = 0; i < in->declared.capacity; ++i) {
         const char *name = in->declared.slots[i].key;
         if (name != NULL && in->declared.slots[i].value == ONS_ORIGIN_PARAMETER && !used[i] &&
@@ -63,7 +65,7 @@ ons_status *ons_lost_biases_find(importer *in) {
         used[i] = name != NULL && ons_graph_find_value(in->top, name) != ONS_NONE;
     }
     for (size_t i = 0; i < graph->n_node; ++i) {
-        ons_piece rule, layer = scope_of(graph->node[i]);
+        ons_text_view rule, layer = scope_of(graph->node[i]);
         if (!ons_metadata_find(&graph->node[i]->base, ONS_NODE_METADATA, rule_key, &rule) || layer.size == 0) continue;
         if (memmem(rule.text, rule.size, removed, strlen(removed)) == NULL || !lacks_operand(in, graph->node[i]))
             continue;
@@ -84,7 +86,7 @@ size_t ons_lost_bias_count(const ons_model_file *file, const char **first) {
 typedef struct use {
     const Onnx__NodeProto *node;
     uint32_t index, input;
-    ons_piece scope;
+    ons_text_view scope;
 } use;
 
 static bool is_same_layer(const use *a, const use *b) {

@@ -9,7 +9,7 @@
 enum { ENTRY_KEY = 1, ENTRY_VALUE = 2 };
 
 typedef struct entry {
-    ons_piece key, value;
+    ons_text_view key, value;
 } entry;
 
 /* A StringStringEntryProto of a field that the schema does not know. */
@@ -25,50 +25,50 @@ static bool read_entry(const ProtobufCMessageUnknownField *field, entry *e) {
             ons_status_free(problem);
             return false;
         }
-        ons_piece text = {(const char *)bytes + part.begin, (size_t)(part.end - part.begin)};
+        ons_text_view text = {(const char *)bytes + part.begin, (size_t)(part.end - part.begin)};
         if (part.wire_type == ONS_WIRE_BYTES && part.number == ENTRY_KEY) e->key = text;
         if (part.wire_type == ONS_WIRE_BYTES && part.number == ENTRY_VALUE) e->value = text;
     }
     return true;
 }
 
-static ons_piece piece_of(const char *text) {
-    return text == NULL ? (ons_piece){"", 0} : (ons_piece){text, strlen(text)};
+static ons_text_view piece_of(const char *text) {
+    return text == NULL ? (ons_text_view){"", 0} : (ons_text_view){text, strlen(text)};
 }
 
-bool ons_piece_equals(ons_piece piece, const char *text) {
+bool ons_text_view_equals(ons_text_view piece, const char *text) {
     return piece.size == strlen(text) && memcmp(piece.text, text, piece.size) == 0;
 }
 
-bool ons_metadata_find(const ProtobufCMessage *message, uint32_t number, const char *key, ons_piece *value) {
+bool ons_metadata_find(const ProtobufCMessage *message, uint32_t number, const char *key, ons_text_view *value) {
     ProtobufCMessage *const *known;
     size_t count;
     if (ons_newer_messages(message, number, &known, &count)) {
         for (size_t i = 0; i < count; ++i) {
             const Onnx__StringStringEntryProto *each = (const Onnx__StringStringEntryProto *)known[i];
             *value = piece_of(each->value);
-            if (ons_piece_equals(piece_of(each->key), key)) return true;
+            if (ons_text_view_equals(piece_of(each->key), key)) return true;
         }
         return false;
     }
     const ProtobufCMessageUnknownField *field = NULL;
     while ((field = ons_unknown_field(message, number, field)) != NULL) {
         entry e;
-        if (!read_entry(field, &e) || !ons_piece_equals(e.key, key)) continue;
+        if (!read_entry(field, &e) || !ons_text_view_equals(e.key, key)) continue;
         *value = e.value;
         return true;
     }
     return false;
 }
 
-bool ons_quoted_next(ons_piece list, size_t *at, ons_piece *item) {
+bool ons_quoted_next(ons_text_view list, size_t *at, ons_text_view *item) {
     while (*at < list.size && list.text[*at] != '\'' && list.text[*at] != '"') ++*at;
     if (*at >= list.size) return false;
     char quote = list.text[*at];
     const char *begin = list.text + *at + 1;
     const char *end = memchr(begin, quote, list.size - *at - 1);
     if (end == NULL) return false;
-    *item = (ons_piece){begin, (size_t)(end - begin)};
+    *item = (ons_text_view){begin, (size_t)(end - begin)};
     *at = (size_t)(end + 1 - list.text);
     return true;
 }

@@ -11,7 +11,7 @@ static const char signature_key[] = "pkg.torch.export.ExportedProgram.graph_sign
 static const char kind_key[] = "pkg.torch.export.graph_signature.InputSpec.kind";
 static const char folded_key[] = "pkg.onnxscript.optimizer.folded_from";
 
-static ons_status *copy_piece(ons_arena *arena, ons_piece piece, const char **text) {
+static ons_status *copy_piece(ons_arena *arena, ons_text_view piece, const char **text) {
     char *copy = ons_arena_allocate(arena, piece.size + 1, 1);
     if (copy == NULL) return ons_status_out_of_memory();
     memcpy(copy, piece.text, piece.size);
@@ -20,9 +20,9 @@ static ons_status *copy_piece(ons_arena *arena, ons_piece piece, const char **te
     return NULL;
 }
 
-static ons_status *declare(importer *in, const char *name, ons_piece kind) {
-    bool parameter = ons_piece_equals(kind, "PARAMETER");
-    if (ons_piece_equals(kind, "USER_INPUT")) return NULL;
+static ons_status *declare(importer *in, const char *name, ons_text_view kind) {
+    bool parameter = ons_text_view_equals(kind, "PARAMETER");
+    if (ons_text_view_equals(kind, "USER_INPUT")) return NULL;
     return ons_map_set(&in->declared, name, parameter ? ONS_ORIGIN_PARAMETER : ONS_ORIGIN_BUFFER);
 }
 
@@ -30,19 +30,19 @@ static ons_status *declare(importer *in, const char *name, ons_piece kind) {
 static ons_status *read_line(importer *in, const char *line) {
     const char *colon = strstr(line, ": "), *space = colon == NULL ? NULL : strstr(colon + 2, " target=");
     if (space == NULL) return NULL;
-    ons_piece target;
+    ons_text_view target;
     size_t at = 0;
-    if (!ons_quoted_next((ons_piece){space, strlen(space)}, &at, &target)) return NULL;
+    if (!ons_quoted_next((ons_text_view){space, strlen(space)}, &at, &target)) return NULL;
     const char *name;
     ONS_TRY(copy_piece(in->top->arena, target, &name));
-    return declare(in, name, (ons_piece){colon + 2, (size_t)(space - colon) - 2});
+    return declare(in, name, (ons_text_view){colon + 2, (size_t)(space - colon) - 2});
 }
 
-static ons_status *read_signature(importer *in, ons_piece text) {
+static ons_status *read_signature(importer *in, ons_text_view text) {
     for (size_t at = 0; at < text.size;) {
         const char *end = memchr(text.text + at, '\n', text.size - at), *line;
         size_t length = end == NULL ? text.size - at : (size_t)(end - text.text) - at;
-        ONS_TRY(copy_piece(in->top->arena, (ons_piece){text.text + at, length}, &line));
+        ONS_TRY(copy_piece(in->top->arena, (ons_text_view){text.text + at, length}, &line));
         ONS_TRY(read_line(in, line));
         at += length + 1;
     }
@@ -50,7 +50,7 @@ static ons_status *read_signature(importer *in, ons_piece text) {
 }
 
 ons_status *ons_origins_read(importer *in, const Onnx__GraphProto *graph) {
-    ons_piece text;
+    ons_text_view text;
     if (ons_metadata_find(&graph->base, ONS_GRAPH_METADATA, signature_key, &text)) ONS_TRY(read_signature(in, text));
     for (size_t i = 0; i < graph->n_value_info; ++i) {
         const Onnx__ValueInfoProto *value = graph->value_info[i];
@@ -69,8 +69,8 @@ typedef struct parameters {
     const char *names, *first;
 } parameters;
 
-static ons_status *list_parameters(importer *in, ons_piece list, parameters *found) {
-    ons_piece item;
+static ons_status *list_parameters(importer *in, ons_text_view list, parameters *found) {
+    ons_text_view item;
     *found = (parameters){.names = ""};
     for (size_t at = 0; ons_quoted_next(list, &at, &item);) {
         const char *name;
@@ -103,7 +103,7 @@ ons_status *ons_origin_find(importer *in, const char *name, ons_value *value) {
         return NULL;
     }
     if (folded == ONS_MAP_ABSENT) return NULL;
-    ons_piece list;
+    ons_text_view list;
     parameters from;
     const Onnx__GraphProto *graph = in->file->model->graph;
     ons_metadata_find(&graph->value_info[folded]->base, ONS_VALUE_METADATA, folded_key, &list);

@@ -5,7 +5,7 @@
 #include "engine/config/given.h"
 #include "engine/model/assumptions.h"
 #include "engine/model/batching.h"
-#include "engine/model/stage_graph.h"
+#include "engine/model/model_graph.h"
 #include "graph/sharing.h"
 #include "kernels/kernels.h"
 

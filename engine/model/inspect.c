@@ -9,7 +9,7 @@
 #include "engine/model/assumptions.h"
 #include "engine/model/batching.h"
 #include "engine/model/inspect_passes.h"
-#include "engine/model/stage_graph.h"
+#include "engine/model/model_graph.h"
 #include "graph/operands.h"
 #include "graph/passes/batch.h"
 #include "graph/passes/fuse.h"

@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 #include "engine/model/batching.h"
-#include "engine/model/stage_graph.h"
+#include "engine/model/model_graph.h"
 
 typedef struct watch {
     const char *after;
@@ -21,21 +21,21 @@ static void observe(void *context, const char *pass, double seconds, const ons_g
     if (strcmp(pass, w->after) == 0 && w->status == NULL) w->status = ons_graph_print(graph, &w->graph);
 }
 
-static ons_word pass_words(size_t index) { return (ons_word){ons_stage_graph_pass(index), (int)index, NULL}; }
+static ons_word pass_words(size_t index) { return (ons_word){ons_model_graph_pass(index), (int)index, NULL}; }
 
 static ons_status *build(const ons_model *model, const ons_config *config, watch *w) {
     ons_batching batching;
-    ons_stage_graph made = {0};
+    ons_model_graph made = {0};
     ONS_TRY(ons_choose_batching(model, config, &batching));
-    const ons_stage_graph_options options = {.model = model,
+    const ons_model_graph_options options = {.model = model,
                                              .config = config,
                                              .rows = batching.rows,
                                              .fallback = ONS_ASSUMED_DIMENSION,
                                              .training = true,
                                              .observe = observe,
                                              .context = w};
-    ons_status *status = ons_stage_graph_build(&options, &made);
-    if (status == NULL) ons_stage_graph_free(&made);
+    ons_status *status = ons_model_graph_build(&options, &made);
+    if (status == NULL) ons_model_graph_free(&made);
     return status;
 }
 

@@ -1,4 +1,4 @@
-/* The graph that a model becomes, after any of the passes that make it (engine/model/stage_graph.h). */
+/* The graph that a model becomes, after any of the passes that make it (engine/model/model_graph.h). */
 #ifndef ONSTAGE_ENGINE_MODEL_INSPECT_PASSES_H
 #define ONSTAGE_ENGINE_MODEL_INSPECT_PASSES_H
 

@@ -3,7 +3,7 @@
 #include "runtime/program/samples.h"
 
 typedef struct finder {
-    const ons_stage_graph *few, *many;
+    const ons_model_graph *few, *many;
     const ons_graph_work *work;
     bool *joint; /* [position] */
     bool any;
@@ -53,7 +53,7 @@ static bool mark_neighbours(finder *f) {
     return changed;
 }
 
-ons_status *ons_joint_samples_find(const ons_stage_graph *few, const ons_stage_graph *many, const ons_graph_work *work,
+ons_status *ons_joint_samples_find(const ons_model_graph *few, const ons_model_graph *many, const ons_graph_work *work,
                                    ons_arena *arena, const bool **joint) {
     finder f = {.few = few, .many = many, .work = work};
     *joint = NULL;

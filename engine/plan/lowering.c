@@ -97,7 +97,7 @@ ons_status *ons_lowering_parse(const char *text, size_t size, ons_lowering *lowe
     return ons_schedule_lanes_find(&lowering->plan.schedule, lowering->arena, &lowering->lanes);
 }
 
-ons_status *ons_lowering_check(const ons_model *model, const ons_config *config, const ons_stage_graph *graph,
+ons_status *ons_lowering_check(const ons_model *model, const ons_config *config, const ons_model_graph *graph,
                                const ons_batching *batching, const ons_lowering *lowering) {
     /* A plan that knows of no replicas is one's. */
     bool alone = lowering->plan.subject.replicas == 1;
@@ -260,7 +260,7 @@ typedef struct lowering_job {
     ons_step_form form;
 } lowering_job;
 
-static ons_status *make_cut(cutting *c, const lowering_job *job, const ons_stage_graph *stage, ons_cut *cut) {
+static ons_status *make_cut(cutting *c, const lowering_job *job, const ons_model_graph *stage, ons_cut *cut) {
     ons_device_groups groups; /* copies of a stage run one cut of it */
     ONS_TRY(place_nodes(c));
     if (job->training) ONS_TRY(list_decisions(c));
@@ -286,7 +286,7 @@ static ons_status *make_cut(cutting *c, const lowering_job *job, const ons_stage
 }
 
 /* `like`: the training graphs whose weights are read; NULL: the graph is the first one. */
-static ons_status *cut_graph(const lowering_job *job, const ons_dataset_graphs *like, const ons_stage_graph *stage,
+static ons_status *cut_graph(const lowering_job *job, const ons_dataset_graphs *like, const ons_model_graph *stage,
                              ons_cut *cut) {
     if (stage->graph == NULL) return NULL;
     ons_weight_places places;

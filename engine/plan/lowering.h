@@ -25,7 +25,7 @@ typedef struct ons_lowering {
 typedef struct ons_lowering_request {
     const ons_model *model;
     const ons_config *config;
-    const ons_stage_graph *graph; /* of training */
+    const ons_model_graph *graph; /* of training */
     const ons_batching *batching;
     const ons_schedule_choice *choice; /* NULL: the schedule is as the configuration says */
 } ons_lowering_request;
@@ -41,7 +41,7 @@ ons_status *ons_lowering_choose(const ons_lowering_request *request, int64_t cap
 /* The plan of a file's text; nothing is placed yet. */
 ons_status *ons_lowering_parse(const char *text, size_t size, ons_lowering *lowering);
 /* ONS_INVALID_ARGUMENT where the plan was made for another model, batch, loss, …: with what differs. */
-ons_status *ons_lowering_check(const ons_model *model, const ons_config *config, const ons_stage_graph *graph,
+ons_status *ons_lowering_check(const ons_model *model, const ons_config *config, const ons_model_graph *graph,
                                const ons_batching *batching, const ons_lowering *lowering);
 /* Which stage each forward node of the planned graph is in; ons_lowering_make has done so. */
 ons_status *ons_lowering_place(const ons_graph *graph, ons_lowering *lowering);

@@ -27,7 +27,7 @@ static uint32_t shown_by(const ons_graph *graph, const ons_graph_work *work, uin
     return maker == ONS_NONE || work->position_of_node[maker] > position ? position : work->position_of_node[maker];
 }
 
-ons_status *ons_node_shards_pose(const ons_config *config, const ons_stage_graph *graph, const ons_graph_work *work,
+ons_status *ons_node_shards_pose(const ons_config *config, const ons_model_graph *graph, const ons_graph_work *work,
                                  const ons_partition_strategy *strategy, ons_arena *arena,
                                  ons_planning_problem *problem) {
     ons_node_shards *found;

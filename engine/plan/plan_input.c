@@ -3,7 +3,7 @@
 #include <inttypes.h>
 
 ons_status *ons_plan_costs_find(const ons_model *model, const ons_config *config, const ons_device_profile *profile,
-                                const ons_stage_graph *stage, bool updates_in_backward, ons_arena *arena,
+                                const ons_model_graph *stage, bool updates_in_backward, ons_arena *arena,
                                 ons_plan_costs *costs) {
     *costs = (ons_plan_costs){0};
     if (config->profile == NULL) {
@@ -34,7 +34,7 @@ static ons_status *make(const ons_plan_input_options *o, ons_plan_input *in) {
               "--batch %" PRId64 " has too few samples for %" PRId64 " micro-batches", o->batch, together);
     in->batch = o->batch;
     in->micro_batches = o->micro_batches;
-    ons_stage_graph_options graph = {
+    ons_model_graph_options graph = {
         .model = o->model,
         .config = o->config,
         .rows = (o->batch + together - 1) / together,
@@ -43,11 +43,11 @@ static ons_status *make(const ons_plan_input_options *o, ons_plan_input *in) {
         .unfused = o->unfused,
         .for_gpu = !o->profile->processor,
     };
-    ONS_TRY(ons_stage_graph_build(&graph, &in->stage));
-    ons_stage_graph_options less = graph;
+    ONS_TRY(ons_model_graph_build(&graph, &in->stage));
+    ons_model_graph_options less = graph;
     less.rows = graph.rows - 1;
     less.like = in->stage.graph;
-    if (o->exact && o->batch % together != 0) ONS_TRY(ons_stage_graph_build(&less, &in->less));
+    if (o->exact && o->batch % together != 0) ONS_TRY(ons_model_graph_build(&less, &in->less));
     return ons_plan_costs_find(o->model, o->config, o->profile, &in->stage, o->one_stage && !o->accumulates, in->arena,
                                &in->costs);
 }
@@ -60,8 +60,8 @@ ons_status *ons_plan_input_make(const ons_plan_input_options *options, ons_plan_
 }
 
 void ons_plan_input_free(ons_plan_input *input) {
-    ons_stage_graph_free(&input->stage);
-    ons_stage_graph_free(&input->less);
+    ons_model_graph_free(&input->stage);
+    ons_model_graph_free(&input->less);
     ons_arena_free(input->arena);
     *input = (ons_plan_input){0};
 }

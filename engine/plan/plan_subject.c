@@ -64,7 +64,7 @@ static ons_status *name_trained(const ons_graph *graph, ons_arena *arena, ons_pl
 }
 
 ons_status *ons_plan_subject_fill(const ons_model *model, const ons_config *config, bool here,
-                                  const ons_stage_graph *graph, ons_arena *arena, ons_plan_subject *s) {
+                                  const ons_model_graph *graph, ons_arena *arena, ons_plan_subject *s) {
     s->model = model->path;
     s->loss = graph->loss_name;
     s->optimizer = config->optimizer.text;

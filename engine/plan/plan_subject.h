@@ -6,13 +6,13 @@
 
 #include <stdio.h>
 
-#include "engine/model/stage_graph.h"
+#include "engine/model/model_graph.h"
 #include "planner/plan/plan.h"
 
 /* Everything but batch, micro_batches and device_profile, from a training graph; texts in `arena` or the model's.
  * `here`: kernels are those of this machine, so libraries are named. */
 ons_status *ons_plan_subject_fill(const ons_model *model, const ons_config *config, bool here,
-                                  const ons_stage_graph *graph, ons_arena *arena, ons_plan_subject *subject);
+                                  const ons_model_graph *graph, ons_arena *arena, ons_plan_subject *subject);
 
 /* Prints "batch 16 in 2 replicas of 3 micro-batches". */
 void ons_plan_subject_print_batch(const ons_plan_subject *subject, FILE *out);

@@ -18,14 +18,14 @@ typedef struct exact {
 } exact;
 
 /* What comes from replicas, or copies, to be added up. */
-static ons_status *reserve_staging(const exact *x, const ons_share *share, const ons_ring *ring,
+static ons_status *reserve_staging(const exact *x, const ons_share *share, const ons_rank_group *rank_group,
                                    ons_device_context *device_context) {
     const ons_stage_program *programs[ONS_BATCH_VARIANTS];
     ons_reduction reduction;
     uint32_t count = 0;
-    if (ring->count == 1) return NULL;
+    if (rank_group->count == 1) return NULL;
     ons_share_list_programs(share, programs, &count);
-    ONS_TRY(ons_reduction_plan(programs, count, ring->count, ons_reduce_bucket_bytes, x->p->arena, &reduction));
+    ONS_TRY(ons_reduction_plan(programs, count, rank_group->count, ons_reduce_bucket_bytes, x->p->arena, &reduction));
     ons_device_context_reserve_staging(device_context, reduction.staging_bytes);
     return NULL;
 }
@@ -34,7 +34,7 @@ static ons_status *reserve_staging(const exact *x, const ons_share *share, const
 static ons_status *measure_group(const exact *x, const ons_device_group *group, uint32_t number,
                                  ons_device_context *device_context, ons_device_context_memory *memory) {
     const ons_planning *p = x->p;
-    const ons_ring ring = ons_ring_of(group, 0, 0, (uint32_t)p->config->replicas);
+    const ons_rank_group rank_group = ons_rank_group_of(group, 0, 0, (uint32_t)p->config->replicas);
     const ons_pipeline *pipeline = &p->plan.pipeline;
     const ons_share_options options = {
         .model = p->model,
@@ -46,11 +46,11 @@ static ons_status *measure_group(const exact *x, const ons_device_group *group, 
         .schedule = &x->lowering.lanes.schedule,
         .versions = ons_schedule_versions(&x->lowering.lanes.schedule, group->first),
         .micro_batches = (uint32_t)p->input.micro_batches / group->copies,
-        .shard = ons_config_update_shard(p->config, &ring),
+        .shard = ons_config_update_shard(p->config, &rank_group),
     };
     ons_share share = {0};
     ons_status *status = ons_share_prepare(&options, &share);
-    if (status == NULL) status = reserve_staging(x, &share, &ring, device_context);
+    if (status == NULL) status = reserve_staging(x, &share, &rank_group, device_context);
     if (status == NULL) status = ons_device_context_predict(device_context, memory);
     ons_share_free(&share);
     return status;
@@ -115,7 +115,7 @@ static ons_status *measure(exact *x, int64_t *largest) {
     ONS_TRY(ons_lowering_place(p->input.stage.graph, &x->lowering));
     x->dataset_graphs.graphs[ONS_WHOLE] = p->input.stage;
     x->dataset_graphs.graphs[ONS_SHORTER] = p->input.less;
-    const ons_stage_graph_options half = {
+    const ons_model_graph_options half = {
         .model = p->model,
         .config = p->config,
         .training = true,

@@ -4,7 +4,7 @@
 #ifndef ONSTAGE_ENGINE_PLAN_WEIGHT_PLACES_H
 #define ONSTAGE_ENGINE_PLAN_WEIGHT_PLACES_H
 
-#include "engine/model/stage_graph.h"
+#include "engine/model/model_graph.h"
 #include "graph/passes/cut.h"
 
 typedef struct ons_weight_places {

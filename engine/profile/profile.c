@@ -238,7 +238,7 @@ static bool look_up_all(making *m) {
 
 /* Where the program that runs has each input of the whole graph, and before which part it is put in. */
 static void place_inputs(const making *m, ons_profile_data *data) {
-    const ons_stage_program *stage = &m->built.trained.units[ONS_WHOLE].stage;
+    const ons_stage_program *stage = &m->built.trained.programs[ONS_WHOLE].stage;
     for (uint32_t i = 0; i < data->count; ++i) {
         ons_profiler_input *input = &data->inputs[i];
         ons_value_id value = stage->cut->value_of[input->value];
@@ -262,7 +262,7 @@ static ons_status *run_program(making *m) {
         .slots = m->slots,
         .device_context = m->device_context,
         .program = m->program,
-        .whole = m->built.trained.units[ONS_WHOLE].stage.program,
+        .whole = m->built.trained.programs[ONS_WHOLE].stage.program,
         .inputs = data.inputs,
         .input_count = data.count,
         .step = {.seed = (uint64_t)m->config->seed, .counted_targets = data.counted_targets, .sample_share = 1},

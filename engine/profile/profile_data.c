@@ -38,7 +38,7 @@ static ons_status *gather(ons_dataset *dataset, const char *name, const ons_type
     return status;
 }
 
-ons_status *ons_profile_data_make(const ons_model *model, ons_dataset *dataset, const ons_stage_graph *stage,
+ons_status *ons_profile_data_make(const ons_model *model, ons_dataset *dataset, const ons_model_graph *stage,
                                   uint64_t seed, ons_arena *arena, ons_profile_data *data) {
     ONS_NEW(data->inputs, arena, stage->input_count + 1);
     data->counted_targets = (double)stage->rows;
@@ -61,7 +61,7 @@ ons_status *ons_profile_data_make(const ons_model *model, ons_dataset *dataset, 
     return NULL;
 }
 
-int64_t ons_profile_data_bytes(const ons_stage_graph *stage) {
+int64_t ons_profile_data_bytes(const ons_model_graph *stage) {
     int64_t bytes = 0;
     for (uint32_t i = 0; i < stage->input_count; ++i)
         bytes += ons_type_dense_bytes(&ons_graph_value(stage->graph, stage->inputs[i])->type);

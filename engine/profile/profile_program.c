@@ -4,14 +4,14 @@ ons_status *ons_profile_program_build(const ons_profile_program_options *o, ons_
     ons_step_form form = ons_step_form_of(&o->pipeline);
     ons_dataset_graphs *dataset_graphs = &program->dataset_graphs;
     /* Not by ons_dataset_graphs_build: nobody needs to say the loss of a model that is only measured. */
-    const ons_stage_graph_options graph = {.model = o->model,
+    const ons_model_graph_options graph = {.model = o->model,
                                            .config = o->config,
                                            .dataset = dataset_graphs->dataset,
                                            .rows = o->rows,
                                            .training = true,
                                            .repeats = form.repeats,
                                            .for_gpu = ons_config_uses_cuda(o->config)};
-    ONS_TRY(ons_stage_graph_build(&graph, &dataset_graphs->graphs[ONS_WHOLE]));
+    ONS_TRY(ons_model_graph_build(&graph, &dataset_graphs->graphs[ONS_WHOLE]));
     if (ons_config_uses_cuda(o->config))
         ONS_TRY(ons_program_check(dataset_graphs->graphs[ONS_WHOLE].graph, ons_backend_find("cuda"), "--device cuda"));
     return ons_dataset_graphs_cut_whole(o->model, form, dataset_graphs);

@@ -6,7 +6,7 @@
 
 typedef struct ons_profile_program {
     ons_dataset_graphs dataset_graphs; /* cut, as one stage; its dataset NULL: made-up data */
-    ons_share trained; /* as training has it: what nobody reads is not computed (ons_stage_graph.squares_idle) */
+    ons_share trained; /* as training has it: what nobody reads is not computed (ons_model_graph.squares_idle) */
     ons_share
         complete; /* of the same graph: every node runs, so that each can be measured; zeroed where all do anyway */
 } ons_profile_program;
@@ -32,8 +32,8 @@ static inline const ons_cut_stage *ons_profile_program_cut(const ons_profile_pro
 }
 /* The one that runs every node. */
 static inline ons_program *ons_profile_program_complete(const ons_profile_program *program) {
-    ons_program *complete = program->complete.units[ONS_WHOLE].stage.program;
-    return complete != NULL ? complete : program->trained.units[ONS_WHOLE].stage.program;
+    ons_program *complete = program->complete.programs[ONS_WHOLE].stage.program;
+    return complete != NULL ? complete : program->trained.programs[ONS_WHOLE].stage.program;
 }
 
 #endif

@@ -22,9 +22,9 @@ ons_dataset_graphs_options ons_training_graphs_options(const ons_model *model, c
 }
 
 static ons_status *build_graph(const ons_dataset_graphs_options *o, const ons_dataset_graphs *dataset_graphs,
-                               int64_t rows, ons_stage_graph *stage) {
+                               int64_t rows, ons_model_graph *stage) {
     const ons_graph *whole = dataset_graphs->graphs[ONS_WHOLE].graph;
-    const ons_stage_graph_options options = {
+    const ons_model_graph_options options = {
         .like = whole != NULL ? whole : o->like,
         .model = o->model,
         .config = o->config,
@@ -34,7 +34,7 @@ static ons_status *build_graph(const ons_dataset_graphs_options *o, const ons_da
         .repeats = o->repeats,
         .for_gpu = ons_config_uses_cuda(o->config),
     };
-    ONS_TRY(ons_stage_graph_build(&options, stage));
+    ONS_TRY(ons_model_graph_build(&options, stage));
     return ons_config_uses_cuda(o->config) ? ons_program_check(stage->graph, ons_backend_find("cuda"), "--device cuda")
                                            : NULL;
 }
@@ -59,7 +59,7 @@ static bool has_halves(const ons_schedule *schedule) {
 /* The first half has one sample more where they are odd. */
 static int64_t half_rows(int64_t rows, int half) { return half == 0 ? (rows + 1) / 2 : rows / 2; }
 
-ons_status *ons_dataset_graphs_build_halves(const ons_stage_graph_options *whole, const ons_schedule *schedule,
+ons_status *ons_dataset_graphs_build_halves(const ons_model_graph_options *whole, const ons_schedule *schedule,
                                             ons_dataset_graphs *dataset_graphs) {
     if (!has_halves(schedule)) return NULL;
     ONS_CHECK(
@@ -68,8 +68,8 @@ ons_status *ons_dataset_graphs_build_halves(const ons_stage_graph_options *whole
         "them");
     for (ons_batch_variant v = ONS_WHOLE; v < ONS_REST; ++v)
         for (int half = 0; half < 2; ++half) {
-            ons_stage_graph *graph = &dataset_graphs->half_graphs[v][half];
-            ons_stage_graph_options options = *whole;
+            ons_model_graph *graph = &dataset_graphs->half_graphs[v][half];
+            ons_model_graph_options options = *whole;
             int64_t rows = dataset_graphs->graphs[v].rows;
             if (dataset_graphs->graphs[v].graph == NULL || graph->graph != NULL) continue;
             ONS_CHECK(
@@ -78,7 +78,7 @@ ons_status *ons_dataset_graphs_build_halves(const ons_stage_graph_options *whole
                 "--micro-batches");
             options.rows = half_rows(rows, half);
             options.like = dataset_graphs->graphs[ONS_WHOLE].graph;
-            ONS_TRY(ons_stage_graph_build(&options, graph));
+            ONS_TRY(ons_model_graph_build(&options, graph));
         }
     return NULL;
 }
@@ -91,7 +91,7 @@ ons_step_form ons_step_form_of(const ons_pipeline *p) {
     };
 }
 
-static ons_status *cut_whole(const ons_model *model, ons_step_form form, const ons_stage_graph *stage, ons_cut *cut) {
+static ons_status *cut_whole(const ons_model *model, ons_step_form form, const ons_model_graph *stage, ons_cut *cut) {
     if (stage->graph == NULL) return NULL;
     uint32_t *stages = calloc(stage->graph->nodes.count + 1, sizeof *stages);
     if (stages == NULL) return ons_status_out_of_memory();
@@ -126,23 +126,23 @@ void ons_dataset_graphs_drop_cuts(ons_dataset_graphs *dataset_graphs) {
 
 void ons_dataset_graphs_free(ons_dataset_graphs *dataset_graphs) {
     ons_dataset_graphs_drop_cuts(dataset_graphs);
-    for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v) ons_stage_graph_free(&dataset_graphs->graphs[v]);
+    for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v) ons_model_graph_free(&dataset_graphs->graphs[v]);
     for (ons_batch_variant v = ONS_WHOLE; v < ONS_REST; ++v)
-        for (int half = 0; half < 2; ++half) ons_stage_graph_free(&dataset_graphs->half_graphs[v][half]);
+        for (int half = 0; half < 2; ++half) ons_model_graph_free(&dataset_graphs->half_graphs[v][half]);
     ons_dataset_graphs_drop_groups(dataset_graphs);
     ons_dataset_free(dataset_graphs->dataset);
     *dataset_graphs = (ons_dataset_graphs){0};
 }
 
 /* The sample that the model wants of its input `index`: its type without the axis of samples. */
-static ons_type sample_of(const ons_stage_graph *stage, uint32_t index) {
+static ons_type sample_of(const ons_model_graph *stage, uint32_t index) {
     const ons_type *type = &ons_graph_value(stage->graph, stage->inputs[index])->type;
     if (type->shape.rank == 0) return *type;
     return (ons_type){.dtype = type->dtype, .shape = ons_shape_make(type->shape.rank - 1, type->shape.dims + 1)};
 }
 
 uint32_t ons_dataset_graphs_target(const ons_dataset_graphs *dataset_graphs, ons_type *sample) {
-    const ons_stage_graph *whole = &dataset_graphs->graphs[ONS_WHOLE];
+    const ons_model_graph *whole = &dataset_graphs->graphs[ONS_WHOLE];
     if (whole->target == ONS_NONE) return ONS_NO_FIELD;
     *sample = sample_of(whole, whole->input_count - 1);
     return ons_dataset_find(dataset_graphs->dataset, ONS_TARGET_FIELD);
@@ -174,14 +174,14 @@ static bool is_uneven(const ons_dataset_graphs *dataset_graphs) {
 }
 
 /* Inference alone says what its prediction is. */
-static bool predicts(const ons_stage_graph *whole, const ons_cut_stage *cut) {
+static bool predicts(const ons_model_graph *whole, const ons_cut_stage *cut) {
     return whole->outputs != NULL && made_here(cut, whole->prediction) != ONS_NONE;
 }
 
 static ons_status *describe_unit(const ons_share_options *o, ons_batch_variant v, const uint32_t *fields,
                                  ons_share *share) {
-    const ons_stage_graph *whole = ons_dataset_graphs_of(o->dataset_graphs, v, o->stage);
-    ons_share_unit *u = &share->units[v];
+    const ons_model_graph *whole = ons_dataset_graphs_of(o->dataset_graphs, v, o->stage);
+    ons_share_program *u = &share->programs[v];
     if (whole->graph == NULL) return NULL;
     const ons_cut_stage *cut = ons_dataset_graphs_cut_of(o->dataset_graphs, v, o->stage);
     ons_arena *arena = u->stage.arena;
@@ -192,7 +192,7 @@ static ons_status *describe_unit(const ons_share_options *o, ons_batch_variant v
         ONS_TRY(copy_ids(cut, arena, whole->squares, whole->update.trained_count, made_here, &squares));
     if (whole->outputs != NULL)
         ONS_TRY(copy_ids(cut, arena, whole->outputs, whole->output_count, made_here, &u->outputs));
-    u->unit = (ons_unit){
+    u->step_program = (ons_step_program){
         .program = u->stage.program,
         .stage = &u->stage,
         .rows = (size_t)whole->rows,
@@ -207,7 +207,7 @@ static ons_status *describe_unit(const ons_share_options *o, ons_batch_variant v
 }
 
 static ons_status *build_program(const ons_share_options *o, ons_batch_variant v, ons_share *share) {
-    const ons_stage_graph *whole = ons_dataset_graphs_of(o->dataset_graphs, v, o->stage);
+    const ons_model_graph *whole = ons_dataset_graphs_of(o->dataset_graphs, v, o->stage);
     if (whole->graph == NULL) return NULL;
     const ons_cut_stage *own = ons_dataset_graphs_cut_of(o->dataset_graphs, v, o->stage);
     ons_arena *arena = o->dataset_graphs->cuts[v].arena;
@@ -237,18 +237,19 @@ static ons_status *build_program(const ons_share_options *o, ons_batch_variant v
         options.half[half] = &o->dataset_graphs->half_cuts[v][half].stages[o->stage];
         options.half_rows[half] = o->dataset_graphs->half_graphs[v][half].rows;
     }
-    return ons_stage_program_make(o->device_context, &options, &share->units[v].stage);
+    return ons_stage_program_make(o->device_context, &options, &share->programs[v].stage);
 }
 
 /* Whether the stage reads an input of the model; targets also where predictions are compared with them. */
-static bool reads_field(const ons_stage_graph *whole, const ons_cut_stage *cut, uint32_t index) {
+static bool reads_field(const ons_model_graph *whole, const ons_cut_stage *cut, uint32_t index) {
     ons_value_id input = whole->inputs[index];
     return share_of(cut, input) != ONS_NONE || (input == whole->target && predicts(whole, cut));
 }
 
 ons_status *ons_share_prepare(const ons_share_options *o, ons_share *share) {
     for (ons_batch_variant v = ONS_WHOLE; v < ONS_REST; ++v) ONS_TRY(build_program(o, v, share));
-    ons_program *const programs[] = {share->units[ONS_WHOLE].stage.program, share->units[ONS_SHORTER].stage.program};
+    ons_program *const programs[] = {share->programs[ONS_WHOLE].stage.program,
+                                     share->programs[ONS_SHORTER].stage.program};
     return is_uneven(o->dataset_graphs) ? ons_device_context_join(o->device_context, programs) : NULL;
 }
 
@@ -282,7 +283,7 @@ static ons_status *build_feed(const ons_share_options *o, const uint32_t *fields
         bool target = fields[i] >= imported->inputs.count;
         const char *name =
             target ? ONS_TARGET_FIELD : ons_graph_value(imported, imported->inputs.items[fields[i]])->name;
-        const ons_stage_graph *whole = &o->dataset_graphs->graphs[ONS_WHOLE];
+        const ons_model_graph *whole = &o->dataset_graphs->graphs[ONS_WHOLE];
         if (ons_graph_value(whole->graph, whole->inputs[fields[i]])->type.shape.rank == 0)
             status = ons_status_new(ONS_UNSUPPORTED, "model input '%s' is a scalar: it has no axis for samples", name);
         described[i] = (ons_feed_field){.field = ons_dataset_find(o->dataset_graphs->dataset, name),
@@ -313,14 +314,15 @@ ons_status *ons_share_build(const ons_share_options *options, ons_share *share) 
 }
 
 void ons_share_free(ons_share *share) {
-    for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v) ons_stage_program_free(&share->units[v].stage);
+    for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v)
+        ons_stage_program_free(&share->programs[v].stage);
     ons_feed_free(&share->feed);
     *share = (ons_share){0};
 }
 
 void ons_share_list_programs(const ons_share *share, const ons_stage_program **programs, uint32_t *count) {
     for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v)
-        if (share->units[v].stage.program != NULL) programs[(*count)++] = &share->units[v].stage;
+        if (share->programs[v].stage.program != NULL) programs[(*count)++] = &share->programs[v].stage;
 }
 
 ons_evaluator_options ons_share_evaluator(const ons_share *share, const ons_dataset_graphs *dataset_graphs,
@@ -335,7 +337,8 @@ ons_evaluator_options ons_share_evaluator(const ons_share *share, const ons_data
         .class_axis = dataset_graphs->graphs[ONS_WHOLE].class_axis,
         .fed_target = share->target_field,
     };
-    for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v) options.units[v] = share->units[v].unit;
+    for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v)
+        options.programs[v] = share->programs[v].step_program;
     options.target_field = ons_dataset_graphs_target(dataset_graphs, &options.target_sample);
     return options;
 }

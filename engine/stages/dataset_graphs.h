@@ -3,7 +3,7 @@
 #define ONSTAGE_ENGINE_STAGES_DATASET_GRAPHS_H
 
 #include "engine/model/batching.h"
-#include "engine/model/stage_graph.h"
+#include "engine/model/model_graph.h"
 #include "graph/passes/cut.h"
 #include "planner/schedule/schedule.h"
 #include "runtime/data/portions.h"
@@ -12,18 +12,18 @@
 /* What stages run whose micro-batches are `size` units of the step (runtime/program/units.h). */
 typedef struct ons_grouped_graphs {
     uint32_t size;
-    ons_stage_graph graph;
+    ons_model_graph graph;
     ons_cut cut;
 } ons_grouped_graphs;
 
 typedef struct ons_dataset_graphs {
     ons_dataset *dataset;
-    ons_stage_graph graphs[ONS_BATCH_VARIANTS]; /* .graph NULL: no micro-batch is of this variant */
+    ons_model_graph graphs[ONS_BATCH_VARIANTS]; /* .graph NULL: no micro-batch is of this variant */
     ons_cut cuts[ONS_BATCH_VARIANTS];           /* of each graph, one a stage */
     bool counts_classes;
     /* Where the schedule has forward parts in halves: the graphs of half a micro-batch's samples, the first ones and
      * the others, and how they are cut; else zeroed. */
-    ons_stage_graph half_graphs[ONS_REST][2];
+    ons_model_graph half_graphs[ONS_REST][2];
     ons_cut half_cuts[ONS_REST][2];
     /* Where stages have micro-batches of several units; else zeroed. graphs[ONS_WHOLE] is that of one unit, whether or
      * not any stage runs it. */
@@ -38,7 +38,7 @@ typedef struct ons_dataset_graphs_options {
     const ons_config *config;
     int64_t rows[ONS_BATCH_VARIANTS]; /* samples of a micro-batch; 0: none is of this variant, or it is dropped */
     bool training, repeats;
-    const ons_graph *like; /* see ons_stage_graph_options */
+    const ons_graph *like; /* see ons_model_graph_options */
 } ons_dataset_graphs_options;
 /* Gives the options of training: `samples` is that of its dataset. */
 ons_dataset_graphs_options ons_training_graphs_options(const ons_model *model, const ons_config *config,
@@ -47,19 +47,19 @@ ons_status *ons_dataset_graphs_build(const ons_dataset_graphs_options *options,
                                      ons_dataset_graphs *graphs); /* `dataset` is set */
 /* Builds the graphs of halves where the schedule has any and they are not there yet: each as `whole` says, of training,
  * for fewer rows. A micro-batch of one sample has no halves: ONS_INVALID_ARGUMENT. */
-ons_status *ons_dataset_graphs_build_halves(const ons_stage_graph_options *whole, const ons_schedule *schedule,
+ons_status *ons_dataset_graphs_build_halves(const ons_model_graph_options *whole, const ons_schedule *schedule,
                                             ons_dataset_graphs *graphs);
 /* Builds the graphs of micro-batches of several units, where the schedule has stages with such, and that of the rest of
  * an epoch, which all stages compute at once: as `whole` says, of training, for other rows. `samples`: of the dataset;
  * 0: there is no rest. What was built for another schedule goes. ONS_UNSUPPORTED where such micro-batches cannot be. */
-ons_status *ons_dataset_graphs_build_groups(const ons_stage_graph_options *whole, const ons_schedule *schedule,
+ons_status *ons_dataset_graphs_build_groups(const ons_model_graph_options *whole, const ons_schedule *schedule,
                                             const ons_batching *batching, int64_t samples, ons_dataset_graphs *graphs);
 void ons_dataset_graphs_drop_groups(ons_dataset_graphs *graphs);
 /* Checks, once all graphs are cut, that stages of different sizes can send each other what they do. */
 ons_status *ons_dataset_graphs_check_groups(const ons_model *model, const ons_dataset_graphs *graphs);
 
 /* Find what a device runs of a variant: the graph, which may be absent, and the device's part of its cut. */
-const ons_stage_graph *ons_dataset_graphs_of(const ons_dataset_graphs *graphs, ons_batch_variant variant,
+const ons_model_graph *ons_dataset_graphs_of(const ons_dataset_graphs *graphs, ons_batch_variant variant,
                                              uint32_t device);
 const ons_cut_stage *ons_dataset_graphs_cut_of(const ons_dataset_graphs *graphs, ons_batch_variant variant,
                                                uint32_t device);
@@ -80,16 +80,16 @@ ons_status *ons_dataset_graphs_cut_whole(const ons_model *model, ons_step_form f
 /* ----------------------------------------------------------------------------------------------------------- shares */
 
 /* What one stage has of the graphs of a dataset: its programs in a device context, and the data that they read. */
-typedef struct ons_share_unit {
+typedef struct ons_share_program {
     ons_stage_program stage;
-    ons_unit unit;         /* .program NULL: there is none */
+    ons_step_program step_program; /* .program NULL: there is none */
     ons_value_id *outputs; /* of the stage's graph, in the order of the model's; ONS_NONE: another stage's. Inference */
-} ons_share_unit;
+} ons_share_program;
 
 typedef struct ons_share {
     ons_feed feed;         /* the fields that this stage reads */
     uint32_t target_field; /* of the feed; ONS_NO_FIELD: it has none */
-    ons_share_unit units[ONS_BATCH_VARIANTS];
+    ons_share_program programs[ONS_BATCH_VARIANTS];
 } ons_share;
 
 typedef struct ons_share_options {
@@ -107,7 +107,7 @@ typedef struct ons_share_options {
     ons_update_shard shard;       /* of their updates */
 } ons_share_options;
 
-/* Adds the programs of a whole step to the device context; only .stage of their units is set. Data is not looked at. */
+/* Adds the programs of a whole step to the device context; only .stage of them is set. Data is not looked at. */
 ons_status *ons_share_prepare(const ons_share_options *options, ons_share *share);
 /* Adds the programs to the device context, which is not started yet. */
 ons_status *ons_share_build(const ons_share_options *options, ons_share *share);

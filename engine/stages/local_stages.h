@@ -22,7 +22,8 @@ typedef struct ons_local_stage {
     uint32_t device;  /* of the schedule, in its replica of the pipeline */
     uint32_t stage;   /* number of the device in the cut: of its only stage, mostly */
     uint32_t replica; /* of the pipeline */
-    ons_ring ring;    /* that its sums are taken over: the replicas of the device, or the copies of the stage */
+    ons_rank_group
+        rank_group; /* that its sums are taken over: the replicas of the device, or the copies of the stage */
     ons_device_context *device_context;
     ons_turn_end turns;       /* where another stage here is on the same device; turns.turns NULL: none is */
     ons_transport *world;     /* of the stages of all replicas; NULL: the only stage */
@@ -65,13 +66,14 @@ typedef struct ons_local_stages_options {
 } ons_local_stages_options;
 
 /* Gives the ring of a group's copy: its copies, or the replicas of the whole pipeline. */
-static inline ons_ring ons_ring_of(const ons_device_group *group, uint32_t copy, uint32_t replica, uint32_t replicas) {
-    return group->copies > 1 ? (ons_ring){copy, group->copies, true} : (ons_ring){replica, replicas, false};
+static inline ons_rank_group ons_rank_group_of(const ons_device_group *group, uint32_t copy, uint32_t replica,
+                                               uint32_t replicas) {
+    return group->copies > 1 ? (ons_rank_group){copy, group->copies, true} : (ons_rank_group){replica, replicas, false};
 }
 
 /* Gives which slice of a stage's updates a rank of the ring makes. */
-static inline ons_update_shard ons_config_update_shard(const ons_config *config, const ons_ring *ring) {
-    return config->shard_optimizer ? (ons_update_shard){ring->own, ring->count} : (ons_update_shard){0, 1};
+static inline ons_update_shard ons_config_update_shard(const ons_config *config, const ons_rank_group *rank_group) {
+    return config->shard_optimizer ? (ons_update_shard){rank_group->own, rank_group->count} : (ons_update_shard){0, 1};
 }
 
 /* Local stages are those that this process runs: all of a run (threads), or one (mpi). */

@@ -33,26 +33,27 @@ struct ons_local_stages {
 };
 
 /* Devices of all replicas. */
-static inline uint32_t ons_local_stages_world(const ons_local_stages *c) {
-    return c->o.schedule->devices * (uint32_t)c->o.batching.replicas;
+static inline uint32_t ons_local_stages_world(const ons_local_stages *local_stages) {
+    return local_stages->o.schedule->devices * (uint32_t)local_stages->o.batching.replicas;
 }
 
-static inline bool ons_local_stages_are_all_here(const ons_local_stages *c) {
-    return c->o.count == ons_local_stages_world(c);
+static inline bool ons_local_stages_are_all_here(const ons_local_stages *local_stages) {
+    return local_stages->o.count == ons_local_stages_world(local_stages);
 }
 
 /* Some devices have summed over others what the host reads of them. */
-static inline bool ons_local_stages_have_rings(const ons_local_stages *c) {
-    return c->o.batching.replicas > 1 || c->groups.most_copies > 1;
+static inline bool ons_local_stages_have_rank_groups(const ons_local_stages *local_stages) {
+    return local_stages->o.batching.replicas > 1 || local_stages->groups.most_copies > 1;
 }
 
-static inline bool ons_local_stages_read_squares(const ons_local_stages *c) {
-    return c->o.training->graphs[ONS_WHOLE].squares != NULL && !c->o.training->graphs[ONS_WHOLE].squares_idle;
+static inline bool ons_local_stages_read_squares(const ons_local_stages *local_stages) {
+    return local_stages->o.training->graphs[ONS_WHOLE].squares != NULL &&
+           !local_stages->o.training->graphs[ONS_WHOLE].squares_idle;
 }
 
 /* Units of a step in the micro-batches of one rank, at most. */
-static inline uint32_t ons_local_stage_units(const ons_local_stages *c, const ons_local_stage *stage) {
-    return (uint32_t)c->o.batching.micro_batches / (stage->ring.in_turn ? stage->ring.count : 1);
+static inline uint32_t ons_local_stage_units(const ons_local_stages *local_stages, const ons_local_stage *stage) {
+    return (uint32_t)local_stages->o.batching.micro_batches / (stage->rank_group.in_turn ? stage->rank_group.count : 1);
 }
 
 /* local_stages_step.c */

@@ -46,10 +46,10 @@ static ons_status *begin_pass(verifying *v, description *d) {
 }
 
 static ons_verify_share share_of(const verifying *v, const ons_local_stage *stage) {
-    bool copied = stage->ring.in_turn;
+    bool copied = stage->rank_group.in_turn;
     return (ons_verify_share){.group = v->groups->of_device[stage->device],
-                              .copy = copied ? stage->ring.own : 0,
-                              .copies = copied ? stage->ring.count : 1};
+                              .copy = copied ? stage->rank_group.own : 0,
+                              .copies = copied ? stage->rank_group.count : 1};
 }
 
 static ons_status *list_actions(const verifying *v, uint32_t device, uint32_t micro_batches, ons_action_list *list) {
@@ -65,7 +65,7 @@ static ons_status *list_actions(const verifying *v, uint32_t device, uint32_t mi
  * none of them the update is left. */
 static ons_status *describe_device(const verifying *v, const ons_local_stage *stage, const ons_numbers *numbers,
                                    const ons_portions *own, ons_batch_variant variant, description *d) {
-    const ons_share_unit *units = stage->training.units;
+    const ons_share_program *programs = stage->training.programs;
     ons_verify_share *share = &d->shares[stage->device];
     uint32_t first = (uint32_t)own->count[variant];
     uint32_t second = variant == ONS_WHOLE ? (uint32_t)own->count[ONS_SHORTER] : 0;
@@ -75,16 +75,17 @@ static ons_status *describe_device(const verifying *v, const ons_local_stage *st
     share->first_count = first;
     share->number = (uint32_t)numbers->first;
     share->variant = variant;
-    d->programs[stage->device] = &units[variant].stage;
-    if (first > 0 && second > 0) d->seconds[stage->device] = &units[ONS_SHORTER].stage;
+    d->programs[stage->device] = &programs[variant].stage;
+    if (first > 0 && second > 0) d->seconds[stage->device] = &programs[ONS_SHORTER].stage;
     return list_actions(v, stage->device, first + second, &d->lists[stage->device]);
 }
 
 /* Part of a training step: whole and shorter micro-batches, or the rest, which is the last one. */
 static ons_status *add_training(verifying *v, ons_batch_variant variant, const ons_portions *p) {
     description d;
-    if (variant == ONS_WHOLE && !v->stages[0].ring.in_turn &&
-        ons_ring_numbers(&v->stages[0].ring, v->stages[0].ring.own, ons_portions_together(p)).count == 0)
+    if (variant == ONS_WHOLE && !v->stages[0].rank_group.in_turn &&
+        ons_rank_group_numbers(&v->stages[0].rank_group, v->stages[0].rank_group.own, ons_portions_together(p)).count ==
+            0)
         return NULL;
     ONS_TRY(begin_pass(v, &d));
     for (uint32_t i = 0; i < v->rank_count; ++i) {
@@ -92,10 +93,10 @@ static ons_status *add_training(verifying *v, ons_batch_variant variant, const o
         uint32_t parts = ons_units_together(v->o->schedule) / ons_units_size(v->sizes, stage->device);
         ons_portions of_stage = ons_portions_in_parts(*p, parts);
         uint64_t total = ons_portions_together(&of_stage);
-        ons_numbers numbers = ons_ring_numbers(&stage->ring, stage->ring.own, total);
+        ons_numbers numbers = ons_rank_group_numbers(&stage->rank_group, stage->rank_group.own, total);
         ons_portions own = ons_portions_of_numbers(of_stage, &numbers);
         if (variant == ONS_REST) { /* of replicas each may have it */
-            bool has_it = !stage->ring.in_turn || total % stage->ring.count == stage->ring.own;
+            bool has_it = !stage->rank_group.in_turn || total % stage->rank_group.count == stage->rank_group.own;
             numbers.first = total;
             own.count[ONS_REST] = has_it;
         }
@@ -128,7 +129,7 @@ static ons_status *add_validation(verifying *v, ons_batch_variant variant) {
         uint32_t device = stage->device;
         d.shares[device] = share_of(v, stage);
         d.shares[device].micro_batches = d.shares[device].copy == 0;
-        d.programs[device] = &stage->validation.units[variant].stage;
+        d.programs[device] = &stage->validation.programs[variant].stage;
         if (d.shares[device].copy == 0) ONS_TRY(list_inference(v, stage, &d.lists[device]));
     }
     d.pass->inference = true;

@@ -16,7 +16,7 @@ static const ons_grouped_graphs *find_of_device(const ons_dataset_graphs *g, ons
     return v != ONS_WHOLE || g->sizes == NULL ? NULL : find_size(g, g->sizes[device]);
 }
 
-const ons_stage_graph *ons_dataset_graphs_of(const ons_dataset_graphs *g, ons_batch_variant v, uint32_t device) {
+const ons_model_graph *ons_dataset_graphs_of(const ons_dataset_graphs *g, ons_batch_variant v, uint32_t device) {
     const ons_grouped_graphs *grouped = find_of_device(g, v, device);
     return grouped == NULL ? &g->graphs[v] : &grouped->graph;
 }
@@ -28,7 +28,7 @@ const ons_cut_stage *ons_dataset_graphs_cut_of(const ons_dataset_graphs *g, ons_
 
 /* --------------------------------------------------------------------------------------------------------- building */
 
-static ons_status *check_model(const ons_stage_graph_options *whole, const ons_graph *graph) {
+static ons_status *check_model(const ons_model_graph_options *whole, const ons_graph *graph) {
     ONS_CHECK(!ons_config_uses_cuda(whole->config), ONS_UNSUPPORTED,
               "the plan has stages with micro-batches of their own size, which GPUs do not compute yet; train with "
               "--device cpu, or plan without them");
@@ -58,17 +58,17 @@ static ons_status *check_batching(const ons_batching *b) {
     return NULL;
 }
 
-static ons_status *build_graph(const ons_stage_graph_options *whole, const ons_stage_graph *unit, int64_t rows,
-                               ons_stage_graph *graph) {
-    ons_stage_graph_options options = *whole;
+static ons_status *build_graph(const ons_model_graph_options *whole, const ons_model_graph *unit, int64_t rows,
+                               ons_model_graph *graph) {
+    ons_model_graph_options options = *whole;
     options.rows = rows;
     options.like = unit->graph;
-    ONS_TRY(ons_stage_graph_build(&options, graph));
+    ONS_TRY(ons_model_graph_build(&options, graph));
     return ons_units_number_elements(unit->graph, unit->rows, graph->graph, rows);
 }
 
-static ons_status *build_sizes(const ons_stage_graph_options *whole, uint32_t devices, ons_dataset_graphs *g) {
-    const ons_stage_graph *unit = &g->graphs[ONS_WHOLE];
+static ons_status *build_sizes(const ons_model_graph_options *whole, uint32_t devices, ons_dataset_graphs *g) {
+    const ons_model_graph *unit = &g->graphs[ONS_WHOLE];
     ONS_NEW(g->grouped, g->grouping_arena, devices);
     for (uint32_t i = 0; g->sizes != NULL && i < devices; ++i) {
         if (g->sizes[i] == 1 || find_size(g, g->sizes[i]) != NULL) continue;
@@ -80,15 +80,15 @@ static ons_status *build_sizes(const ons_stage_graph_options *whole, uint32_t de
 }
 
 /* What no group of units takes, of an epoch's last step. */
-static ons_status *build_rest(const ons_stage_graph_options *whole, int64_t rows, ons_dataset_graphs *g) {
-    ons_stage_graph *rest = &g->graphs[ONS_REST];
+static ons_status *build_rest(const ons_model_graph_options *whole, int64_t rows, ons_dataset_graphs *g) {
+    ons_model_graph *rest = &g->graphs[ONS_REST];
     if (rest->rows == rows) return NULL;
-    ons_stage_graph_free(rest);
-    *rest = (ons_stage_graph){0};
+    ons_model_graph_free(rest);
+    *rest = (ons_model_graph){0};
     return rows == 0 ? NULL : build_graph(whole, &g->graphs[ONS_WHOLE], rows, rest);
 }
 
-ons_status *ons_dataset_graphs_build_groups(const ons_stage_graph_options *whole, const ons_schedule *schedule,
+ons_status *ons_dataset_graphs_build_groups(const ons_model_graph_options *whole, const ons_schedule *schedule,
                                             const ons_batching *batching, int64_t samples, ons_dataset_graphs *g) {
     ons_device_groups groups;
     int64_t together = ons_units_together(schedule);
@@ -111,7 +111,7 @@ ons_status *ons_dataset_graphs_build_groups(const ons_stage_graph_options *whole
 void ons_dataset_graphs_drop_groups(ons_dataset_graphs *g) {
     for (uint32_t i = 0; i < g->grouped_count; ++i) {
         ons_cut_free(&g->grouped[i].cut);
-        ons_stage_graph_free(&g->grouped[i].graph);
+        ons_model_graph_free(&g->grouped[i].graph);
     }
     ons_arena_free(g->grouping_arena);
     g->grouping_arena = NULL;

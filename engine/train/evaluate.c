@@ -135,7 +135,7 @@ static ons_status *open_outputs(evaluation *e) {
         output_file *file = &e->files[e->file_count++];
         file->path = e->config->outputs.items[i].value;
         ONS_TRY(find_output(e, e->config->outputs.items[i].name, &file->index));
-        const ons_stage_graph *stage = &e->dataset_graphs.graphs[ONS_WHOLE];
+        const ons_model_graph *stage = &e->dataset_graphs.graphs[ONS_WHOLE];
         ons_type type = ons_graph_value(stage->graph, stage->outputs[file->index])->type;
         ONS_CHECK(type.shape.rank > 0 && type.shape.dims[0] == stage->rows, ONS_UNSUPPORTED,
                   "--output %s: its first axis does not count samples", e->config->outputs.items[i].name);
@@ -147,12 +147,12 @@ static ons_status *open_outputs(evaluation *e) {
 
 static ons_status *write_batch(void *context, ons_batch_variant variant, size_t first, size_t samples) {
     evaluation *e = context;
-    const ons_share_unit *u = &e->share.units[variant];
+    const ons_share_program *u = &e->share.programs[variant];
     for (size_t i = 0; i < e->file_count; ++i) {
         ons_value_id output = u->outputs[e->files[i].index];
-        const ons_type *type = &ons_graph_value(ons_program_graph(u->unit.program), output)->type;
+        const ons_type *type = &ons_graph_value(ons_program_graph(u->step_program.program), output)->type;
         const void *rows;
-        ONS_TRY(ons_device_context_read(e->device_context, ons_program_address(u->unit.program, output, NULL),
+        ONS_TRY(ons_device_context_read(e->device_context, ons_program_address(u->step_program.program, output, NULL),
                                         (size_t)ons_type_dense_bytes(type), &e->output, &rows));
         ONS_TRY(ons_npy_write_rows(e->files[i].writer, rows, samples));
     }

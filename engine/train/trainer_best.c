@@ -33,7 +33,7 @@ static ons_status *add_value(ons_trainer *t, ons_value_id id) {
 }
 
 static ons_status *make_room(ons_trainer *t) {
-    const ons_stage_graph *whole = &t->training.graphs[ONS_WHOLE];
+    const ons_model_graph *whole = &t->training.graphs[ONS_WHOLE];
     ONS_NEW(t->best.values, t->arena, whole->graph->values.count + 1);
     for (uint32_t i = 0; i < whole->update.trained_count; ++i)
         ONS_TRY(add_value(t, whole->update.trained[i].parameter));

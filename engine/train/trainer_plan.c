@@ -37,7 +37,7 @@ static ons_status *cut_training(ons_trainer *t) {
     ons_pipeline pipeline;
     const ons_schedule *schedule;
     ONS_TRY(find_schedule(t, &pipeline, &schedule));
-    const ons_stage_graph_options whole = {
+    const ons_model_graph_options whole = {
         .model = t->model,
         .config = t->config,
         .dataset = t->training.dataset,
@@ -141,7 +141,7 @@ static ons_status *note_arenas(ons_trainer *t) {
         const ons_local_stage *local_stage = ons_local_stages_get(t->local_stages, i);
         ons_device_context_memory memory;
         ONS_TRY(ons_device_context_predict(local_stage->device_context, &memory));
-        if (!t->remote && local_stage->ring.in_turn && local_stage->ring.own > 0) continue;
+        if (!t->remote && local_stage->rank_group.in_turn && local_stage->rank_group.own > 0) continue;
         ons_plan_note_arena(&t->lowering.plan, &t->lowering.lanes.schedule, local_stage->device, memory.total);
     }
     return NULL;

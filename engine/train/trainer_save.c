@@ -39,7 +39,7 @@ static const char *name_in_file(const ons_model_file *file, const ons_value *wei
 }
 
 static ons_status *list_changed(ons_trainer *t, const char **names, size_t *count) {
-    const ons_stage_graph *stage = &t->training.graphs[ONS_WHOLE];
+    const ons_model_graph *stage = &t->training.graphs[ONS_WHOLE];
     *count = 0;
     for (uint32_t i = 0; i < stage->update.trained_count; ++i) {
         const ons_value *weight = ons_graph_value(stage->graph, stage->update.trained[i].parameter);
@@ -65,7 +65,7 @@ static ons_status *list_changed(ons_trainer *t, const char **names, size_t *coun
 }
 
 static ons_status *save(ons_trainer *t, const char *path) {
-    const ons_stage_graph *stage = &t->training.graphs[ONS_WHOLE];
+    const ons_model_graph *stage = &t->training.graphs[ONS_WHOLE];
     const char **names = calloc(
         stage->graph->values.count + t->config->ties.count + ons_derived_count(t->model->file) + 1, sizeof *names);
     if (names == NULL) return ons_status_out_of_memory();

@@ -63,8 +63,8 @@ static void count_all_again(const ons_trainer *t, uint32_t device, const ons_gra
 static ons_status *describe(const ons_trainer *t, const ons_local_stage *local_stage, ons_stage_report *report) {
     const ons_plan *plan = &t->lowering.plan;
     planned_device planned = planned_of(t, local_stage->device);
-    double copies = local_stage->ring.in_turn ? (double)local_stage->ring.count : 1;
-    const ons_stage_program *program = &local_stage->training.units[ONS_WHOLE].stage;
+    double copies = local_stage->rank_group.in_turn ? (double)local_stage->rank_group.count : 1;
+    const ons_stage_program *program = &local_stage->training.programs[ONS_WHOLE].stage;
     ons_device_context_memory memory;
     ONS_TRY(ons_device_context_predict(local_stage->device_context, &memory));
     double updates = ons_pipeline_is_asynchronous(&plan->pipeline) ? (double)plan->pipeline.micro_batches : 1;

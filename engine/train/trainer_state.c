@@ -23,7 +23,7 @@ typedef ONS_VECTOR(kept_value) kept_values;
 /* Weights and running statistics under the initialisers' names, states under NAME#STATE. `names` holds the texts. The
  * same for all stages: which of them has a value is another question. */
 static ons_status *list_values(const ons_trainer *t, ons_arena *names, kept_values *list) {
-    const ons_stage_graph *whole = &t->training.graphs[ONS_WHOLE];
+    const ons_model_graph *whole = &t->training.graphs[ONS_WHOLE];
     for (uint32_t i = 0; i < whole->update.trained_count; ++i) {
         const ons_trained *each = &whole->update.trained[i];
         const char *name = ons_graph_value(whole->graph, each->parameter)->name;
@@ -71,8 +71,8 @@ static bool is_sliced(const ons_trainer *t, const kept_value *kept) {
 static ons_state_place place_of(const ons_trainer *t, const kept_value *kept, const ons_local_stage *stage) {
     bool sliced = is_sliced(t, kept);
     ons_type type = value_of(t, kept)->type;
-    return (ons_state_place){kept->name, ons_type_make(type.dtype, type.shape), sliced ? stage->ring.own : 0,
-                             sliced ? stage->ring.count : 1};
+    return (ons_state_place){kept->name, ons_type_make(type.dtype, type.shape), sliced ? stage->rank_group.own : 0,
+                             sliced ? stage->rank_group.count : 1};
 }
 
 /* A slice of each replica, or copy of the stage, in this process. */

@@ -63,7 +63,7 @@ static ons_status *log_json(ons_trainer *t, const ons_step_report *r) {
         ons_json_put_bool(w, "skipped", r->skipped);
     }
     if (t->config->log_grad_norms && t->training.graphs[ONS_WHOLE].squares != NULL && !r->skipped) {
-        const ons_stage_graph *stage = &t->training.graphs[ONS_WHOLE];
+        const ons_model_graph *stage = &t->training.graphs[ONS_WHOLE];
         ons_json_begin_object(w, "grad_norms");
         for (uint32_t i = 0; i < stage->update.trained_count; ++i) {
             double square;

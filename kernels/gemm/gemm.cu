@@ -18,6 +18,6 @@ template <class T> void run_spread(const ons_launch *l, const ons_cuda_gemm_node
 
 extern "C" void ons_cuda_run_gemm(const ons_launch *launch) {
     const ons_cuda_gemm_node *s = (const ons_cuda_gemm_node *)launch->state;
-    if (s->added) ONS_CUDA_FLOAT_DISPATCH(s->prepared_gemm.gemm.dtype, run_spread, launch, s);
-    ons::run_gemm(&s->prepared_gemm, launch, s->bias ? launch->inputs[2] : nullptr);
+    if (s->added) ONS_CUDA_FLOAT_DISPATCH(s->gemm.call.dtype, run_spread, launch, s);
+    ons::run_gemm(&s->gemm, launch, s->bias ? launch->inputs[2] : nullptr);
 }

@@ -4,9 +4,9 @@
 #include "kernels/common/gemm/gemm.h"
 
 typedef struct gemm_state {
-    ons_gemm prepared_gemm; /* first: it is what destroy gets */
-    bool added;             /* C goes into the result first, and the product is added to it */
-    bool bias;              /* C is a row vector and part of the product */
+    ons_gemm gemm; /* first: it is what destroy gets */
+    bool added;    /* C goes into the result first, and the product is added to it */
+    bool bias;     /* C is a row vector and part of the product */
     steps steps;
     float beta;
 } gemm_state;
@@ -26,11 +26,11 @@ static ons_status *gemm_prepare(ons_prepare *p) {
         state->added = !state->bias;
     }
     return ons_gemm_prepare(p, &o->inputs[0].shape, &o->inputs[1].shape, &form, state->bias, state->added,
-                            &state->prepared_gemm);
+                            &state->gemm);
 }
 
 static void spread(const gemm_state *state, const float *c, float *y) {
-    int64_t rows = state->prepared_gemm.sizes.m, columns = state->prepared_gemm.sizes.n;
+    int64_t rows = state->gemm.sizes.m, columns = state->gemm.sizes.n;
     steps s = state->steps;
     float beta = state->beta;
 #pragma omp parallel for schedule(static) if (rows * columns > ONS_PARALLEL_GRAIN)
@@ -47,7 +47,7 @@ static void spread(const gemm_state *state, const float *c, float *y) {
 static void gemm_run(const ons_launch *launch) {
     const gemm_state *state = launch->state;
     if (state->added) spread(state, launch->inputs[2], launch->outputs[0]);
-    ons_gemm_run(&state->prepared_gemm, launch->inputs[0], launch->inputs[1], state->bias ? launch->inputs[2] : NULL,
+    ons_gemm_run(&state->gemm, launch->inputs[0], launch->inputs[1], state->bias ? launch->inputs[2] : NULL,
                  state->added ? 1 : 0, launch->outputs[0], launch);
 }
 

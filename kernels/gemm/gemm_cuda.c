@@ -23,7 +23,7 @@ static ons_status *gemm_cuda_prepare(ons_prepare *p) {
     }
     state->rows = o->outputs[0].shape.dims[0];
     state->columns = o->outputs[0].shape.dims[1];
-    return ons_cuda_gemm_plan(p, &form, bias ? ONS_CUDA_BIAS : ONS_CUDA_PLAIN, state->added, &state->prepared_gemm);
+    return ons_cuda_gemm_plan(p, &form, bias ? ONS_CUDA_BIAS : ONS_CUDA_PLAIN, state->added, &state->gemm);
 }
 
 ONS_CUDA_KERNEL(gemm, gemm_cuda_prepare)

@@ -8,9 +8,9 @@ ons_status *ons_cuda_linear_gelu_prepare(ons_prepare *p, const ons_gemm_form *fo
     ONS_NEW_STATE(s, p);
     s->elements = ons_elements(&o->outputs[0]);
     ons_cuda_epilogue epilogue = keeps ? ONS_CUDA_BIAS_GELU_KEEP : ONS_CUDA_BIAS_GELU;
-    ONS_TRY(ons_cuda_gemm_plan_or(p, form, epilogue, ONS_CUDA_BIAS, &s->prepared_gemm));
+    ONS_TRY(ons_cuda_gemm_plan_or(p, form, epilogue, ONS_CUDA_BIAS, &s->gemm));
     s->kept_at = aligned(p->scratch_bytes);
-    if (s->prepared_gemm.gemm.epilogue == ONS_CUDA_BIAS_GELU_KEEP && !ons_has_output(o, 1))
+    if (s->gemm.call.epilogue == ONS_CUDA_BIAS_GELU_KEEP && !ons_has_output(o, 1))
         p->scratch_bytes = s->kept_at + aligned(ons_type_dense_bytes(&o->outputs[0]));
     return NULL;
 }
@@ -19,7 +19,7 @@ ons_status *ons_cuda_linear_gelu_gradient_prepare(ons_prepare *p, const ons_gemm
     ons_cuda_linear_gelu_node *s;
     ONS_NEW_STATE(s, p);
     s->elements = ons_elements(&p->operands->outputs[0]);
-    return ons_cuda_gemm_plan_or(p, form, ONS_CUDA_GELU_SLOPE, ONS_CUDA_PLAIN, &s->prepared_gemm);
+    return ons_cuda_gemm_plan_or(p, form, ONS_CUDA_GELU_SLOPE, ONS_CUDA_PLAIN, &s->gemm);
 }
 
 /* The reduction as an operator of its own would have it; `bytes`: of its scratch. */
@@ -45,7 +45,7 @@ ons_status *ons_cuda_linear_weight_gradient_prepare(ons_prepare *p, const ons_ge
     int64_t bytes;
     ONS_TRY(plan_sums(p, summed, &s->sums, &bytes));
     ons_cuda_epilogue epilogue = summed == 0 ? ONS_CUDA_SUMS_OF_A : ONS_CUDA_SUMS_OF_B;
-    ONS_TRY(ons_cuda_gemm_plan_or(p, form, epilogue, ONS_CUDA_PLAIN, &s->prepared_gemm));
-    if (s->prepared_gemm.gemm.epilogue == ONS_CUDA_PLAIN && p->scratch_bytes < bytes) p->scratch_bytes = bytes;
+    ONS_TRY(ons_cuda_gemm_plan_or(p, form, epilogue, ONS_CUDA_PLAIN, &s->gemm));
+    if (s->gemm.call.epilogue == ONS_CUDA_PLAIN && p->scratch_bytes < bytes) p->scratch_bytes = bytes;
     return NULL;
 }

@@ -12,7 +12,7 @@ namespace ons {
 
 /* Whether the product does all of its node. */
 inline bool in_epilogue(const ons_cuda_gemm_state *p) {
-    return p->gemm.epilogue != ONS_CUDA_PLAIN && p->gemm.epilogue != ONS_CUDA_BIAS;
+    return p->call.epilogue != ONS_CUDA_PLAIN && p->call.epilogue != ONS_CUDA_BIAS;
 }
 
 /* (1 + tanh u) / 2, the sigmoid of 2u, u as Gelu's formula with tanh has it. */

@@ -7,9 +7,9 @@
 #include "kernels/reduction/cuda_reduction.h"
 
 typedef struct ons_cuda_linear_gelu_node {
-    ons_cuda_gemm_state prepared_gemm; /* first: it is what destroy gets */
-    int64_t elements;                  /* of the result */
-    int64_t kept_at; /* in the scratch: what goes into Gelu, where output 1 is left out and yet `keeps` */
+    ons_cuda_gemm_state gemm; /* first: it is what destroy gets */
+    int64_t elements;         /* of the result */
+    int64_t kept_at;          /* in the scratch: what goes into Gelu, where output 1 is left out and yet `keeps` */
 } ons_cuda_linear_gelu_node;
 
 /* Inputs x, w, bias; outputs gelu(x op(w) + bias) and, `keeps`, what goes into Gelu. */
@@ -18,8 +18,8 @@ ons_status *ons_cuda_linear_gelu_prepare(ons_prepare *p, const ons_gemm_form *fo
 ons_status *ons_cuda_linear_gelu_gradient_prepare(ons_prepare *p, const ons_gemm_form *form);
 
 typedef struct ons_cuda_linear_weight_node {
-    ons_cuda_gemm_state prepared_gemm; /* first: it is what destroy gets */
-    const ons_cuda_reduction *sums;    /* of the columns of input `summed`, into output 1 */
+    ons_cuda_gemm_state gemm;       /* first: it is what destroy gets */
+    const ons_cuda_reduction *sums; /* of the columns of input `summed`, into output 1 */
     uint32_t summed;
 } ons_cuda_linear_weight_node;
 

@@ -31,9 +31,9 @@ static ons_value_id fuse_transpose(ons_match *match) {
 }
 
 static ons_value_id fuse_transposed(ons_match *match) {
-    const ons_operands *prepared_gemm = ons_match_node(match, "p");
-    if (ons_attribute_int(prepared_gemm, 0) != 0 || ons_attribute_int(prepared_gemm, 1) == 0 ||
-        ons_attribute_int(prepared_gemm, 2) != 0 || ons_attribute_float(prepared_gemm, 3) != 1)
+    const ons_operands *gemm = ons_match_node(match, "p");
+    if (ons_attribute_int(gemm, 0) != 0 || ons_attribute_int(gemm, 1) == 0 || ons_attribute_int(gemm, 2) != 0 ||
+        ons_attribute_float(gemm, 3) != 1)
         return ONS_NONE;
     return fuse(match, true);
 }

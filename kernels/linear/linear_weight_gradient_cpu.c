@@ -2,7 +2,7 @@
 #include "kernels/linear/linear_weight_gradient.h"
 
 typedef struct linear_weight_gradient_state {
-    ons_gemm prepared_gemm; /* first: it is what destroy gets */
+    ons_gemm gemm; /* first: it is what destroy gets */
     int64_t rows, columns;
     uint32_t summed;
 } linear_weight_gradient_state;
@@ -16,7 +16,7 @@ static ons_status *linear_weight_gradient_prepare(ons_prepare *p) {
     const ons_shape *x = &o->inputs[state->summed].shape;
     state->columns = x->dims[x->rank - 1];
     state->rows = ons_rows_before(x, x->rank - 1);
-    return ons_gemm_prepare(p, &o->inputs[0].shape, &o->inputs[1].shape, &form, false, false, &state->prepared_gemm);
+    return ons_gemm_prepare(p, &o->inputs[0].shape, &o->inputs[1].shape, &form, false, false, &state->gemm);
 }
 
 enum { BLOCK = 64 };
@@ -32,7 +32,7 @@ static void add_columns(const linear_weight_gradient_state *s, const float *x, i
 
 static void linear_weight_gradient_run(const ons_launch *launch) {
     const linear_weight_gradient_state *s = launch->state;
-    ons_gemm_run(&s->prepared_gemm, launch->inputs[0], launch->inputs[1], NULL, 0, launch->outputs[0], launch);
+    ons_gemm_run(&s->gemm, launch->inputs[0], launch->inputs[1], NULL, 0, launch->outputs[0], launch);
     const float *x = launch->inputs[s->summed];
     float *sums = launch->outputs[1];
 #pragma omp parallel for schedule(static) if (s->rows * s->columns > ONS_PARALLEL_GRAIN)

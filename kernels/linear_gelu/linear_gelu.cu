@@ -11,11 +11,11 @@ template <class T> void run_gelu(const ons_launch *l, const ons_cuda_linear_gelu
 extern "C" void ons_cuda_run_linear_gelu(const ons_launch *launch) {
     const ons_cuda_linear_gelu_node *s = (const ons_cuda_linear_gelu_node *)launch->state;
     void *y = launch->outputs[0], *kept = launch->outputs[1], *scratch = (char *)launch->scratch + s->kept_at;
-    if (ons::in_epilogue(&s->prepared_gemm)) {
-        ons::run_gemm_into(&s->prepared_gemm, launch, y, launch->inputs[2], kept != nullptr ? kept : scratch);
+    if (ons::in_epilogue(&s->gemm)) {
+        ons::run_gemm_into(&s->gemm, launch, y, launch->inputs[2], kept != nullptr ? kept : scratch);
         return;
     }
     void *before = kept != nullptr ? kept : y;
-    ons::run_gemm_into(&s->prepared_gemm, launch, before, launch->inputs[2]);
-    ONS_CUDA_FLOAT_DISPATCH(s->prepared_gemm.gemm.dtype, run_gelu, launch, s, before);
+    ons::run_gemm_into(&s->gemm, launch, before, launch->inputs[2]);
+    ONS_CUDA_FLOAT_DISPATCH(s->gemm.call.dtype, run_gelu, launch, s, before);
 }

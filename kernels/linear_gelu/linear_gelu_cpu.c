@@ -3,7 +3,7 @@
 #include "kernels/linear/fully_connected.h"
 
 typedef struct linear_gelu_state {
-    ons_gemm prepared_gemm; /* first: it is what destroy gets */
+    ons_gemm gemm; /* first: it is what destroy gets */
     int64_t elements;
 } linear_gelu_state;
 
@@ -14,13 +14,13 @@ static ons_status *linear_gelu_prepare(ons_prepare *p) {
     linear_gelu_state *state;
     ONS_NEW_STATE(state, p);
     state->elements = ons_elements(&o->outputs[0]);
-    return ons_gemm_prepare(p, &o->inputs[0].shape, &o->inputs[1].shape, &form, true, false, &state->prepared_gemm);
+    return ons_gemm_prepare(p, &o->inputs[0].shape, &o->inputs[1].shape, &form, true, false, &state->gemm);
 }
 
 static void linear_gelu_run(const ons_launch *launch) {
     const linear_gelu_state *state = launch->state;
     float *y = launch->outputs[0], *before = launch->outputs[1] != NULL ? launch->outputs[1] : y;
-    ons_gemm_run(&state->prepared_gemm, launch->inputs[0], launch->inputs[1], launch->inputs[2], 0, before, launch);
+    ons_gemm_run(&state->gemm, launch->inputs[0], launch->inputs[1], launch->inputs[2], 0, before, launch);
     ons_gelu_run(before, y, state->elements, true);
 }
 

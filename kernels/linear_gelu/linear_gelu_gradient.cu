@@ -10,7 +10,7 @@ template <class T> void run_slope(const ons_launch *l, const ons_cuda_linear_gel
 
 extern "C" void ons_cuda_run_linear_gelu_gradient(const ons_launch *launch) {
     const ons_cuda_linear_gelu_node *s = (const ons_cuda_linear_gelu_node *)launch->state;
-    bool whole = ons::in_epilogue(&s->prepared_gemm);
-    ons::run_gemm_into(&s->prepared_gemm, launch, launch->outputs[0], nullptr, whole ? launch->inputs[2] : nullptr);
-    if (!whole) ONS_CUDA_FLOAT_DISPATCH(s->prepared_gemm.gemm.dtype, run_slope, launch, s);
+    bool whole = ons::in_epilogue(&s->gemm);
+    ons::run_gemm_into(&s->gemm, launch, launch->outputs[0], nullptr, whole ? launch->inputs[2] : nullptr);
+    if (!whole) ONS_CUDA_FLOAT_DISPATCH(s->gemm.call.dtype, run_slope, launch, s);
 }

@@ -3,7 +3,7 @@
 #include "kernels/linear/fully_connected.h"
 
 typedef struct linear_gelu_gradient_state {
-    ons_gemm prepared_gemm; /* first: it is what destroy gets */
+    ons_gemm gemm; /* first: it is what destroy gets */
     int64_t elements;
 } linear_gelu_gradient_state;
 
@@ -14,13 +14,13 @@ static ons_status *linear_gelu_gradient_prepare(ons_prepare *p) {
     linear_gelu_gradient_state *state;
     ONS_NEW_STATE(state, p);
     state->elements = ons_elements(&o->outputs[0]);
-    return ons_gemm_prepare(p, &o->inputs[0].shape, &o->inputs[1].shape, &form, false, false, &state->prepared_gemm);
+    return ons_gemm_prepare(p, &o->inputs[0].shape, &o->inputs[1].shape, &form, false, false, &state->gemm);
 }
 
 static void linear_gelu_gradient_run(const ons_launch *launch) {
     const linear_gelu_gradient_state *state = launch->state;
     float *dx = launch->outputs[0];
-    ons_gemm_run(&state->prepared_gemm, launch->inputs[0], launch->inputs[1], NULL, 0, dx, launch);
+    ons_gemm_run(&state->gemm, launch->inputs[0], launch->inputs[1], NULL, 0, dx, launch);
     ons_gelu_slope_run(dx, launch->inputs[2], dx, state->elements, true);
 }
 

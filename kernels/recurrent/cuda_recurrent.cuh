@@ -15,7 +15,7 @@ namespace ons {
 
 __device__ inline float sigmoid(float x) { return 1 / (1 + expf(-x)); }
 
-__device__ inline float activation_value(const ons_activation &a, float v) {
+__device__ inline float activation_value(const ons_recurrent_activation &a, float v) {
     float alpha = (float)a.alpha, beta = (float)a.beta;
     switch (a.kind) {
     case ONS_ACTIVATION_SIGMOID: return sigmoid(v);
@@ -33,7 +33,7 @@ __device__ inline float activation_value(const ons_activation &a, float v) {
 }
 
 /* The derivative, y being the value at v; the first three kinds follow from y alone. */
-__device__ inline float activation_slope(const ons_activation &a, float v, float y) {
+__device__ inline float activation_slope(const ons_recurrent_activation &a, float v, float y) {
     float alpha = (float)a.alpha, beta = (float)a.beta, inner;
     switch (a.kind) {
     case ONS_ACTIVATION_SIGMOID: return y * (1 - y);
@@ -127,7 +127,7 @@ struct gate_step {
     struct unit {
         int64_t n, j, gates, before, after, candidate;
     };
-    __device__ float activate(const unit &u, int gate, const ons_activation &a) const {
+    __device__ float activate(const unit &u, int gate, const ons_recurrent_activation &a) const {
         int64_t at = u.gates + gate * r.hidden;
         float x = record.gates[at];
         if (record.slopes == nullptr) return record.gates[at] = activation_value(a, x);
@@ -145,7 +145,7 @@ struct gate_step {
         if (r.cell == ONS_CELL_GRU) record.candidates[u.candidate] = 0;
     }
     __device__ void lstm(const unit &u) const {
-        const ons_activation *a = r.activations[d];
+        const ons_recurrent_activation *a = r.activations[d];
         float *gates = record.gates + u.gates, before = record.cell[u.before];
         int64_t H = r.hidden;
         if (peepholes != nullptr) gates[0] += peepholes[u.j] * before;
@@ -167,7 +167,7 @@ struct gate_step {
         record.hidden[u.after] = (1 - z) * fresh + z * record.hidden[u.before];
     }
     __device__ void gru(const unit &u) const {
-        const ons_activation *a = r.activations[d];
+        const ons_recurrent_activation *a = r.activations[d];
         float *gates = record.gates + u.gates;
         int64_t H = r.hidden, width = r.reset_after ? 3 * H : 2 * H;
         const float *own = product + u.n * width + u.j;

@@ -29,14 +29,14 @@ static ons_status *find_activations(const ons_operands *o, ons_recurrent *r) {
     for (int64_t d = 0; d < r->directions; ++d)
         for (uint32_t i = 0; i < each; ++i) {
             const char *name = given ? names->strings[d * each + i] : defaults[r->cell == ONS_CELL_RNN ? 1 : i];
-            ons_activation *activation = &r->activations[d][i];
+            ons_recurrent_activation *activation = &r->activations[d][i];
             bool has_alpha, has_beta;
-            if (!ons_activation_find(name, activation, &has_alpha, &has_beta))
+            if (!ons_recurrent_activation_find(name, activation, &has_alpha, &has_beta))
                 return ons_node_error(o, "unknown activation '%s'", name);
             if (has_alpha) take_value(&o->attributes[ONS_RECURRENT_ALPHA], &alphas, &activation->alpha);
             if (has_beta) take_value(&o->attributes[ONS_RECURRENT_BETA], &betas, &activation->beta);
             bool of_a_gate = r->cell != ONS_CELL_LSTM || i < 2;
-            r->keeps_slopes |= of_a_gate && !ons_activation_result_tells(activation);
+            r->keeps_slopes |= of_a_gate && !ons_recurrent_activation_result_tells(activation);
         }
     return NULL;
 }

@@ -76,7 +76,7 @@ typedef struct ons_recurrent {
     bool coupled;     /* LSTM: the forget gate is 1 - input gate */
     bool reset_after; /* GRU: linear_before_reset */
     double clip;      /* INFINITY: none */
-    ons_activation activations[ONS_RECURRENT_DIRECTIONS][ONS_RECURRENT_ACTIVATIONS];
+    ons_recurrent_activation activations[ONS_RECURRENT_DIRECTIONS][ONS_RECURRENT_ACTIVATIONS];
     bool keeps_slopes;
     int64_t hidden_at, cell_at, candidate_at, slopes_at, record; /* where the record's parts begin, and its length */
 } ons_recurrent;

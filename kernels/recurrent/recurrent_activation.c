@@ -3,10 +3,11 @@
 #include <math.h>
 #include <strings.h>
 
-bool ons_activation_find(const char *name, ons_activation *activation, bool *has_alpha, bool *has_beta) {
+bool ons_recurrent_activation_find(const char *name, ons_recurrent_activation *activation, bool *has_alpha,
+                                   bool *has_beta) {
     static const struct {
         const char *name;
-        ons_activation defaults;
+        ons_recurrent_activation defaults;
         bool alpha, beta;
     } known[] = {
         {"Sigmoid", {ONS_ACTIVATION_SIGMOID, 0, 0}, false, false},
@@ -31,9 +32,11 @@ bool ons_activation_find(const char *name, ons_activation *activation, bool *has
     return false;
 }
 
-bool ons_activation_result_tells(const ons_activation *activation) { return activation->kind <= ONS_ACTIVATION_RELU; }
+bool ons_recurrent_activation_result_tells(const ons_recurrent_activation *activation) {
+    return activation->kind <= ONS_ACTIVATION_RELU;
+}
 
-double ons_activation_value(const ons_activation *a, double x) {
+double ons_recurrent_activation_value(const ons_recurrent_activation *a, double x) {
     switch (a->kind) {
     case ONS_ACTIVATION_SIGMOID: return 1 / (1 + exp(-x));
     case ONS_ACTIVATION_TANH: return tanh(x);
@@ -50,8 +53,8 @@ double ons_activation_value(const ons_activation *a, double x) {
     return 0;
 }
 
-double ons_activation_slope(const ons_activation *a, double x) {
-    double y = ons_activation_value(a, x);
+double ons_recurrent_activation_slope(const ons_recurrent_activation *a, double x) {
+    double y = ons_recurrent_activation_value(a, x);
     switch (a->kind) {
     case ONS_ACTIVATION_SIGMOID: return y * (1 - y);
     case ONS_ACTIVATION_TANH: return 1 - y * y;
@@ -71,7 +74,7 @@ double ons_activation_slope(const ons_activation *a, double x) {
     return 0;
 }
 
-double ons_activation_slope_from_result(const ons_activation *a, double y) {
+double ons_recurrent_activation_slope_from_result(const ons_recurrent_activation *a, double y) {
     switch (a->kind) {
     case ONS_ACTIVATION_SIGMOID: return y * (1 - y);
     case ONS_ACTIVATION_TANH: return 1 - y * y;

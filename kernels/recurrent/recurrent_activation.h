@@ -19,25 +19,28 @@ typedef enum ons_activation_kind {
     ONS_ACTIVATION_SOFTPLUS,
 } ons_activation_kind;
 
-typedef struct ons_activation {
+typedef struct ons_recurrent_activation {
     ons_activation_kind kind;
     double alpha, beta;
-} ons_activation;
+} ons_recurrent_activation;
 
 /* By the name in the file, in any case, with ONNX's default alpha and beta; says which of the two the function has. */
-bool ons_activation_find(const char *name, ons_activation *activation, bool *has_alpha, bool *has_beta);
+bool ons_recurrent_activation_find(const char *name, ons_recurrent_activation *activation, bool *has_alpha,
+                                   bool *has_beta);
 
 /* The derivative follows from the result: 1 - y² of tanh, say. Else it is kept beside the result. */
-bool ons_activation_result_tells(const ons_activation *activation);
+bool ons_recurrent_activation_result_tells(const ons_recurrent_activation *activation);
 
 /* In double. */
-double ons_activation_value(const ons_activation *activation, double x);
-double ons_activation_slope(const ons_activation *activation, double x);
-double ons_activation_slope_from_result(const ons_activation *activation, double y);
+double ons_recurrent_activation_value(const ons_recurrent_activation *activation, double x);
+double ons_recurrent_activation_slope(const ons_recurrent_activation *activation, double x);
+double ons_recurrent_activation_slope_from_result(const ons_recurrent_activation *activation, double y);
 
 /* In float, a row of `count` values in place. `slopes` NULL: not wanted (and then nothing is clipped); otherwise x is
  * clipped to [-clip, clip] first, beyond which the slope is 0. */
-void ons_activation_row(const ons_activation *activation, float clip, float *x, float *slopes, int64_t count);
-void ons_activation_row_slopes(const ons_activation *activation, const float *y, float *slopes, int64_t count);
+void ons_recurrent_activation_row(const ons_recurrent_activation *activation, float clip, float *x, float *slopes,
+                                  int64_t count);
+void ons_recurrent_activation_row_slopes(const ons_recurrent_activation *activation, const float *y, float *slopes,
+                                         int64_t count);
 
 #endif

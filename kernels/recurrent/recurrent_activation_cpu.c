@@ -50,7 +50,8 @@ static inline __attribute__((always_inline)) void bend_row(float *restrict x, fl
     }
 }
 
-static void row_with_slopes(const ons_activation *a, float clip, float *restrict x, float *restrict slopes, int64_t n) {
+static void row_with_slopes(const ons_recurrent_activation *a, float clip, float *restrict x, float *restrict slopes,
+                            int64_t n) {
     const float alpha = (float)a->alpha, beta = (float)a->beta;
     switch (a->kind) {
     case ONS_ACTIVATION_SIGMOID: bend_row(x, slopes, n, clip, alpha, beta, sigmoid); break;
@@ -67,7 +68,8 @@ static void row_with_slopes(const ons_activation *a, float clip, float *restrict
     }
 }
 
-void ons_activation_row(const ons_activation *a, float clip, float *x, float *slopes, int64_t count) {
+void ons_recurrent_activation_row(const ons_recurrent_activation *a, float clip, float *x, float *slopes,
+                                  int64_t count) {
     if (slopes != NULL) {
         row_with_slopes(a, clip, x, slopes, count);
         return;
@@ -84,7 +86,8 @@ void ons_activation_row(const ons_activation *a, float clip, float *x, float *sl
     }
 }
 
-void ons_activation_row_slopes(const ons_activation *a, const float *y, float *slopes, int64_t count) {
+void ons_recurrent_activation_row_slopes(const ons_recurrent_activation *a, const float *y, float *slopes,
+                                         int64_t count) {
     switch (a->kind) {
     case ONS_ACTIVATION_SIGMOID:
         for (int64_t i = 0; i < count; ++i) slopes[i] = y[i] * (1.0f - y[i]);

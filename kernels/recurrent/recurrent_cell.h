@@ -16,7 +16,7 @@ typedef struct ons_recurrent_row {
     float *y; /* NULL: not wanted */
     const float *peepholes, *hidden_bias;
 } ons_recurrent_row;
-typedef void ons_recurrent_row_function(const ons_recurrent *r, const ons_activation *activations,
+typedef void ons_recurrent_row_function(const ons_recurrent *r, const ons_recurrent_activation *activations,
                                         const ons_recurrent_row *w);
 
 /* A row of one step on the way back. `before`: the gradients of what enters the gates; GRU's that reach R are apart,
@@ -29,7 +29,7 @@ typedef struct ons_recurrent_back_row {
     float *before, *first, *last;
     float *dh, *dc, *dq;
 } ons_recurrent_back_row;
-typedef void ons_recurrent_back_row_function(const ons_recurrent *r, const ons_activation *activations,
+typedef void ons_recurrent_back_row_function(const ons_recurrent *r, const ons_recurrent_activation *activations,
                                              const ons_recurrent_back_row *w);
 
 bool ons_recurrent_is_usual(const ons_recurrent *r, int64_t d, bool has_peepholes);

@@ -9,9 +9,10 @@
 /* --------------------------------------------------------------------------------------------------------- any cell */
 
 /* Derivatives of a gate's activation: the record's, or made from its results into `own`. */
-static const float *slopes_of(const ons_activation *activation, const ons_recurrent_back_row *w, int gate, float *own) {
+static const float *slopes_of(const ons_recurrent_activation *activation, const ons_recurrent_back_row *w, int gate,
+                              float *own) {
     if (w->slopes != NULL) return w->slopes + gate * w->hidden;
-    ons_activation_row_slopes(activation, w->gates + gate * w->hidden, own, w->count);
+    ons_recurrent_activation_row_slopes(activation, w->gates + gate * w->hidden, own, w->count);
     return own;
 }
 
@@ -24,7 +25,8 @@ void ons_recurrent_back_skip_row(const ons_recurrent *r, const ons_recurrent_bac
     memset(w->last, 0, bytes);
 }
 
-static void rnn_row(const ons_recurrent *r, const ons_activation *activations, const ons_recurrent_back_row *w) {
+static void rnn_row(const ons_recurrent *r, const ons_recurrent_activation *activations,
+                    const ons_recurrent_back_row *w) {
     float own[ONS_RECURRENT_BLOCK];
     const float *slopes = slopes_of(&activations[0], w, 0, own);
     for (int64_t j = 0; j < w->count; ++j) {
@@ -33,17 +35,17 @@ static void rnn_row(const ons_recurrent *r, const ons_activation *activations, c
     }
 }
 
-static void lstm_output(const ons_recurrent *r, const ons_activation *activations, const ons_recurrent_back_row *w,
-                        float *restrict dc) {
+static void lstm_output(const ons_recurrent *r, const ons_recurrent_activation *activations,
+                        const ons_recurrent_back_row *w, float *restrict dc) {
     float value[ONS_RECURRENT_BLOCK], slope[ONS_RECURRENT_BLOCK], own[ONS_RECURRENT_BLOCK];
     const float *output = w->gates + ONS_LSTM_O * w->hidden;
     float *restrict d_output = w->before + ONS_LSTM_O * w->hidden, *restrict dh = w->dh;
     memcpy(value, w->c_after, (size_t)w->count * sizeof(float));
-    if (ons_activation_result_tells(&activations[2])) {
-        ons_activation_row(&activations[2], INFINITY, value, NULL, w->count);
-        ons_activation_row_slopes(&activations[2], value, slope, w->count);
+    if (ons_recurrent_activation_result_tells(&activations[2])) {
+        ons_recurrent_activation_row(&activations[2], INFINITY, value, NULL, w->count);
+        ons_recurrent_activation_row_slopes(&activations[2], value, slope, w->count);
     } else {
-        ons_activation_row(&activations[2], INFINITY, value, slope, w->count);
+        ons_recurrent_activation_row(&activations[2], INFINITY, value, slope, w->count);
     }
     const float *slopes = slopes_of(&activations[0], w, ONS_LSTM_O, own);
     for (int64_t j = 0; j < w->count; ++j) {
@@ -54,7 +56,8 @@ static void lstm_output(const ons_recurrent *r, const ons_activation *activation
     for (int64_t j = 0; w->peepholes != NULL && j < w->count; ++j) dc[j] += d_output[j] * w->peepholes[w->hidden + j];
 }
 
-static void lstm_row(const ons_recurrent *r, const ons_activation *activations, const ons_recurrent_back_row *w) {
+static void lstm_row(const ons_recurrent *r, const ons_recurrent_activation *activations,
+                     const ons_recurrent_back_row *w) {
     int64_t hidden = w->hidden, count = w->count;
     const float *input = w->gates, *forget = input + 2 * hidden, *fresh = input + 3 * hidden;
     const float *c_before = w->c_before, *p = w->peepholes;
@@ -78,7 +81,8 @@ static void lstm_row(const ons_recurrent *r, const ons_activation *activations, 
 }
 
 /* The gates z and h; r too where the reset comes after the product. */
-static void gru_row(const ons_recurrent *r, const ons_activation *activations, const ons_recurrent_back_row *w) {
+static void gru_row(const ons_recurrent *r, const ons_recurrent_activation *activations,
+                    const ons_recurrent_back_row *w) {
     float own_z[ONS_RECURRENT_BLOCK], own_r[ONS_RECURRENT_BLOCK], own_h[ONS_RECURRENT_BLOCK];
     int64_t hidden = w->hidden, count = w->count;
     const float *z = w->gates, *reset = z + hidden, *fresh = z + 2 * hidden, *h = w->h_before;
@@ -102,7 +106,7 @@ static void gru_row(const ons_recurrent *r, const ons_activation *activations, c
 }
 
 /* The reset gate where it comes before the product, whose gradient is now in dq. */
-void ons_recurrent_gru_reset_row(const ons_recurrent *r, const ons_activation *activations,
+void ons_recurrent_gru_reset_row(const ons_recurrent *r, const ons_recurrent_activation *activations,
                                  const ons_recurrent_back_row *w) {
     float own[ONS_RECURRENT_BLOCK];
     int64_t hidden = w->hidden;
@@ -141,7 +145,8 @@ static inline __attribute__((always_inline)) void usual_lstm_units(const void *a
     ons_simd_store_first(w->dh + j, (ons_simd_float){0}, count);
 }
 
-static void usual_lstm_row(const ons_recurrent *r, const ons_activation *activations, const ons_recurrent_back_row *w) {
+static void usual_lstm_row(const ons_recurrent *r, const ons_recurrent_activation *activations,
+                           const ons_recurrent_back_row *w) {
     ons_simd_each(w->count, usual_lstm_units, w);
 }
 
@@ -166,7 +171,8 @@ static inline __attribute__((always_inline)) void usual_gru_units(const void *ar
     ons_simd_store_first(w->dh + j, dh * update, count);
 }
 
-static void usual_gru_row(const ons_recurrent *r, const ons_activation *activations, const ons_recurrent_back_row *w) {
+static void usual_gru_row(const ons_recurrent *r, const ons_recurrent_activation *activations,
+                          const ons_recurrent_back_row *w) {
     ons_simd_each(w->count, usual_gru_units, w);
 }
 

@@ -6,7 +6,7 @@
 #include "kernels/recurrent/recurrent_cell.h"
 
 bool ons_recurrent_is_usual(const ons_recurrent *r, int64_t d, bool has_peepholes) {
-    const ons_activation *given = r->activations[d];
+    const ons_recurrent_activation *given = r->activations[d];
     bool lstm = r->cell == ONS_CELL_LSTM, gru = r->cell == ONS_CELL_GRU && r->reset_after;
     bool tanh_last = !lstm || given[2].kind == ONS_ACTIVATION_TANH;
     return (lstm || gru) && !has_peepholes && !r->coupled && !r->keeps_slopes && tanh_last &&
@@ -15,9 +15,11 @@ bool ons_recurrent_is_usual(const ons_recurrent *r, int64_t d, bool has_peephole
 
 /* --------------------------------------------------------------------------------------------------------- any cell */
 
-static void activate(const ons_recurrent *r, const ons_activation *activation, const ons_recurrent_row *w, int gate) {
+static void activate(const ons_recurrent *r, const ons_recurrent_activation *activation, const ons_recurrent_row *w,
+                     int gate) {
     int64_t at = gate * w->hidden;
-    ons_activation_row(activation, (float)r->clip, w->gates + at, w->slopes == NULL ? NULL : w->slopes + at, w->count);
+    ons_recurrent_activation_row(activation, (float)r->clip, w->gates + at, w->slopes == NULL ? NULL : w->slopes + at,
+                                 w->count);
 }
 
 static void copy_y(const ons_recurrent_row *w) {
@@ -41,13 +43,13 @@ void ons_recurrent_skip_row(const ons_recurrent *r, const ons_recurrent_row *w) 
     if (w->y != NULL) memset(w->y, 0, bytes);
 }
 
-static void rnn_row(const ons_recurrent *r, const ons_activation *activations, const ons_recurrent_row *w) {
+static void rnn_row(const ons_recurrent *r, const ons_recurrent_activation *activations, const ons_recurrent_row *w) {
     activate(r, &activations[0], w, 0);
     memcpy(w->h_after, w->gates, (size_t)w->count * sizeof(float));
     copy_y(w);
 }
 
-static void lstm_row(const ons_recurrent *r, const ons_activation *activations, const ons_recurrent_row *w) {
+static void lstm_row(const ons_recurrent *r, const ons_recurrent_activation *activations, const ons_recurrent_row *w) {
     int64_t hidden = w->hidden, count = w->count;
     float *input = w->gates, *output = input + hidden, *forget = output + hidden, *fresh = forget + hidden;
     const float *c_before = w->c_before, *p = w->peepholes;
@@ -66,14 +68,14 @@ static void lstm_row(const ons_recurrent *r, const ons_activation *activations, 
     if (p != NULL) add_product(output, p + hidden, c_after, count);
     activate(r, &activations[0], w, ONS_LSTM_O);
     memcpy(h_after, c_after, (size_t)count * sizeof(float));
-    ons_activation_row(&activations[2], INFINITY, h_after, ons_activation_result_tells(&activations[2]) ? NULL : unread,
-                       count);
+    ons_recurrent_activation_row(&activations[2], INFINITY, h_after,
+                                 ons_recurrent_activation_result_tells(&activations[2]) ? NULL : unread, count);
     for (int64_t j = 0; j < count; ++j) h_after[j] *= output[j];
     copy_y(w);
 }
 
 /* The new state from the last gate's sum. */
-void ons_recurrent_gru_finish_row(const ons_recurrent *r, const ons_activation *activations,
+void ons_recurrent_gru_finish_row(const ons_recurrent *r, const ons_recurrent_activation *activations,
                                   const ons_recurrent_row *w) {
     const float *z = w->gates, *fresh = w->gates + 2 * w->hidden, *h = w->h_before;
     float *h_after = w->h_after;
@@ -82,7 +84,7 @@ void ons_recurrent_gru_finish_row(const ons_recurrent *r, const ons_activation *
     copy_y(w);
 }
 
-static void gru_row(const ons_recurrent *r, const ons_activation *activations, const ons_recurrent_row *w) {
+static void gru_row(const ons_recurrent *r, const ons_recurrent_activation *activations, const ons_recurrent_row *w) {
     activate(r, &activations[0], w, ONS_GRU_Z);
     activate(r, &activations[0], w, ONS_GRU_R);
     const float *reset = w->gates + w->hidden, *h = w->h_before, *bias = w->hidden_bias;
@@ -118,7 +120,8 @@ static inline __attribute__((always_inline)) void usual_lstm_units(const void *a
     if (w->y != NULL) ons_simd_store_first(w->y + j, h, count);
 }
 
-static void usual_lstm_row(const ons_recurrent *r, const ons_activation *activations, const ons_recurrent_row *w) {
+static void usual_lstm_row(const ons_recurrent *r, const ons_recurrent_activation *activations,
+                           const ons_recurrent_row *w) {
     ons_simd_each(w->count, usual_lstm_units, w);
 }
 
@@ -140,7 +143,8 @@ static inline __attribute__((always_inline)) void usual_gru_units(const void *ar
     if (w->y != NULL) ons_simd_store_first(w->y + j, h, count);
 }
 
-static void usual_gru_row(const ons_recurrent *r, const ons_activation *activations, const ons_recurrent_row *w) {
+static void usual_gru_row(const ons_recurrent *r, const ons_recurrent_activation *activations,
+                          const ons_recurrent_row *w) {
     ons_simd_each(w->count, usual_gru_units, w);
 }
 

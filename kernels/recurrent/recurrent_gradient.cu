@@ -17,12 +17,12 @@ struct gate_back {
     struct unit {
         int64_t j, gates, before, after, candidate, end;
     };
-    __device__ float slope(const unit &u, int gate, const ons_activation &a) const {
+    __device__ float slope(const unit &u, int gate, const ons_recurrent_activation &a) const {
         int64_t at = u.gates + gate * r.hidden;
         return record.slopes != nullptr ? record.slopes[at] : ons::activation_slope(a, 0, record.gates[at]);
     }
     __device__ void lstm(const unit &u, float slope_h) const {
-        const ons_activation *a = r.activations[d];
+        const ons_recurrent_activation *a = r.activations[d];
         const float *gates = record.gates + u.gates;
         int64_t H = r.hidden;
         float after = record.cell[u.after], c_before = record.cell[u.before],
@@ -43,7 +43,7 @@ struct gate_back {
     }
     __device__ int64_t first_at(const unit &u) const { return 2 * (u.candidate - u.j) + u.j; }
     __device__ void gru(const unit &u, float slope_h) const {
-        const ons_activation *a = r.activations[d];
+        const ons_recurrent_activation *a = r.activations[d];
         const float *gates = record.gates + u.gates;
         int64_t H = r.hidden;
         float z = gates[0], reset = gates[H], fresh = gates[2 * H];

@@ -35,7 +35,7 @@ static double *cell_slot(const sequence *s, int64_t slot) {
 }
 
 /* The activation of each gate: LSTM's i, o, f and GRU's z, r have the first, the last gate has the second. */
-static const ons_activation *activation_of(const ons_recurrent *r, int64_t d, int64_t gate) {
+static const ons_recurrent_activation *activation_of(const ons_recurrent *r, int64_t d, int64_t gate) {
     return &r->activations[d][r->cell != ONS_CELL_RNN && gate == r->gates - 1 ? 1 : 0];
 }
 
@@ -59,12 +59,12 @@ static double from_hidden(const sequence *s, const double *h, int64_t row) {
 
 static double activate(const sequence *s, int64_t t, int64_t gate, int64_t j, double x) {
     const ons_recurrent *r = s->r;
-    const ons_activation *activation = activation_of(r, s->d, gate);
+    const ons_recurrent_activation *activation = activation_of(r, s->d, gate);
     double clipped = fmin(fmax(x, -r->clip), r->clip), *slopes = slopes_at(s, t);
-    double y = ons_activation_value(activation, clipped);
+    double y = ons_recurrent_activation_value(activation, clipped);
     gates_at(s, t)[gate * r->hidden + j] = y;
     if (slopes != NULL)
-        slopes[gate * r->hidden + j] = fabs(x) > r->clip ? 0 : ons_activation_slope(activation, clipped);
+        slopes[gate * r->hidden + j] = fabs(x) > r->clip ? 0 : ons_recurrent_activation_slope(activation, clipped);
     return y;
 }
 
@@ -104,7 +104,7 @@ static void step_lstm(const sequence *s, int64_t t, const double *h, const doubl
         double cell = forget * c[j] + input * activate(s, t, ONS_LSTM_C, j, x[ONS_LSTM_C]);
         double output = activate(s, t, ONS_LSTM_O, j, x[ONS_LSTM_O] + (p == NULL ? 0 : p[hidden + j] * cell));
         result_cell[j] = cell;
-        result[j] = output * ons_activation_value(&s->r->activations[s->d][2], cell);
+        result[j] = output * ons_recurrent_activation_value(&s->r->activations[s->d][2], cell);
     }
 }
 
@@ -203,7 +203,7 @@ static double slope_of(const sequence *s, int64_t t, int64_t gate, int64_t j) {
     int64_t at = gate * s->r->hidden + j;
     if (s->r->keeps_slopes) return slopes_at(s, t)[at];
     if (s->r->coupled && gate == ONS_LSTM_F) return 0;
-    return ons_activation_slope_from_result(activation_of(s->r, s->d, gate), gates_at(s, t)[at]);
+    return ons_recurrent_activation_slope_from_result(activation_of(s->r, s->d, gate), gates_at(s, t)[at]);
 }
 
 /* Σ over rows [first, last) of R of gradient × weight: what reaches element k of that which R was multiplied with. */
@@ -245,12 +245,12 @@ static void back_lstm(const backward *b, int64_t t, const double *before, const 
     const sequence *s = &b->s;
     int64_t hidden = s->r->hidden;
     const double *gates = gates_at(s, t), *p = s->peephole;
-    const ons_activation *h = &s->r->activations[s->d][2];
+    const ons_recurrent_activation *h = &s->r->activations[s->d][2];
     for (int64_t j = 0; j < hidden; ++j) {
         double input = gates[j], output = gates[hidden + j], forget = gates[2 * hidden + j],
                fresh = gates[3 * hidden + j];
-        double d_output = b->dh[j] * ons_activation_value(h, after[j]) * slope_of(s, t, ONS_LSTM_O, j);
-        double dc = b->dc[j] + b->dh[j] * output * ons_activation_slope(h, after[j]);
+        double d_output = b->dh[j] * ons_recurrent_activation_value(h, after[j]) * slope_of(s, t, ONS_LSTM_O, j);
+        double dc = b->dc[j] + b->dh[j] * output * ons_recurrent_activation_slope(h, after[j]);
         if (p != NULL) dc += d_output * p[hidden + j];
         double d_input = dc * (s->r->coupled ? fresh - before[j] : fresh) * slope_of(s, t, ONS_LSTM_I, j);
         double d_forget = dc * before[j] * slope_of(s, t, ONS_LSTM_F, j);

@@ -5,7 +5,7 @@
  *    meet: for all stages at once, that is the search of bisection.c.
  * 2. DawnPiper's split, if it is faster; what cannot be is left out of its search.
  * 3. The slowest stage gives to its neighbours what they can take.
- * 4. The dynamic programme of exact.c, which is certain, for small graphs: with few nodes a cut more or less is a
+ * 4. The dynamic program of exact.c, which is certain, for small graphs: with few nodes a cut more or less is a
  *    great difference, and stages are quickly optimised.
  * 5. Where that did not come to its end, step 1 for smaller devices: what memory strategies decide is not monotone, and
  *    a split that was made for less memory may be better. It is evaluated at the real capacity.

@@ -3,7 +3,7 @@
  * transfers or memory.
  *
  * With a fixed number of stages the variance is least where the sum of squares is. For squares, the best last cut of a
- * longer sequence never lies before that of a shorter one, so the dynamic programme halves the places and searches each
+ * longer sequence never lies before that of a shorter one, so the dynamic program halves the places and searches each
  * half between the cuts of its ends: O(stages · units · log units).
  */
 #include <math.h>

@@ -24,7 +24,7 @@ enum {
 
 /* What is known about a span. */
 typedef struct answer {
-    ons_span span;
+    ons_cut_range span;
     double seconds; /* of the slowest stage or transfer; a lower bound where not `final` */
     uint32_t cut;   /* behind the middle stage */
     bool known, final, optimised;
@@ -43,11 +43,11 @@ typedef struct search {
 
 /* ---------------------------------------------------------------------------------------------------------- answers */
 
-static bool same_span(const ons_span *a, const ons_span *b) {
+static bool same_span(const ons_cut_range *a, const ons_cut_range *b) {
     return a->first == b->first && a->end == b->end && a->low == b->low && a->high == b->high;
 }
 
-static answer *find_answer(answer *answers, uint32_t size, const ons_span *s) {
+static answer *find_answer(answer *answers, uint32_t size, const ons_cut_range *s) {
     uint64_t h = ((uint64_t)s->first << 32 | s->end) * 0x9e3779b97f4a7c15u;
     h = (h ^ h >> 31 ^ ((uint64_t)s->low << 32 | s->high)) * 0xbf58476d1ce4e5b9u;
     uint32_t at = (uint32_t)(h >> 32) & (size - 1);
@@ -80,23 +80,23 @@ static ons_status *keep(search *x, const answer *a) {
 
 /* ------------------------------------------------------------------------------------------------------------ BiPar */
 
-static uint32_t middle_stage(const ons_span *s) {
+static uint32_t middle_stage(const ons_cut_range *s) {
     return s->high - s->low == 2 ? s->low : s->low + (s->high - s->low) / 2; /* three stages: one and two */
 }
 
-static ons_span left_of(const ons_span *s, uint32_t stage, uint32_t cut) {
-    return (ons_span){s->first, cut, s->low, stage};
+static ons_cut_range left_of(const ons_cut_range *s, uint32_t stage, uint32_t cut) {
+    return (ons_cut_range){s->first, cut, s->low, stage};
 }
-static ons_span right_of(const ons_span *s, uint32_t stage, uint32_t cut) {
-    return (ons_span){cut, s->end, stage + 1, s->high};
+static ons_cut_range right_of(const ons_cut_range *s, uint32_t stage, uint32_t cut) {
+    return (ons_cut_range){cut, s->end, stage + 1, s->high};
 }
 
 /* No split of the span is faster than its seconds divided evenly. */
-static double least_seconds(const search *x, const ons_span *s) {
+static double least_seconds(const search *x, const ons_cut_range *s) {
     return ons_work_seconds(x->problem->work, s->first, s->end) / (s->high - s->low + 1);
 }
 
-static ons_status *bipartition(search *x, const ons_span *span, double limit, uint32_t *cuts, answer *result);
+static ons_status *bipartition(search *x, const ons_cut_range *span, double limit, uint32_t *cuts, answer *result);
 
 /* Which half is the slower one at a cut. Along the candidates, one half grows and the other shrinks. */
 typedef enum slower { NEITHER, GROWING, SHRINKING } slower;
@@ -106,7 +106,7 @@ typedef enum slower { NEITHER, GROWING, SHRINKING } slower;
 static ons_status *try_cut(search *x, answer *best, uint32_t cut, bool left_grows, uint32_t *cuts, slower *which,
                            bool *optimised) {
     uint32_t stage = middle_stage(&best->span);
-    ons_span halves[] = {left_of(&best->span, stage, cut), right_of(&best->span, stage, cut)};
+    ons_cut_range halves[] = {left_of(&best->span, stage, cut), right_of(&best->span, stage, cut)};
     answer grows, shrinks;
     *optimised = true;
     *which = SHRINKING;
@@ -161,7 +161,7 @@ static ons_status *find_crossing(search *x, const candidates *c, answer *best, u
 
 /* The case with which AdjacentPartition begins: two stages that fit as they are at the compute-balanced cut, which is
  * then taken as it stands, unless sending over it takes longer than a stage. */
-static bool fits_as_is(const search *x, const ons_span *s, uint32_t cut) {
+static bool fits_as_is(const search *x, const ons_cut_range *s, uint32_t cut) {
     const ons_planning_problem *p = x->problem;
     if (s->high != s->low + 1) return false;
     double left = ons_work_seconds(p->work, s->first, cut), right = ons_work_seconds(p->work, cut, s->end);
@@ -173,7 +173,7 @@ static bool fits_as_is(const search *x, const ons_span *s, uint32_t cut) {
 
 /* The loop of AdjacentPartition and of BiPar over the candidate cuts. */
 static ons_status *try_cuts(search *x, answer *best, uint32_t *cuts) {
-    const ons_span *s = &best->span;
+    const ons_cut_range *s = &best->span;
     uint32_t stage = middle_stage(s), at;
     bool ended;
     ons_balanced_cuts interval = ons_balance(x->problem, s, stage);
@@ -203,7 +203,7 @@ static ons_status *one_stage(search *x, double limit, answer *best) {
 }
 
 /* BiPar. `limit`: what is not below it need not be found; the answer then says so (final: false). */
-static ons_status *bipartition(search *x, const ons_span *span, double limit, uint32_t *cuts, answer *result) {
+static ons_status *bipartition(search *x, const ons_cut_range *span, double limit, uint32_t *cuts, answer *result) {
     *result = (answer){.span = *span, .seconds = least_seconds(x, span), .optimised = true};
     if (result->seconds >= limit) return NULL;
     if (span->low == span->high) return one_stage(x, limit, result);
@@ -221,11 +221,11 @@ static ons_status *bipartition(search *x, const ons_span *span, double limit, ui
 /* --------------------------------------------------------------------------------------------------------- strategy */
 
 /* Cuts of an answered span and of its halves. */
-static void collect(const search *x, const ons_span *span, uint32_t *first) {
+static void collect(const search *x, const ons_cut_range *span, uint32_t *first) {
     if (span->low == span->high) return;
     const answer *a = find_answer(x->answers, x->size, span);
     uint32_t stage = middle_stage(span);
-    ons_span left = left_of(span, stage, a->cut), right = right_of(span, stage, a->cut);
+    ons_cut_range left = left_of(span, stage, a->cut), right = right_of(span, stage, a->cut);
     first[stage + 1] = a->cut;
     collect(x, &left, first);
     collect(x, &right, first);
@@ -235,7 +235,7 @@ static void collect(const search *x, const ons_span *span, uint32_t *first) {
 static ons_status *run_bipar(search *x, double limit, uint32_t *first, bool *found) {
     const ons_planning_problem *p = x->problem;
     answer whole;
-    ons_span all = {0, p->work->node_count, 0, p->pipeline.stages - 1};
+    ons_cut_range all = {0, p->work->node_count, 0, p->pipeline.stages - 1};
     for (uint32_t i = 0; i < x->size; ++i) x->answers[i].known = false;
     x->used = 0;
     first[0] = 0;

@@ -9,10 +9,10 @@
 #include "planner/partition/partition.h"
 
 /* Nodes [first, end) that are to become the stages low … high. */
-typedef struct ons_span {
+typedef struct ons_cut_range {
     uint32_t first, end;
     uint32_t low, high;
-} ons_span;
+} ons_cut_range;
 
 typedef struct ons_balanced_cuts {
     uint32_t compute, memory; /* the paper's rho_cb and rho_mb: the cut behind stage `stage` */
@@ -20,7 +20,7 @@ typedef struct ons_balanced_cuts {
 
 /* CompMemBalPartition: `compute` divides the time in the ratio of the stages on both sides, `memory` makes k_x M_x
  * equal for all stages of the span. Both leave each stage a node. */
-ons_balanced_cuts ons_balance(const ons_planning_problem *problem, const ons_span *span, uint32_t stage);
+ons_balanced_cuts ons_balance(const ons_planning_problem *problem, const ons_cut_range *span, uint32_t stage);
 
 /* k_x M_x, where M_x is what one micro-batch needs of nodes [first, end), weights, gradients and states included. */
 int64_t ons_balance_bytes(const ons_planning_problem *problem, uint32_t first, uint32_t end, uint32_t stage);
@@ -37,7 +37,7 @@ ons_status *ons_cut_finder_make(const ons_planning_problem *problem, ons_arena *
 
 /* IdentifyAndSort: the cuts of the closed interval, after communication optimisation, without repeats, from the
  * compute-balanced one towards the memory-balanced one; at most node_count. Returns their number. */
-uint32_t ons_identify_and_sort(ons_cut_finder *finder, const ons_span *span, uint32_t stage,
+uint32_t ons_identify_and_sort(ons_cut_finder *finder, const ons_cut_range *span, uint32_t stage,
                                const ons_balanced_cuts *interval, uint32_t *cuts);
 
 /* BiPar over all stages: fills in first[0 … stages], unless nothing it looked at fits, or is faster than `limit`.

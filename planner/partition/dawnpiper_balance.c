@@ -3,13 +3,13 @@
 
 #include "planner/partition/dawnpiper.h"
 
-static uint32_t clamp(uint32_t cut, const ons_span *s, uint32_t stage) {
+static uint32_t clamp(uint32_t cut, const ons_cut_range *s, uint32_t stage) {
     uint32_t least = s->first + (stage - s->low + 1), most = s->end - (s->high - stage);
     return cut < least ? least : cut > most ? most : cut;
 }
 
 /* The cut whose cumulative time is nearest to the stages' share. */
-static uint32_t balance_compute(const ons_workload *work, const ons_span *s, uint32_t stage) {
+static uint32_t balance_compute(const ons_workload *work, const ons_cut_range *s, uint32_t stage) {
     double share = (double)(stage - s->low + 1) / (s->high - s->low + 1);
     double wanted = ons_work_seconds(work, s->first, s->end) * share;
     uint32_t low = s->first, high = s->end;
@@ -59,7 +59,7 @@ static uint32_t find_end_at_peak(const ons_workload *work, uint32_t first, uint3
 
 /* With k_x M_x = `bytes` for every stage but the last: the cut behind `stage`, and whether the last stage is then left
  * with more. */
-static bool last_has_more(const ons_planning_problem *p, const ons_span *s, uint32_t stage, double bytes,
+static bool last_has_more(const ons_planning_problem *p, const ons_cut_range *s, uint32_t stage, double bytes,
                           uint32_t *cut) {
     uint32_t at = s->first;
     for (uint32_t x = s->low; x < s->high; ++x) {
@@ -76,7 +76,7 @@ typedef struct cut_pair {
 } cut_pair;
 
 /* The first stage has less at `low`, not at `high`. */
-static cut_pair balance_two(const ons_planning_problem *p, const ons_span *s) {
+static cut_pair balance_two(const ons_planning_problem *p, const ons_cut_range *s) {
     cut_pair cut = {s->first, s->end};
     while (cut.low + 1 < cut.high) {
         uint32_t middle = cut.low + (cut.high - cut.low) / 2;
@@ -90,7 +90,7 @@ static cut_pair balance_two(const ons_planning_problem *p, const ons_span *s) {
 
 /* Algorithm 2 takes M_L = M_N / sum of k_L / k_x, as if peaks would add. They do not, so that is where bisection
  * starts; it ends where both sides agree on the cut. */
-static cut_pair balance_many(const ons_planning_problem *p, const ons_span *s, uint32_t stage) {
+static cut_pair balance_many(const ons_planning_problem *p, const ons_cut_range *s, uint32_t stage) {
     double whole = (double)micro_batch_bytes(p->work, s->first, s->end), parts = 0;
     double low = 0, high = whole * multiplicity(p, s->low);
     cut_pair found = {s->first, s->end};
@@ -111,7 +111,7 @@ static cut_pair balance_many(const ons_planning_problem *p, const ons_span *s, u
     return found;
 }
 
-ons_balanced_cuts ons_balance(const ons_planning_problem *p, const ons_span *s, uint32_t stage) {
+ons_balanced_cuts ons_balance(const ons_planning_problem *p, const ons_cut_range *s, uint32_t stage) {
     uint32_t compute = clamp(balance_compute(p->work, s, stage), s, stage);
     cut_pair even = s->high == s->low + 1 ? balance_two(p, s) : balance_many(p, s, stage);
     /* Both of the pair can be best: the interval reaches to the farther one. */

@@ -82,13 +82,13 @@ static double transfer(const ons_planning_problem *p, uint32_t cut) {
 }
 
 /* The theorem's second condition: sending takes less time than either side, stage by stage, computes. */
-static bool is_quick(const ons_planning_problem *p, const ons_span *s, uint32_t stage, uint32_t cut) {
+static bool is_quick(const ons_planning_problem *p, const ons_cut_range *s, uint32_t stage, uint32_t cut) {
     double left = ons_work_seconds(p->work, s->first, cut) / (stage - s->low + 1);
     double right = ons_work_seconds(p->work, cut, s->end) / (s->high - stage);
     return transfer(p, cut) <= fmin(left, right);
 }
 
-uint32_t ons_identify_and_sort(ons_cut_finder *finder, const ons_span *span, uint32_t stage,
+uint32_t ons_identify_and_sort(ons_cut_finder *finder, const ons_cut_range *span, uint32_t stage,
                                const ons_balanced_cuts *interval, uint32_t *cuts) {
     const ons_planning_problem *p = finder->problem;
     uint32_t least = span->first + (stage - span->low + 1), most = span->end - (span->high - stage);

@@ -2,7 +2,7 @@
  *
  * 1. Without memory, costs are monotone, and bisection.c is exact. Where that split fits as it is, nothing can
  *    be better, and it is the answer.
- * 2. Else bisection.c gives a split that is good; a dynamic programme over (stage, cut) then looks for a better one:
+ * 2. Else bisection.c gives a split that is good; a dynamic program over (stage, cut) then looks for a better one:
  *    best[s + 1][e] = min over b of max(best[s][b], cost of [b, e) as stage s, transfer over e).
  *    Swap and recompute cost what a strategy says, monotone or not, so nothing is skipped but what a lower bound rules
  *    out: the nodes' own seconds, and weights alone over the capacity.
@@ -14,10 +14,10 @@
 #include "base/arena.h"
 #include "planner/partition/bisection.h"
 
-/* Pairs of cuts and stages that the dynamic programme looks at, at most; over that the split of bisection.c stands. */
+/* Pairs of cuts and stages that the dynamic program looks at, at most; over that the split of bisection.c stands. */
 static const uint64_t MOST_PAIRS = (uint64_t)1 << 28;
 
-typedef struct programme {
+typedef struct cut_table {
     ons_stage_costs *costs;
     const ons_workload *work;
     uint32_t stages;
@@ -26,15 +26,15 @@ typedef struct programme {
     double *before, *after;        /* best bottleneck of the stages up to a cut: in front of the stage, behind it */
     uint32_t **from;               /* [stage][cut behind it - earliest]: the cut in front of it */
     uint64_t budget, spent;        /* nodes of the stages evaluated; no budget: 0 */
-} programme;
+} cut_table;
 
-static bool is_empty(const programme *p, uint32_t stage) { return p->earliest[stage] > p->furthest[stage]; }
+static bool is_empty(const cut_table *p, uint32_t stage) { return p->earliest[stage] > p->furthest[stage]; }
 
-static bool is_spent(const programme *p) {
+static bool is_spent(const cut_table *p) {
     return p->budget != 0 && ons_stage_costs_optimised_nodes(p->costs) > p->budget;
 }
 
-static uint64_t count_pairs(const programme *p) {
+static uint64_t count_pairs(const cut_table *p) {
     uint64_t pairs = 0;
     for (uint32_t i = 0; i < p->stages; ++i) {
         if (is_empty(p, i) || is_empty(p, i + 1)) return 0;
@@ -44,7 +44,7 @@ static uint64_t count_pairs(const programme *p) {
 }
 
 /* Takes [begin, end) as the stage if that makes the split up to `end` better. */
-static ons_status *try_stage(programme *p, uint32_t stage, uint32_t begin, uint32_t end) {
+static ons_status *try_stage(cut_table *p, uint32_t stage, uint32_t begin, uint32_t end) {
     double bound = fmax(p->before[begin], ons_work_seconds(p->work, begin, end));
     if (!(bound < p->after[end])) return NULL;
     ons_stage_evaluation v;
@@ -56,7 +56,7 @@ static ons_status *try_stage(programme *p, uint32_t stage, uint32_t begin, uint3
     return NULL;
 }
 
-static ons_status *fill_stage(programme *p, uint32_t stage) {
+static ons_status *fill_stage(cut_table *p, uint32_t stage) {
     uint32_t likely = p->earliest[stage];
     for (uint32_t end = p->earliest[stage + 1]; end <= p->furthest[stage + 1]; ++end) {
         if (is_spent(p)) return NULL;
@@ -74,7 +74,7 @@ static ons_status *fill_stage(programme *p, uint32_t stage) {
     return NULL;
 }
 
-static ons_status *run_programme(programme *p, ons_arena *scratch) {
+static ons_status *fill_cut_table(cut_table *p, ons_arena *scratch) {
     ONS_NEW(p->before, scratch, (size_t)p->work->node_count + 1);
     ONS_NEW(p->after, scratch, (size_t)p->work->node_count + 1);
     ONS_NEW(p->from, scratch, p->stages);
@@ -88,14 +88,14 @@ static ons_status *run_programme(programme *p, ons_arena *scratch) {
     return NULL;
 }
 
-static ons_status *improve(programme *p, ons_arena *scratch, uint32_t *first, double *bottleneck, bool *proven) {
+static ons_status *improve(cut_table *p, ons_arena *scratch, uint32_t *first, double *bottleneck, bool *proven) {
     ONS_NEW(p->earliest, scratch, (size_t)p->stages + 1);
     ONS_NEW(p->furthest, scratch, (size_t)p->stages + 1);
     ons_bisection_windows(p->costs, p->limit, p->earliest, p->furthest);
     uint64_t pairs = count_pairs(p);
     *proven = pairs == 0;
     if (pairs == 0 || pairs > MOST_PAIRS) return NULL;
-    ONS_TRY(run_programme(p, scratch));
+    ONS_TRY(fill_cut_table(p, scratch));
     if (is_spent(p)) return NULL;
     *proven = true;
     uint32_t cut = p->work->node_count;
@@ -112,7 +112,7 @@ static ons_status *improve(programme *p, ons_arena *scratch, uint32_t *first, do
 ons_status *ons_exact_improve(ons_stage_costs *costs, double at_least, uint64_t node_budget, uint32_t *first,
                               double *bottleneck, bool *proven) {
     const ons_planning_problem *problem = ons_stage_costs_problem(costs);
-    programme p = {.costs = costs,
+    cut_table p = {.costs = costs,
                    .work = problem->work,
                    .stages = problem->pipeline.stages,
                    .limit = *bottleneck,

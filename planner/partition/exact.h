@@ -1,4 +1,4 @@
-/* The dynamic programme of exact.c, for searches that have an answer already. */
+/* The dynamic program of exact.c, for searches that have an answer already. */
 #ifndef ONSTAGE_PLANNER_PARTITION_EXACT_H
 #define ONSTAGE_PLANNER_PARTITION_EXACT_H
 

@@ -1,10 +1,10 @@
-/* What the dynamic programme (programme.h) looks at: the ways to divide a state (a subproblem, programme_states.h) into
- * one stage or none and smaller states. */
+/* What the dynamic program (division_search.h) looks at: the ways to divide a state (a subproblem,
+ * division_search_states.h) into one stage or none and smaller states. */
 #ifndef ONSTAGE_PLANNER_STAGE_GRAPH_DIVISIONS_H
 #define ONSTAGE_PLANNER_STAGE_GRAPH_DIVISIONS_H
 
-#include "planner/stage_graph/programme.h"
-#include "planner/stage_graph/programme_states.h"
+#include "planner/stage_graph/division_search.h"
+#include "planner/stage_graph/division_search_states.h"
 
 /* A division that is looked at: one stage or none, and the states that the rest of it leaves. */
 enum { REST_MOST = 3 };
@@ -22,7 +22,7 @@ typedef struct follower {
     uint32_t in_flight, pace; /* pace ONS_ANY: nobody */
 } follower;
 
-struct ons_programme {
+struct ons_division_search {
     const ons_series_parallel *graph;
     ons_interval_costs *costs;
     const ons_graph_problem *problem;
@@ -35,29 +35,31 @@ struct ons_programme {
 };
 
 /* Finds the best division of a state, or remembers it. */
-ons_found ons_programme_solve(ons_programme *programme, const ons_state *state);
+ons_found ons_division_search_solve(ons_division_search *search, const ons_state *state);
 
 /* Tries stages that take in the end of a row's first child, branches, and what stands behind them; and stages that take
  * in the beginning of one of its branches, and what stands in front of them. `best`: taken where it is better. */
-void ons_programme_try_common_ends(ons_programme *programme, const ons_state *state, choice *best);
-void ons_programme_try_common_beginnings(ons_programme *programme, const ons_state *state, choice *best);
+void ons_division_search_try_common_ends(ons_division_search *search, const ons_state *state, choice *best);
+void ons_division_search_try_common_beginnings(ons_division_search *search, const ons_state *state, choice *best);
 
-static inline const ons_composed *part_of(const ons_programme *p, uint32_t part) { return &p->graph->parts[part]; }
-static inline const ons_composed *child_of(const ons_programme *p, const ons_composed *part, uint32_t i) {
+static inline const ons_composed *part_of(const ons_division_search *p, uint32_t part) {
+    return &p->graph->parts[part];
+}
+static inline const ons_composed *child_of(const ons_division_search *p, const ons_composed *part, uint32_t i) {
     return part_of(p, part->children[i]);
 }
 
-static inline uint32_t state_first(const ons_programme *p, const ons_state *s) {
+static inline uint32_t state_first(const ons_division_search *p, const ons_state *s) {
     const ons_composed *part = part_of(p, s->part);
     return part->kind == ONS_COMPOSED_NODE ? part->first : child_of(p, part, s->from)->first;
 }
-static inline uint32_t state_end(const ons_programme *p, const ons_state *s) {
+static inline uint32_t state_end(const ons_division_search *p, const ons_state *s) {
     const ons_composed *part = part_of(p, s->part);
     return part->kind == ONS_COMPOSED_NODE ? part->end : child_of(p, part, s->to - 1)->end;
 }
 
 /* The state of a whole part. */
-static inline ons_state whole(const ons_programme *p, uint32_t part, const ons_state *like, uint32_t devices) {
+static inline ons_state whole(const ons_division_search *p, uint32_t part, const ons_state *like, uint32_t devices) {
     ons_state s = *like;
     s.part = part;
     s.from = 0;
@@ -81,25 +83,25 @@ static inline void set_follower(ons_state *s, follower next) {
 }
 
 /* Seconds for a sample that these nodes take at least, of all devices together. */
-static inline double work_between(const ons_programme *p, uint32_t first, uint32_t end) {
+static inline double work_between(const ons_division_search *p, uint32_t first, uint32_t end) {
     return p->least[end] - p->least[first];
 }
-static inline bool is_too_much(const ons_programme *p, uint32_t first, uint32_t end, uint32_t devices) {
+static inline bool is_too_much(const ons_division_search *p, uint32_t first, uint32_t end, uint32_t devices) {
     return work_between(p, first, end) > devices * p->limit * (1 + 1e-12);
 }
 
-static inline bool fits_devices(const ons_programme *p, const ons_state *s) {
+static inline bool fits_devices(const ons_division_search *p, const ons_state *s) {
     return s->devices > 0 && !is_too_much(p, state_first(p, s), state_end(p, s), s->devices);
 }
 
 /* More than the batch where a step is short: what counts is still how many stages stand in a row. */
-static inline uint32_t in_flight_for(const ons_programme *p, uint32_t pace, follower next) {
+static inline uint32_t in_flight_for(const ons_division_search *p, uint32_t pace, follower next) {
     int64_t samples = next.pace == ONS_ANY ? ons_in_flight_last(p->paces[pace])
                                            : ons_in_flight_before(p->paces[pace], p->paces[next.pace], next.in_flight);
     return samples < ONS_NOT_FOUND ? (uint32_t)samples : ONS_NOT_FOUND - 1;
 }
 
-static inline bool is_better(const ons_programme *p, ons_found a, ons_found b) {
+static inline bool is_better(const ons_division_search *p, ons_found a, ons_found b) {
     if (a.in_flight != b.in_flight) return a.in_flight < b.in_flight;
     return p->least_memory && a.bytes < b.bytes;
 }
@@ -110,24 +112,24 @@ static inline ons_found join(ons_found a, ons_found b) {
 }
 
 static inline uint32_t first_pace(uint32_t own) { return own == ONS_ANY ? 0 : own; }
-static inline uint32_t end_pace(const ons_programme *p, uint32_t own) {
+static inline uint32_t end_pace(const ons_division_search *p, uint32_t own) {
     return own == ONS_ANY ? p->pace_count : own + 1;
 }
 
 /* What is left to know of a stage once its time is within the limit. */
-static inline bool is_quick(const ons_programme *p, const ons_interval_way *way) {
+static inline bool is_quick(const ons_division_search *p, const ons_interval_way *way) {
     return ons_interval_computing(p->costs, way) <= p->limit;
 }
 
 /* Bytes of the stage; -1: it takes too long or does not fit. */
-static inline int64_t stage_bytes(ons_programme *p, const ons_interval_way *way, uint32_t in_flight) {
+static inline int64_t stage_bytes(ons_division_search *p, const ons_interval_way *way, uint32_t in_flight) {
     if (!is_quick(p, way) || !(ons_interval_seconds(p->costs, way) <= p->limit)) return -1;
     int64_t samples = in_flight < p->problem->batch ? in_flight : p->problem->batch;
     int64_t bytes = ons_interval_bytes(p->costs, way, samples), capacity = p->problem->hardware->capacity_bytes;
     return capacity != 0 && bytes > capacity ? -1 : bytes;
 }
 
-static inline ons_interval_way way_of(const ons_programme *p, uint32_t first, uint32_t end, uint32_t pace,
+static inline ons_interval_way way_of(const ons_division_search *p, uint32_t first, uint32_t end, uint32_t pace,
                                       uint32_t doubled) {
     return (ons_interval_way){first, end, p->paces[pace].samples, doubled};
 }
@@ -141,14 +143,14 @@ typedef struct behind {
 } behind;
 
 /* With `devices`, and stages of that pace at its beginning (where it is there). False: it cannot be done. */
-static inline bool look_behind(ons_programme *p, const ons_state *s, uint32_t to, uint32_t devices, uint32_t pace,
+static inline bool look_behind(ons_division_search *p, const ons_state *s, uint32_t to, uint32_t devices, uint32_t pace,
                                behind *b) {
     *b = (behind){.there = to < s->to, .next = {s->next_in_flight, s->next_pace}};
     if (!b->there) return devices == 0 && pace == 0;
     if (devices == 0) return false;
     b->state = between(s, s->part, to, s->to, devices);
     b->state.own_pace = pace;
-    b->found = ons_programme_solve(p, &b->state);
+    b->found = ons_division_search_solve(p, &b->state);
     b->next = (follower){b->found.in_flight, pace};
     return b->found.in_flight != ONS_NOT_FOUND;
 }

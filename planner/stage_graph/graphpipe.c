@@ -18,7 +18,7 @@ enum {
 typedef struct view {
     ons_series_parallel parts;
     ons_interval_costs *costs;
-    ons_programme *programme;
+    ons_division_search *divisions;
 } view;
 
 typedef struct search {
@@ -34,8 +34,8 @@ typedef struct search {
 /* -------------------------------------------------------------------------------------------------------- bisection */
 
 static ons_status *divide_within(search *s, double limit, bool least_memory, ons_stage_graph *g) {
-    ++s->result->programmes;
-    return ons_programme_search(s->view->programme, limit, least_memory, s->arena, g);
+    ++s->result->division_searches;
+    return ons_division_search_run(s->view->divisions, limit, least_memory, s->arena, g);
 }
 
 /* Finds a first plan by limits that grow from the least possible on, until nothing is slower than what is known
@@ -56,7 +56,7 @@ static ons_status *find_first(search *s, double least, double useful, double *be
 
 /* `useful`: slower plans are not wanted. stage_count 0: there is none. */
 static ons_status *bisect(search *s, double useful, ons_stage_graph *g) {
-    double below, least = ons_programme_least_seconds(s->view->programme) * (1 - 1e-9);
+    double below, least = ons_division_search_least_seconds(s->view->divisions) * (1 - 1e-9);
     g->stage_count = 0;
     if (!(least < useful)) return NULL;
     ONS_TRY(find_first(s, least, useful, &below, g));
@@ -163,7 +163,7 @@ static ons_status *find_fastest(search *s, ons_pace_choice choice, int64_t sampl
     for (uint32_t i = 0; i < s->view_count; ++i) {
         ons_stage_graph g;
         s->view = &s->views[i];
-        ons_programme_set_paces(s->view->programme, paces, count);
+        ons_division_search_set_paces(s->view->divisions, paces, count);
         ONS_TRY(bisect(s, fastest->stage_count > 0 ? fastest->seconds_per_sample : useful_seconds(s), &g));
         if (g.stage_count == 0) continue;
         *fastest = g;
@@ -188,7 +188,7 @@ static ons_status *take_shortest_step(search *s, ons_pace_choice choice, int64_t
         ons_stage_graph g;
         bool taken;
         s->view = &s->views[i];
-        ons_programme_set_paces(s->view->programme, paces, count);
+        ons_division_search_set_paces(s->view->divisions, paces, count);
         ONS_TRY(bisect(s, useful_seconds(s), &g));
         if (g.stage_count == 0) continue;
         ONS_TRY(take_if_faster(s, &g, &taken));
@@ -222,7 +222,7 @@ static ons_status *add_view(search *s) {
     view *v = &s->views[s->view_count++];
     ONS_TRY(ons_interval_costs_new(s->problem, v->parts.order, &v->costs));
     s->result->converted = v->parts.converted;
-    return ons_programme_new(&v->parts, v->costs, &v->programme);
+    return ons_division_search_new(&v->parts, v->costs, &v->divisions);
 }
 
 /* Of branches that are all alike there is one arrangement, of a line as well. */
@@ -254,7 +254,7 @@ ons_status *ons_graphpipe_search(const ons_graph_problem *problem, const ons_gra
     ons_status *status = add_views(&s);
     if (status == NULL) status = try_all_samples(&s);
     for (uint32_t i = 0; i < s.view_count; ++i) {
-        ons_programme_free(s.views[i].programme);
+        ons_division_search_free(s.views[i].divisions);
         ons_interval_costs_free(s.views[i].costs);
     }
     return status;

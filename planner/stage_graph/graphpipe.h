@@ -1,9 +1,9 @@
 /* GraphPipe's search (Algorithm 1): stages that form a graph, found by bisection of the time that the slowest of them
- * takes for a sample of the step, with the dynamic programme of programme.h as the test. */
+ * takes for a sample of the step, with the dynamic program of division_search.h as the test. */
 #ifndef ONSTAGE_PLANNER_STAGE_GRAPH_GRAPHPIPE_H
 #define ONSTAGE_PLANNER_STAGE_GRAPH_GRAPHPIPE_H
 
-#include "planner/stage_graph/programme.h"
+#include "planner/stage_graph/division_search.h"
 
 /* What stages may choose from. */
 typedef enum ons_pace_choice {
@@ -24,10 +24,10 @@ typedef struct ons_graphpipe_options {
 
 typedef struct ons_graphpipe_result {
     bool feasible;
-    ons_stage_graph graph; /* where feasible */
-    double step_seconds;   /* as simulated */
-    uint64_t converted;    /* pairs of nodes that lost their freedom (series_parallel.h) */
-    uint32_t programmes;   /* how often the dynamic programme was run */
+    ons_stage_graph graph;      /* where feasible */
+    double step_seconds;        /* as simulated */
+    uint64_t converted;         /* pairs of nodes that lost their freedom (series_parallel.h) */
+    uint32_t division_searches; /* how often the dynamic program was run */
 } ons_graphpipe_result;
 
 /* Searches. By the bottleneck, the slowest stage is the fastest possible within a millionth, for each size of

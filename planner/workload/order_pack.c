@@ -2,7 +2,7 @@
  *
  * Nodes are taken one after the other, each as soon as all before it were; a node that does not fit into the stage
  * begun (of at most T seconds) begins the next. Of all ways to have taken the same set of nodes only the best matters:
- * fewest stages, then the emptiest last one. So for a given T a dynamic programme over those sets is exact, and the
+ * fewest stages, then the emptiest last one. So for a given T a dynamic program over those sets is exact, and the
  * least T is found by bisection.
  *
  * The sets stay few because most graphs are chains of small blocks: at a node that has everything before it as its

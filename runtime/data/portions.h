@@ -69,22 +69,23 @@ static inline uint64_t ons_portions_first_sample(const ons_portions *p, uint64_t
 }
 
 /* Ranks that compute the same stages share a step's micro-batches: replicas of a pipeline, or copies of a stage. */
-typedef struct ons_ring {
+typedef struct ons_rank_group {
     uint32_t own, count; /* which of so many this is; count 0: it is alone */
     bool in_turn;        /* copies take micro-batches in turn; replicas have ranges that follow each other */
-} ons_ring;
+} ons_rank_group;
 
 /* Numbers of micro-batches: first, first + stride, ... */
 typedef struct ons_numbers {
     uint64_t first, stride, count;
 } ons_numbers;
 
-/* Which of a step's micro-batches a rank of the ring computes: as many as any other, or one more; the first ranks have
+/* Which of a step's micro-batches a rank of the group computes: as many as any other, or one more; the first ranks have
  * those, so where there are fewer than ranks the last ones have none. */
-static inline ons_numbers ons_ring_numbers(const ons_ring *ring, uint32_t rank, uint64_t micro_batches) {
-    uint64_t ranks = ring->count > 0 ? ring->count : 1;
+static inline ons_numbers ons_rank_group_numbers(const ons_rank_group *rank_group, uint32_t rank,
+                                                 uint64_t micro_batches) {
+    uint64_t ranks = rank_group->count > 0 ? rank_group->count : 1;
     uint64_t each = micro_batches / ranks, more = micro_batches % ranks, count = each + (rank < more);
-    if (ring->in_turn) return (ons_numbers){rank, ranks, count};
+    if (rank_group->in_turn) return (ons_numbers){rank, ranks, count};
     return (ons_numbers){rank * each + (rank < more ? rank : more), 1, count};
 }
 

@@ -13,11 +13,11 @@ static void observe(void *context, const ons_observed *o) {
     p->now[o->node] += (double)(o->end - o->start) * 1e-9 * (o->to - o->from) * p->share;
 }
 
-static void feed(const ons_profiling *p, ons_program *program, ons_part part, const ons_turn *turn) {
+static void feed(const ons_profiling *p, ons_program *program, ons_part part, const ons_part_place *part_place) {
     for (uint32_t i = 0; i < p->o->input_count; ++i) {
         const ons_profiler_input *input = &p->o->inputs[i];
         if (input->value == ONS_NONE || input->part != part) continue;
-        void *address = ons_program_address_to_write(program, input->value, turn);
+        void *address = ons_program_address_to_write(program, input->value, part_place);
         if (address != NULL) memcpy(address, input->data, input->bytes);
     }
 }
@@ -28,11 +28,11 @@ static void run_part(ons_profiling *p, ons_part part) {
     ons_program *program = p->observer != NULL ? p->o->program : p->o->whole;
     p->share = 1.0 / times;
     for (uint32_t i = 0; i < times && p->fault.fault.problem == NULL; ++i) {
-        const ons_turn turn = {.micro_batch = i};
+        const ons_part_place part_place = {.micro_batch = i};
         const ons_run run = {
-            .step = &p->step, .turn = &turn, .observer = p->observer, .context = p, .fault = &p->fault};
+            .step = &p->step, .part_place = &part_place, .observer = p->observer, .context = p, .fault = &p->fault};
         int64_t begin = ons_trace_now();
-        feed(p, program, part, &turn);
+        feed(p, program, part, &part_place);
         int64_t start = ons_trace_now();
         ons_program_run(program, part, &run);
         p->feed_seconds += (double)(start - begin) * 1e-9 * p->share;

@@ -137,14 +137,14 @@ static void timestamp_node(void *context, const ons_observed *o) {
 }
 
 /* Whether there was something to put in. */
-static bool feed(const ons_profiling *p, ons_program *program, ons_part part, const ons_turn *turn) {
+static bool feed(const ons_profiling *p, ons_program *program, ons_part part, const ons_part_place *part_place) {
     const ons_discrete_profiler *f = p->discrete;
     const char *from = f->inputs;
     bool any = false;
     for (uint32_t i = 0; i < p->o->input_count; ++i) {
         const ons_profiler_input *input = &p->o->inputs[i];
         bool now = input->value != ONS_NONE && input->part == part;
-        void *address = now ? ons_program_address_to_write(program, input->value, turn) : NULL;
+        void *address = now ? ons_program_address_to_write(program, input->value, part_place) : NULL;
         if (address != NULL) f->device->copy(f->compute, address, from, input->bytes);
         any = any || address != NULL;
         from += ons_arena_align((int64_t)input->bytes);
@@ -162,16 +162,16 @@ static void put_part(ons_profiling *p, ons_part part, uintptr_t native) {
     ons_program *program = f->every_node ? p->o->program : p->o->whole;
     p->share = 1.0 / times;
     for (uint32_t i = 0; i < times; ++i) {
-        const ons_turn turn = {.micro_batch = i};
+        const ons_part_place part_place = {.micro_batch = i};
         const ons_run run = {.step = f->control.steps,
-                             .turn = &turn,
+                             .part_place = &part_place,
                              .observer = f->every_node ? timestamp_node : NULL,
                              .context = p,
                              .stream = native,
                              .device_fault = f->control.fault};
         turn_timestamps *timestamps = &f->turns[f->turn_count++];
         timestamps->feed = timestamps->begin = timestamp(f);
-        if (feed(p, program, part, &turn)) timestamps->begin = timestamp(f);
+        if (feed(p, program, part, &part_place)) timestamps->begin = timestamp(f);
         f->last = timestamps->begin;
         ons_program_run(program, part, &run);
         timestamps->end = timestamp(f);

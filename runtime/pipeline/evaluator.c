@@ -7,8 +7,8 @@
 
 typedef struct evaluation {
     const ons_evaluator_options *o;
-    ons_batch_variant variant; /* of the batch that runs */
-    const ons_unit *unit;      /* its programs */
+    ons_batch_variant variant;            /* of the batch that runs */
+    const ons_step_program *step_program; /* its programs */
     ons_step step;
     uint32_t number; /* of the batch */
     int slot;
@@ -17,25 +17,25 @@ typedef struct evaluation {
     ons_host_copy prediction;
 } evaluation;
 
-static void load(void *context, uint32_t micro_batch, ons_part part, const ons_turn *turn) {
+static void load(void *context, uint32_t micro_batch, ons_part part, const ons_part_place *part_place) {
     (void)micro_batch;
     const evaluation *e = context;
     const ons_feed *feed = e->o->feed;
     for (uint32_t i = 0; i < feed->field_count; ++i) {
-        ons_value_id input = e->unit->inputs[i];
-        if (input == ONS_NONE || !ons_stage_program_loads(e->unit->stage, input, part)) continue;
-        void *address = ons_program_address_to_write(e->unit->program, input, turn);
+        ons_value_id input = e->step_program->inputs[i];
+        if (input == ONS_NONE || !ons_stage_program_loads(e->step_program->stage, input, part)) continue;
+        void *address = ons_program_address_to_write(e->step_program->program, input, part_place);
         if (address != NULL)
             ons_worker_transfer(e->o->worker, address, ons_feed_sample(feed, e->slot, i, 0),
-                                e->unit->rows * feed->fields[i].bytes);
+                                e->step_program->rows * feed->fields[i].bytes);
     }
 }
 
 /* The forward parts with what comes before them; nothing is computed backward, nothing brought up to date. */
 static ons_status *launch(evaluation *e) {
     e->pass = (ons_pipeline_pass){
-        .lineup = {{e->unit->stage, NULL}, 0},
-        .actions = e->unit->stage->forward,
+        .lineup = {{e->step_program->stage, NULL}, 0},
+        .actions = e->step_program->stage->forward,
         .micro_batches = 1,
         .form = ONS_PASS_OF_BATCH,
         .begins = true,
@@ -57,10 +57,10 @@ static int64_t best_class(const float *scores, int64_t classes, int64_t stride) 
 
 static ons_status *count_right(evaluation *e, ons_value_id prediction) {
     const ons_evaluator_options *o = e->o;
-    const ons_type *type = &ons_graph_value(ons_program_graph(e->unit->program), prediction)->type;
+    const ons_type *type = &ons_graph_value(ons_program_graph(e->step_program->program), prediction)->type;
     const float *scores;
     ONS_TRY(ons_device_context_read(ons_worker_device_context(o->worker),
-                                    ons_program_address(e->unit->program, prediction, NULL),
+                                    ons_program_address(e->step_program->program, prediction, NULL),
                                     (size_t)ons_type_dense_bytes(type), &e->prediction, (const void **)&scores));
     const void *targets = ons_feed_sample(o->feed, e->slot, o->fed_target, 0);
     bool wide = o->target_sample.dtype == ONS_INT64;
@@ -99,9 +99,9 @@ static ons_status *count_batch(evaluation *e, size_t samples) {
 
 static size_t fill(const evaluation *e, uint64_t first, int slot, ons_status **status) {
     const ons_evaluator_options *o = e->o;
-    size_t whole = o->units[ONS_WHOLE].rows;
+    size_t whole = o->programs[ONS_WHOLE].rows;
     uint64_t left = first < o->samples ? o->samples - first : 0;
-    size_t count = left >= whole ? whole : o->units[ONS_REST].program == NULL ? 0 : (size_t)left;
+    size_t count = left >= whole ? whole : o->programs[ONS_REST].program == NULL ? 0 : (size_t)left;
     for (size_t i = 0; i < count; ++i) o->feed->rows[slot][i] = first + i;
     *status = count == 0 ? NULL : ons_feed_fill(o->feed, slot, 0, count, 0);
     return count;
@@ -121,14 +121,14 @@ static void add(const ons_evaluation_sums *batch, ons_evaluation_sums *total) {
     total->weight += batch->weight;
 }
 
-static bool has_loss(const ons_evaluator_options *o) { return o->units[ONS_WHOLE].loss != ONS_NONE; }
+static bool has_loss(const ons_evaluator_options *o) { return o->programs[ONS_WHOLE].loss != ONS_NONE; }
 
 static bool predicts(const ons_evaluator_options *o) {
-    return o->counts_classes && o->units[ONS_WHOLE].prediction != ONS_NONE;
+    return o->counts_classes && o->programs[ONS_WHOLE].prediction != ONS_NONE;
 }
 
 static void note_batch(const evaluation *e, uint64_t first) {
-    ons_evaluation_sums *batch = &e->o->batches[first / e->o->units[ONS_WHOLE].rows];
+    ons_evaluation_sums *batch = &e->o->batches[first / e->o->programs[ONS_WHOLE].rows];
     *batch = e->batch;
     if (!has_loss(e->o)) batch->loss = NAN;
     if (!predicts(e->o)) batch->right = NAN;
@@ -140,13 +140,14 @@ static ons_status *finish_batch(evaluation *e, uint64_t first, size_t count) {
     const ons_stage_program *where;
     ONS_TRY(ons_worker_wait(o->worker, &fault, &where));
     if (fault.fault.problem != NULL) return fault_status(&fault, where, first);
-    if (e->unit->loss != ONS_NONE) {
+    if (e->step_program->loss != ONS_NONE) {
         double loss;
-        ONS_TRY(
-            ons_device_context_scalar(ons_worker_device_context(o->worker), e->unit->program, e->unit->loss, &loss));
+        ONS_TRY(ons_device_context_scalar(ons_worker_device_context(o->worker), e->step_program->program,
+                                          e->step_program->loss, &loss));
         e->batch.loss = loss * e->step.counted_targets;
     }
-    if (o->counts_classes && e->unit->prediction != ONS_NONE) ONS_TRY(count_right(e, e->unit->prediction));
+    if (o->counts_classes && e->step_program->prediction != ONS_NONE)
+        ONS_TRY(count_right(e, e->step_program->prediction));
     if (o->batches != NULL) note_batch(e, first);
     add(&e->batch, &e->total);
     return o->read == NULL ? NULL : o->read(o->read_context, e->variant, first, count);
@@ -154,14 +155,14 @@ static ons_status *finish_batch(evaluation *e, uint64_t first, size_t count) {
 
 /* Samples from one batch of this rank to the next. */
 static uint64_t stride(const ons_evaluator_options *o) {
-    return (uint64_t)o->units[ONS_WHOLE].rows * (o->ring.count > 1 ? o->ring.count : 1);
+    return (uint64_t)o->programs[ONS_WHOLE].rows * (o->rank_group.count > 1 ? o->rank_group.count : 1);
 }
 
 /* Runs the batch in the current slot while the next one is put into the other. */
 static ons_status *run_batch(evaluation *e, uint64_t first, size_t count, size_t *next) {
-    e->variant = count == e->o->units[ONS_WHOLE].rows ? ONS_WHOLE : ONS_REST;
-    e->unit = &e->o->units[e->variant];
-    e->number = (uint32_t)(first / e->o->units[ONS_WHOLE].rows);
+    e->variant = count == e->o->programs[ONS_WHOLE].rows ? ONS_WHOLE : ONS_REST;
+    e->step_program = &e->o->programs[e->variant];
+    e->number = (uint32_t)(first / e->o->programs[ONS_WHOLE].rows);
     ONS_TRY(count_batch(e, count));
     ons_status *launched = launch(e), *ahead = NULL;
     if (launched == NULL) *next = fill(e, first + stride(e->o), 1 - e->slot, &ahead);
@@ -175,11 +176,11 @@ static ons_status *run_batch(evaluation *e, uint64_t first, size_t count, size_t
 }
 
 static uint64_t usable(const ons_evaluator_options *o) {
-    return o->units[ONS_REST].program != NULL ? o->samples : o->samples - o->samples % o->units[ONS_WHOLE].rows;
+    return o->programs[ONS_REST].program != NULL ? o->samples : o->samples - o->samples % o->programs[ONS_WHOLE].rows;
 }
 
 uint64_t ons_evaluator_batches(const ons_evaluator_options *o) {
-    size_t rows = o->units[ONS_WHOLE].rows;
+    size_t rows = o->programs[ONS_WHOLE].rows;
     return (usable(o) + rows - 1) / rows;
 }
 
@@ -204,7 +205,7 @@ ons_status *ons_evaluator_join(const ons_evaluator_options *o, ons_evaluation_re
 static ons_status *run_batches(evaluation *e) {
     const ons_evaluator_options *o = e->o;
     ons_status *status;
-    uint64_t first = (uint64_t)o->ring.own * o->units[ONS_WHOLE].rows;
+    uint64_t first = (uint64_t)o->rank_group.own * o->programs[ONS_WHOLE].rows;
     size_t count = fill(e, first, 0, &status), next = 0;
     ONS_TRY(status);
     for (; count > 0; first += stride(o), count = next) {
@@ -220,7 +221,7 @@ static ons_status *run_batches(evaluation *e) {
 static ons_status *evaluate(evaluation *e, ons_evaluation_result *result) {
     const ons_evaluator_options *o = e->o;
     ONS_CHECK(usable(o) > 0, ONS_INVALID_DATA, "the model takes batches of %zu samples, the data has only %" PRIu64,
-              o->units[ONS_WHOLE].rows, o->samples);
+              o->programs[ONS_WHOLE].rows, o->samples);
     *result =
         (ons_evaluation_result){.samples = usable(o), .dropped = o->samples - usable(o), .loss = NAN, .accuracy = NAN};
     for (uint64_t i = 0; o->batches != NULL && i < ons_evaluator_batches(o); ++i)

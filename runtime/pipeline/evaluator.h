@@ -21,9 +21,9 @@ typedef struct ons_evaluator_options {
     ons_feed *feed;
     /* Inference programs, of which none is for shorter batches; loss ONS_NONE without targets, or of another stage;
      * program NULL of the rest: it is dropped. */
-    ons_unit units[ONS_BATCH_VARIANTS];
+    ons_step_program programs[ONS_BATCH_VARIANTS];
     uint64_t samples;
-    ons_ring ring;                /* rank r of it takes batches r, r + ring.count, …; count 0: one */
+    ons_rank_group rank_group;    /* rank r of it takes batches r, r + rank_group.count, …; count 0: one */
     ons_evaluation_sums *batches; /* of several ranks: of each batch; those of this one are written. NULL: of one */
     uint32_t target_field;        /* of the dataset; ONS_NO_FIELD: every sample counts as one target */
     ons_type target_sample;

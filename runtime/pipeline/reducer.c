@@ -25,7 +25,7 @@ static ons_status *find_all(ons_reducer *r) {
 
 /* Copies of a stage have others' micro-batches between theirs. */
 static ons_status *check_means(const ons_reducer *r) {
-    for (uint32_t i = 0; r->o.ring.in_turn && i < r->o.reduction->sum_count; ++i) {
+    for (uint32_t i = 0; r->o.rank_group.in_turn && i < r->o.reduction->sum_count; ++i) {
         const ons_sum *sum = &r->o.reduction->sums[i];
         ONS_CHECK(!sum->is_mean || (r->medium->skip_turns != NULL && sum->dtype == ONS_FLOAT32), ONS_UNSUPPORTED,
                   "node '%s' keeps running statistics in %s on a device of kind '%s', and copies of its stage cannot "
@@ -72,9 +72,10 @@ void ons_reducer_drain(ons_reducer *r) {
 
 /* ------------------------------------------------------------------------------------------------------------- sums */
 
-char *ons_reducer_staging(const ons_reducer *r, uint32_t lane) {
+char *ons_reducer_staging(const ons_reducer *r, uint32_t bucket_place) {
     const ons_reduction *reduction = r->o.reduction;
-    return (char *)ons_device_context_staging(r->o.device_context) + reduction->staging_bytes / reduction->lanes * lane;
+    return (char *)ons_device_context_staging(r->o.device_context) +
+           reduction->staging_bytes / reduction->in_flight * bucket_place;
 }
 
 static double power(double decay, uint32_t exponent) {
@@ -86,14 +87,16 @@ static double power(double decay, uint32_t exponent) {
 /* In turn each replica's last micro-batch is the one behind the last of the replica before it. */
 double ons_reducer_factor(const ons_reducer *r, const ons_sum *sum, uint32_t replica) {
     if (!sum->is_mean) return 1;
-    return power(sum->decay, r->o.ring.in_turn ? 1 : r->work.micro_batches[replica]);
+    return power(sum->decay, r->o.rank_group.in_turn ? 1 : r->work.micro_batches[replica]);
 }
 
-double ons_reducer_skipped(const ons_reducer *r, const ons_sum *sum) { return power(sum->decay, r->o.ring.count - 1); }
+double ons_reducer_skipped(const ons_reducer *r, const ons_sum *sum) {
+    return power(sum->decay, r->o.rank_group.count - 1);
+}
 
 uint32_t ons_reducer_first(const ons_reducer *r, const ons_sum *sum) {
-    uint32_t total = 0, count = r->o.ring.count;
-    if (!sum->is_mean || !r->o.ring.in_turn || r->work.active < count || count == 0) return 0;
+    uint32_t total = 0, count = r->o.rank_group.count;
+    if (!sum->is_mean || !r->o.rank_group.in_turn || r->work.active < count || count == 0) return 0;
     for (uint32_t i = 0; i < r->work.active; ++i) total += r->work.micro_batches[i];
     return total % count;
 }
@@ -121,7 +124,7 @@ const uint32_t *ons_reducer_ready(const ons_reducer *r, const ons_stage_program 
 /* ------------------------------------------------------------------------------------------------------------- step */
 
 void ons_reducer_begin_step(ons_reducer *r) {
-    if (r->o.ring.own == 0) return; /* the one that goes on from what they were */
+    if (r->o.rank_group.own == 0) return; /* the one that goes on from what they were */
     for (uint32_t i = 0; i < r->o.reduction->sum_count; ++i) {
         const ons_sum *sum = &r->o.reduction->sums[i];
         if (sum->is_mean && !sum->is_common)
@@ -130,7 +133,7 @@ void ons_reducer_begin_step(ons_reducer *r) {
 }
 
 void ons_reducer_skip_turns(ons_reducer *r, ons_stream *compute) {
-    for (uint32_t i = 0; r->o.ring.in_turn && i < r->o.reduction->sum_count; ++i) {
+    for (uint32_t i = 0; r->o.rank_group.in_turn && i < r->o.reduction->sum_count; ++i) {
         const ons_sum *sum = &r->o.reduction->sums[i];
         if (sum->is_mean) r->medium->skip_turns(r, i, compute);
     }

@@ -24,12 +24,12 @@ typedef struct ons_reducer ons_reducer;
 typedef struct ons_reducer_options {
     ons_device_context *device_context; /* started, with room for staging */
     ons_transport *world;
-    ons_nccl *nccl;        /* of GPUs: how messages go, … */
-    ons_links *links;      /* … one of the two */
-    const uint32_t *ranks; /* of the ring, in the world */
-    ons_ring ring;         /* and this one's place in it */
+    ons_nccl *nccl;            /* of GPUs: how messages go, … */
+    ons_links *links;          /* … one of the two */
+    const uint32_t *ranks;     /* of the ring, in the world */
+    ons_rank_group rank_group; /* and this one's place in it */
     const ons_reduction *reduction;
-    ons_trace_track *tracks[ONS_REDUCTION_LANES]; /* NULL: none. Of GPUs: of messages, of additions */
+    ons_trace_track *tracks[ONS_REDUCTION_IN_FLIGHT]; /* NULL: none. Of GPUs: of messages, of additions */
 } ons_reducer_options;
 
 /* What tells when work of a device ran that was only put on a stream. */

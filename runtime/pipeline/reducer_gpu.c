@@ -88,7 +88,7 @@ static ons_status *check_sums(const ons_reducer *r) {
 static ons_status *set_up_part_sums(ons_reducer *r) {
     uint32_t most = 0;
     for (uint32_t i = 0; i < r->o.reduction->bucket_count; ++i) {
-        uint32_t count = piece_count(bucket_of(r, i), r->o.ring.own);
+        uint32_t count = piece_count(bucket_of(r, i), r->o.rank_group.own);
         most = count > most ? count : most;
     }
     ONS_NEW(r->gpu->part_sums, r->arena, (size_t)most + 1);
@@ -102,7 +102,7 @@ static ons_status *new_circle(const ons_reducer *r, uint32_t number, ons_stream 
                                         .links = r->o.links,
                                         .ranks = r->o.ranks,
                                         .count = r->o.reduction->replicas,
-                                        .own = r->o.ring.own,
+                                        .own = r->o.rank_group.own,
                                         .number = number,
                                         .stream = stream};
     return ons_circle_new(&options, circle);
@@ -112,7 +112,7 @@ static uint32_t gather(const ons_replicas *replicas, double *all, size_t count);
 
 static ons_status *set_up_meetings(ons_reducer *r) {
     if (!r->o.reduction->meets) return NULL;
-    r->replicas = (ons_replicas){.gather = gather, .context = r, .own = r->o.ring.own};
+    r->replicas = (ons_replicas){.gather = gather, .context = r, .own = r->o.rank_group.own};
     return new_circle(r, ONS_REDUCER_MEETINGS, ons_device_context_compute(r->o.device_context), &r->gpu->meetings);
 }
 
@@ -199,7 +199,7 @@ static void send_slice(const bucket_exchange *x, ons_circle *circle, uint32_t ro
 static void turn_of_pieces(void *context, ons_circle *circle, uint32_t round, uint32_t to, uint32_t from) {
     const bucket_exchange *x = context;
     const ons_reducer *r = x->r;
-    uint32_t own = r->o.ring.own, begin = x->bucket->begin[own], end = x->bucket->begin[own + 1];
+    uint32_t own = r->o.rank_group.own, begin = x->bucket->begin[own], end = x->bucket->begin[own + 1];
     if (own < r->work.active) send_slice(x, circle, round, to, to);
     if (from >= r->work.active) return;
     uint32_t first = first_of(round, begin, end);
@@ -215,7 +215,7 @@ static void turn_of_pieces(void *context, ons_circle *circle, uint32_t round, ui
 static void turn_of_sums(void *context, ons_circle *circle, uint32_t round, uint32_t to, uint32_t from) {
     const bucket_exchange *x = context;
     uint32_t begin = x->bucket->begin[from], end = x->bucket->begin[from + 1];
-    send_slice(x, circle, round, x->r->o.ring.own, to);
+    send_slice(x, circle, round, x->r->o.rank_group.own, to);
     for (uint32_t i = first_of(round, begin, end); i < first_of(round + 1, begin, end); ++i) {
         const ons_sum_piece *piece = &x->bucket->pieces[i];
         ons_circle_receive(circle, from, ons_reducer_address(x->r, piece), piece_bytes(x->r, piece));
@@ -234,7 +234,8 @@ static char *weight_slice(const ons_reducer *r, uint32_t weight, uint32_t owner,
 /* Of this replica's slices. */
 static int64_t bytes_of_weights(const ons_reducer *r) {
     size_t all = 0, bytes;
-    for (uint32_t i = 0; i < r->o.reduction->weight_count; ++i, all += bytes) weight_slice(r, i, r->o.ring.own, &bytes);
+    for (uint32_t i = 0; i < r->o.reduction->weight_count; ++i, all += bytes)
+        weight_slice(r, i, r->o.rank_group.own, &bytes);
     return (int64_t)all;
 }
 
@@ -244,7 +245,7 @@ static void turn_of_weights(void *context, ons_circle *circle, uint32_t round, u
              end = first_of(round + 1, 0, count);
     size_t bytes;
     for (uint32_t i = first; i < end; ++i) {
-        const char *slice = weight_slice(r, i, r->o.ring.own, &bytes);
+        const char *slice = weight_slice(r, i, r->o.rank_group.own, &bytes);
         if (bytes > 0) ons_circle_send(circle, to, slice, bytes);
     }
     for (uint32_t i = first; i < end; ++i) {
@@ -254,7 +255,7 @@ static void turn_of_weights(void *context, ons_circle *circle, uint32_t round, u
 }
 
 static bucket_exchange exchange_of(const ons_reducer *r, uint32_t bucket) {
-    return (bucket_exchange){r, bucket_of(r, bucket), ons_reducer_staging(r, bucket % r->o.reduction->lanes)};
+    return (bucket_exchange){r, bucket_of(r, bucket), ons_reducer_staging(r, bucket % r->o.reduction->in_flight)};
 }
 
 /* --------------------------------------------------------------------------------------------------------- meetings */
@@ -321,7 +322,7 @@ static ons_part_sum part_sum_of(const bucket_exchange *x, const ons_sum_piece *p
     return (ons_part_sum){
         .dtype = sum->dtype,
         .parts = sum->is_common ? 1 : active,
-        .own = r->o.ring.own,
+        .own = r->o.rank_group.own,
         .result = ons_reducer_address(r, piece),
         .others = x->staging + staged_at,
         .stride = ons_reducer_stride(r, x->bucket),
@@ -337,7 +338,7 @@ static void add(void *argument, uintptr_t native) {
 }
 
 static void put_addition(ons_reducer *r, const bucket_exchange *x) {
-    uint32_t own = r->o.ring.own;
+    uint32_t own = r->o.rank_group.own;
     size_t staged_at = 0;
     r->gpu->part_sum_count = 0;
     for (uint32_t i = x->bucket->begin[own]; i < x->bucket->begin[own + 1]; ++i) {
@@ -358,7 +359,7 @@ static ons_status *hand_back(ons_reducer *r) {
     bucket_exchange x = exchange_of(r, bucket);
     r->device->stream_wait(r->gpu->exchange, r->gpu->added[bucket]);
     if (x.bucket->stays) return NULL;
-    return put_exchange(r, "sums", x.bucket->bytes[r->o.ring.own], rounds_of(r, x.bucket), turn_of_sums, &x);
+    return put_exchange(r, "sums", x.bucket->bytes[r->o.rank_group.own], rounds_of(r, x.bucket), turn_of_sums, &x);
 }
 
 /* The staging memory of this bucket is free: the additions of all but the last one are awaited on the stream. */
@@ -367,7 +368,8 @@ static ons_status *put_bucket(ons_reducer *r, uint32_t bucket) {
     ons_reducer_gpu *g = r->gpu;
     bucket_exchange x = exchange_of(r, bucket);
     d->stream_wait(g->exchange, g->complete[bucket]);
-    ONS_TRY(put_exchange(r, "pieces", x.bucket->bytes[r->o.ring.own], rounds_of(r, x.bucket), turn_of_pieces, &x));
+    ONS_TRY(
+        put_exchange(r, "pieces", x.bucket->bytes[r->o.rank_group.own], rounds_of(r, x.bucket), turn_of_pieces, &x));
     d->event_record(g->exchange, g->come[bucket]);
     d->stream_wait(g->adding, g->come[bucket]);
     put_addition(r, &x);

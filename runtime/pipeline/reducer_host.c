@@ -12,7 +12,7 @@ typedef struct message {
 } message;
 
 /* Buckets that follow each other. */
-typedef struct lane {
+typedef struct bucket_place {
     ons_reducer *r;
     uint32_t index;
     ons_stream *out, *in;
@@ -21,11 +21,11 @@ typedef struct lane {
     char ***sums;                   /* of each replica, where memory is shared: its reducer's */
     message *weights;               /* of each replica: its slices of the lane's weights */
     ons_event *handed_over, *whole; /* its weights */
-} lane;
+} bucket_place;
 
 typedef struct bucket_job {
     ons_reducer *r;
-    lane *lane;
+    bucket_place *bucket_place;
     uint32_t bucket;
     message *slices; /* of each replica: its slice of the sums, where they lie */
     message *staged; /* of each replica: what comes from it */
@@ -41,7 +41,7 @@ typedef struct scaling {
 
 /* What the reducer has of its own where the host can access the memory. */
 struct ons_reducer_host {
-    lane lanes[ONS_REDUCTION_LANES];
+    bucket_place bucket_places[ONS_REDUCTION_IN_FLIGHT];
     ons_channel **meet_to, **meet_from; /* of each replica: between kernels */
     bucket_job *jobs;
     scaling *scalings; /* [sum] */
@@ -51,11 +51,11 @@ struct ons_reducer_host {
 /* --------------------------------------------------------------------------------------------------------- building */
 
 static ons_status *open_channels(const ons_reducer *r, uint32_t number, ons_channel ***to, ons_channel ***from) {
-    uint32_t count = r->o.reduction->replicas, own = r->o.ranks[r->o.ring.own];
+    uint32_t count = r->o.reduction->replicas, own = r->o.ranks[r->o.rank_group.own];
     ONS_NEW(*to, r->arena, count);
     ONS_NEW(*from, r->arena, count);
     for (uint32_t i = 0; i < count; ++i) {
-        if (i == r->o.ring.own) continue;
+        if (i == r->o.rank_group.own) continue;
         ONS_TRY(r->o.world->open(r->o.world, own, r->o.ranks[i], number, &(*to)[i]));
         ONS_TRY(r->o.world->open(r->o.world, r->o.ranks[i], own, number, &(*from)[i]));
         r->o.world->run_ahead((*to)[i]);
@@ -64,15 +64,15 @@ static ons_status *open_channels(const ons_reducer *r, uint32_t number, ons_chan
     return NULL;
 }
 
-static lane *lane_of(ons_reducer *r, uint32_t bucket) {
-    uint32_t lanes = r->o.reduction->lanes; /* none where there is no bucket */
-    return &r->host->lanes[lanes > 0 ? bucket % lanes : 0];
+static bucket_place *bucket_place_of(ons_reducer *r, uint32_t bucket) {
+    uint32_t in_flight = r->o.reduction->in_flight; /* none where there is no bucket */
+    return &r->host->bucket_places[in_flight > 0 ? bucket % in_flight : 0];
 }
 
 static const ons_sum_bucket *bucket_of(const bucket_job *job) { return &job->r->o.reduction->buckets[job->bucket]; }
 
 static char *staged(const bucket_job *job, uint32_t replica) {
-    return job->lane->staging + ons_reducer_staged_at(job->r, bucket_of(job), replica);
+    return job->bucket_place->staging + ons_reducer_staged_at(job->r, bucket_of(job), replica);
 }
 
 static void add_part(message *m, char *data, size_t bytes) {
@@ -98,19 +98,20 @@ static ons_status *set_up_messages(bucket_job *job) {
     ONS_NEW(job->staged, r->arena, r->o.reduction->replicas);
     for (uint32_t i = 0; i < r->o.reduction->replicas; ++i) {
         ONS_TRY(list_pieces(r, bucket_of(job), i, NULL, &job->slices[i]));
-        if (i != r->o.ring.own) ONS_TRY(list_pieces(r, bucket_of(job), r->o.ring.own, staged(job, i), &job->staged[i]));
+        if (i != r->o.rank_group.own)
+            ONS_TRY(list_pieces(r, bucket_of(job), r->o.rank_group.own, staged(job, i), &job->staged[i]));
     }
     return NULL;
 }
 
-/* The slices that each replica owns of a lane's weights. */
-static ons_status *set_up_weights(lane *l) {
+/* The slices that each replica owns of the weights of a place for buckets. */
+static ons_status *set_up_weights(bucket_place *l) {
     const ons_reducer *r = l->r;
     const ons_reduction *reduction = r->o.reduction;
     ONS_NEW(l->weights, r->arena, reduction->replicas);
     for (uint32_t owner = 0; owner < reduction->replicas; ++owner) {
         ONS_NEW(l->weights[owner].items, r->arena, (size_t)reduction->weight_count + 1);
-        for (uint32_t i = l->index; i < reduction->weight_count; i += reduction->lanes) {
+        for (uint32_t i = l->index; i < reduction->weight_count; i += reduction->in_flight) {
             const ons_divided_weight *w = &reduction->weights[i];
             ons_slice slice = ons_slice_of(w->elements, owner, reduction->replicas);
             int64_t size = (int64_t)ons_dtype_size(w->dtype);
@@ -120,8 +121,8 @@ static ons_status *set_up_weights(lane *l) {
     return NULL;
 }
 
-static ons_status *set_up_lane(ons_reducer *r, uint32_t index) {
-    lane *l = &r->host->lanes[index];
+static ons_status *set_up_bucket_place(ons_reducer *r, uint32_t index) {
+    bucket_place *l = &r->host->bucket_places[index];
     l->r = r;
     l->index = index;
     l->staging = ons_reducer_staging(r, index);
@@ -139,7 +140,7 @@ static ons_status *set_up_jobs(ons_reducer *r) {
     for (uint32_t i = 0; i < r->o.reduction->bucket_count; ++i) {
         bucket_job *job = &r->host->jobs[i];
         job->r = r;
-        job->lane = lane_of(r, i);
+        job->bucket_place = bucket_place_of(r, i);
         job->bucket = i;
         ONS_TRY(set_up_messages(job));
         ONS_TRY(r->device->event_new(r->device, &job->complete));
@@ -167,8 +168,8 @@ static ons_status *set_up(ons_reducer *r) {
     ONS_NEW(r->host, r->arena, 1);
     ONS_TRY(r->device->event_new(r->device, &r->host->updated));
     ONS_TRY(set_up_scalings(r));
-    for (uint32_t i = 0; i < r->o.reduction->lanes; ++i) ONS_TRY(set_up_lane(r, i));
-    r->replicas = (ons_replicas){.gather = gather, .context = r, .own = r->o.ring.own};
+    for (uint32_t i = 0; i < r->o.reduction->in_flight; ++i) ONS_TRY(set_up_bucket_place(r, i));
+    r->replicas = (ons_replicas){.gather = gather, .context = r, .own = r->o.rank_group.own};
     ONS_TRY(open_channels(r, ONS_REDUCER_MEETINGS, &r->host->meet_to, &r->host->meet_from));
     return set_up_jobs(r);
 }
@@ -176,11 +177,11 @@ static ons_status *set_up(ons_reducer *r) {
 static void tear_down(ons_reducer *r) {
     ons_reducer_host *h = r->host;
     if (h == NULL) return;
-    for (uint32_t i = 0; i < ONS_REDUCTION_LANES; ++i) {
-        r->device->stream_free(h->lanes[i].out);
-        r->device->stream_free(h->lanes[i].in);
-        r->device->event_free(h->lanes[i].handed_over);
-        r->device->event_free(h->lanes[i].whole);
+    for (uint32_t i = 0; i < ONS_REDUCTION_IN_FLIGHT; ++i) {
+        r->device->stream_free(h->bucket_places[i].out);
+        r->device->stream_free(h->bucket_places[i].in);
+        r->device->event_free(h->bucket_places[i].handed_over);
+        r->device->event_free(h->bucket_places[i].whole);
     }
     for (uint32_t i = 0; h->jobs != NULL && i < r->o.reduction->bucket_count; ++i) {
         r->device->event_free(h->jobs[i].complete);
@@ -210,10 +211,10 @@ static void transfer_parts(const ons_reducer *r, ons_channel *channel, const mes
 /* The other replica that is `turn`-th to send to, or to receive from: all are busy with each other in every turn. */
 static uint32_t peer(const ons_reducer *r, uint32_t turn, bool out) {
     uint32_t count = r->o.reduction->replicas;
-    return (r->o.ring.own + (out ? turn : count - turn)) % count;
+    return (r->o.rank_group.own + (out ? turn : count - turn)) % count;
 }
 
-static void record(const lane *l, const char *name, int64_t begin, int64_t bytes) {
+static void record(const bucket_place *l, const char *name, int64_t begin, int64_t bytes) {
     const ons_trace_event event = {.name = name,
                                    .category = "reduce",
                                    .begin = begin,
@@ -228,9 +229,9 @@ static void send_pieces(void *argument, uintptr_t native) {
     (void)native;
     bucket_job *job = argument;
     ons_reducer *r = job->r;
-    if (r->o.ring.own >= r->work.active) return;
+    if (r->o.rank_group.own >= r->work.active) return;
     for (uint32_t turn = 1; turn < r->o.reduction->replicas; ++turn) {
-        ons_channel *to = job->lane->to[peer(r, turn, true)];
+        ons_channel *to = job->bucket_place->to[peer(r, turn, true)];
         if (r->o.world->shares_memory)
             transfer(r, to, (char *)&r->sums, sizeof r->sums, true);
         else
@@ -242,7 +243,8 @@ static void send_sums(void *argument, uintptr_t native) {
     (void)native;
     const bucket_job *job = argument;
     for (uint32_t turn = 1; turn < job->r->o.reduction->replicas; ++turn)
-        transfer_parts(job->r, job->lane->to[peer(job->r, turn, true)], &job->slices[job->r->o.ring.own], true);
+        transfer_parts(job->r, job->bucket_place->to[peer(job->r, turn, true)], &job->slices[job->r->o.rank_group.own],
+                       true);
 }
 
 static void receive_sums(void *argument, uintptr_t native) {
@@ -251,9 +253,9 @@ static void receive_sums(void *argument, uintptr_t native) {
     int64_t begin = ons_trace_now();
     for (uint32_t turn = 1; turn < job->r->o.reduction->replicas; ++turn) {
         uint32_t from = peer(job->r, turn, false);
-        transfer_parts(job->r, job->lane->from[from], &job->slices[from], false);
+        transfer_parts(job->r, job->bucket_place->from[from], &job->slices[from], false);
     }
-    record(job->lane, "sums", begin, bucket_of(job)->bytes[job->r->o.ring.own]);
+    record(job->bucket_place, "sums", begin, bucket_of(job)->bytes[job->r->o.rank_group.own]);
 }
 
 /* A message that nobody waits for yet would keep the sender: of two, the one with the smaller number sends first. */
@@ -276,14 +278,14 @@ static uint32_t gather(const ons_replicas *replicas, double *all, size_t count) 
 
 static void send_weights(void *argument, uintptr_t native) {
     (void)native;
-    const lane *l = argument;
+    const bucket_place *l = argument;
     for (uint32_t turn = 1; turn < l->r->o.reduction->replicas; ++turn)
-        transfer_parts(l->r, l->to[peer(l->r, turn, true)], &l->weights[l->r->o.ring.own], true);
+        transfer_parts(l->r, l->to[peer(l->r, turn, true)], &l->weights[l->r->o.rank_group.own], true);
 }
 
 static void receive_weights(void *argument, uintptr_t native) {
     (void)native;
-    const lane *l = argument;
+    const bucket_place *l = argument;
     int64_t begin = ons_trace_now(), bytes = 0;
     for (uint32_t turn = 1; turn < l->r->o.reduction->replicas; ++turn) {
         uint32_t from = peer(l->r, turn, false);
@@ -355,8 +357,8 @@ static void add_piece(const bucket_job *job, const ons_sum_piece *piece, size_t 
     const char *parts[REPLICAS_AT_ONCE];
     char *own = ons_reducer_address(r, piece);
     for (uint32_t i = 0; i < r->work.active; ++i)
-        parts[i] = i == r->o.ring.own          ? own
-                   : r->o.world->shares_memory ? job->lane->sums[i][piece->sum] + (size_t)piece->first * size
+        parts[i] = i == r->o.rank_group.own    ? own
+                   : r->o.world->shares_memory ? job->bucket_place->sums[i][piece->sum] + (size_t)piece->first * size
                                                : staged(job, i) + staged_at;
     for (int64_t at = 0; at < piece->count; at += BLOCK) {
         int64_t count = piece->count - at < BLOCK ? piece->count - at : BLOCK;
@@ -370,9 +372,10 @@ static void receive_pieces(const bucket_job *job) {
         uint32_t from = peer(r, turn, false);
         if (from >= r->work.active) continue;
         if (r->o.world->shares_memory)
-            transfer(r, job->lane->from[from], (char *)&job->lane->sums[from], sizeof job->lane->sums[from], false);
+            transfer(r, job->bucket_place->from[from], (char *)&job->bucket_place->sums[from],
+                     sizeof job->bucket_place->sums[from], false);
         else
-            transfer_parts(r, job->lane->from[from], &job->staged[from], false);
+            transfer_parts(r, job->bucket_place->from[from], &job->staged[from], false);
     }
 }
 
@@ -380,7 +383,7 @@ static void receive_and_add(void *argument, uintptr_t native) {
     (void)native;
     const bucket_job *job = argument;
     const ons_sum_bucket *bucket = bucket_of(job);
-    uint32_t own = job->r->o.ring.own;
+    uint32_t own = job->r->o.rank_group.own;
     size_t staged_at = 0;
     int64_t begin = ons_trace_now();
     receive_pieces(job);
@@ -388,7 +391,7 @@ static void receive_and_add(void *argument, uintptr_t native) {
         add_piece(job, &bucket->pieces[i], staged_at);
         staged_at += (size_t)bucket->pieces[i].count * ons_reducer_element_bytes(job->r, &bucket->pieces[i]);
     }
-    record(job->lane, "pieces", begin, bucket->bytes[own]);
+    record(job->bucket_place, "pieces", begin, bucket->bytes[own]);
 }
 
 /* -------------------------------------------------------------------------------------------------------- launching */
@@ -396,7 +399,7 @@ static void receive_and_add(void *argument, uintptr_t native) {
 static ons_status *launch(ons_reducer *r, uint32_t bucket) {
     ons_device *d = r->device;
     bucket_job *job = &r->host->jobs[bucket];
-    ons_stream *out = job->lane->out, *in = job->lane->in;
+    ons_stream *out = job->bucket_place->out, *in = job->bucket_place->in;
     d->stream_wait(out, job->complete);
     d->stream_wait(in, job->complete);
     d->launch(out, send_pieces, job);
@@ -435,8 +438,8 @@ static void complete(ons_reducer *r, uint32_t bucket, ons_stream *compute) {
 
 static ons_status *finish(ons_reducer *r, ons_stream *compute) {
     uint32_t count = r->o.reduction->bucket_count;
-    /* Streams run in order, so the others of a lane are behind its last bucket. */
-    for (uint32_t i = count - r->o.reduction->lanes; i < count; ++i) {
+    /* Streams run in order, so the others of a place are behind its last bucket. */
+    for (uint32_t i = count - r->o.reduction->in_flight; i < count; ++i) {
         r->device->stream_wait(compute, r->host->jobs[i].summed);
         r->device->stream_wait(compute, r->host->jobs[i].handed_back);
     }
@@ -446,8 +449,8 @@ static ons_status *finish(ons_reducer *r, ons_stream *compute) {
 static ons_status *hand_over_weights(ons_reducer *r, ons_stream *compute) {
     ons_device *d = r->device;
     d->event_record(compute, r->host->updated);
-    for (uint32_t i = 0; i < r->o.reduction->lanes; ++i) {
-        lane *l = &r->host->lanes[i];
+    for (uint32_t i = 0; i < r->o.reduction->in_flight; ++i) {
+        bucket_place *l = &r->host->bucket_places[i];
         d->stream_wait(l->out, r->host->updated);
         d->stream_wait(l->in, r->host->updated);
         d->launch(l->out, send_weights, l);

@@ -62,20 +62,20 @@ static inline char *ons_reducer_address(const ons_reducer *r, const ons_sum_piec
 
 /* How many bytes behind each other's pieces of the own slice lie that have come. */
 static inline int64_t ons_reducer_stride(const ons_reducer *r, const ons_sum_bucket *bucket) {
-    return ons_arena_align(bucket->bytes[r->o.ring.own]);
+    return ons_arena_align(bucket->bytes[r->o.rank_group.own]);
 }
 
-/* Where in a lane's staging memory a replica's pieces of the own slice come to. */
+/* Where in the staging memory of a place for buckets a replica's pieces of the own slice come to. */
 static inline size_t ons_reducer_staged_at(const ons_reducer *r, const ons_sum_bucket *bucket, uint32_t replica) {
-    uint32_t own = r->o.ring.own, place = replica < own ? replica : replica - 1;
+    uint32_t own = r->o.rank_group.own, place = replica < own ? replica : replica - 1;
     return (size_t)place * (size_t)ons_reducer_stride(r, bucket);
 }
 
 /* How many replicas have a micro-batch of that number: the first ones, which have most. */
 uint32_t ons_reducer_present(const ons_reducer *r, uint32_t micro_batch);
 
-/* The staging memory of a lane. */
-char *ons_reducer_staging(const ons_reducer *r, uint32_t lane);
+/* The staging memory of a place for buckets, of which there are as many as buckets in flight. */
+char *ons_reducer_staging(const ons_reducer *r, uint32_t bucket_place);
 
 /* The replica whose part of a sum comes first; the other active ones follow in their order, and in a circle. Sums begin
  * with the first replica. So do running means, but where micro-batches are taken in turn: there they begin with the one

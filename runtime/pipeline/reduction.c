@@ -276,8 +276,8 @@ static ons_status *plan(planner *p) {
     for (size_t i = 0; i < p->buckets.count; ++i) buckets[i] = p->buckets.items[i];
     p->r->buckets = buckets;
     p->r->bucket_count = (uint32_t)p->buckets.count;
-    p->r->lanes = p->buckets.count < ONS_REDUCTION_LANES ? (uint32_t)p->buckets.count : ONS_REDUCTION_LANES;
-    p->r->staging_bytes *= p->r->lanes;
+    p->r->in_flight = p->buckets.count < ONS_REDUCTION_IN_FLIGHT ? (uint32_t)p->buckets.count : ONS_REDUCTION_IN_FLIGHT;
+    p->r->staging_bytes *= p->r->in_flight;
     p->r->meets = meets(p);
     ONS_TRY(list_weights(p));
     return list_ready(p);

@@ -50,8 +50,8 @@ typedef struct ons_sum_bucket {
 } ons_sum_bucket;
 
 /* Buckets on their way at once, so that a link is not idle while the ends of a message find each other. Each has a
- * place for what comes from others: bucket b that of lane b % ONS_REDUCTION_LANES. */
-enum { ONS_REDUCTION_LANES = 4 };
+ * place for what comes from others: bucket b has place b % ONS_REDUCTION_IN_FLIGHT. */
+enum { ONS_REDUCTION_IN_FLIGHT = 4 };
 
 typedef struct ons_reduction {
     uint32_t replicas;
@@ -61,8 +61,8 @@ typedef struct ons_reduction {
     uint32_t bucket_count;
     const ons_divided_weight *weights;
     uint32_t weight_count;
-    int64_t staging_bytes; /* of the device: `lanes` times the others' pieces of the largest slice */
-    uint32_t lanes;        /* no more than buckets */
+    int64_t staging_bytes; /* of the device: `in_flight` times the others' pieces of the largest slice */
+    uint32_t in_flight;    /* no more than buckets */
     bool meets;            /* kernels meet the same nodes of other replicas */
     const ons_stage_program *const *programs;
     uint32_t program_count;

@@ -10,7 +10,7 @@
 /* One way of micro-batches through the pipeline: those that go together, or the rest. */
 typedef struct leg {
     ons_stepper *stepper;
-    const ons_unit *units[2]; /* as in the pass's lineup */
+    const ons_step_program *programs[2]; /* as in the pass's lineup */
     size_t first_row;
     int slot; /* of the feed */
     ons_pipeline_pass pass;
@@ -46,16 +46,16 @@ struct ons_stepper {
 static bool is_asynchronous(const ons_stepper *s) { return s->o.schedule->asynchronous; }
 
 static ons_portions portions_of(const ons_stepper *s, uint64_t samples) {
-    uint64_t units = (uint64_t)s->o.micro_batches * s->o.ring.count;
+    uint64_t units = (uint64_t)s->o.micro_batches * s->o.rank_group.count;
     return ons_portions_in_parts(ons_portions_make(s->o.batch, units / s->together, samples), s->together / s->size);
 }
 
 static ons_numbers numbers_of(const ons_stepper *s, const ons_portions *of_step, uint32_t rank) {
-    return ons_ring_numbers(&s->o.ring, rank, ons_portions_total(of_step));
+    return ons_rank_group_numbers(&s->o.rank_group, rank, ons_portions_total(of_step));
 }
 
 static ons_portions own_portions(const ons_stepper *s, const ons_portions *of_step) {
-    ons_numbers numbers = numbers_of(s, of_step, s->o.ring.own);
+    ons_numbers numbers = numbers_of(s, of_step, s->o.rank_group.own);
     return ons_portions_of_numbers(*of_step, &numbers);
 }
 
@@ -111,17 +111,17 @@ static ons_status *set_up(ons_stepper *s) {
     s->size = ons_units_of_device(o->schedule, o->device);
     s->most = o->micro_batches / s->size;
     ons_portions last = portions_of(s, samples % o->batch);
-    s->usable = o->units[ONS_REST].program != NULL ? samples : samples - last.rows[ONS_REST];
+    s->usable = o->programs[ONS_REST].program != NULL ? samples : samples - last.rows[ONS_REST];
     ONS_CHECK(s->usable > 0, ONS_INVALID_DATA,
               "micro-batches of fewer than %zu samples are not computed, and the data has only %" PRIu64
               "; give more, or a smaller --batch",
-              o->units[ONS_WHOLE].rows, samples);
+              o->programs[ONS_WHOLE].rows, samples);
     s->steps_per_epoch = (s->usable + o->batch - 1) / o->batch;
     s->step.seed = o->order.seed;
     last = portions_of(s, s->usable % o->batch);
     last = own_portions(s, &last);
     s->least = ons_portions_together(&last);
-    ONS_NEW(s->shares, s->arena, o->ring.count);
+    ONS_NEW(s->shares, s->arena, o->rank_group.count);
     ONS_NEW(s->counted, s->arena, o->micro_batches + 2);
     ons_device *device = ons_device_context_device(ons_worker_device_context(o->worker));
     void *losses;
@@ -137,7 +137,7 @@ ons_status *ons_stepper_new(const ons_stepper_options *options, ons_stepper **re
     ons_stepper *s = calloc(1, sizeof *s);
     if (s == NULL) return ons_status_out_of_memory();
     s->o = *options;
-    if (s->o.ring.count == 0) s->o.ring.count = 1;
+    if (s->o.rank_group.count == 0) s->o.rank_group.count = 1;
     s->arena = ons_arena_new();
     ons_status *status = s->arena == NULL ? ons_status_out_of_memory() : set_up(s);
     if (status != NULL) {
@@ -173,15 +173,16 @@ static size_t sample_count(const ons_stepper *s, uint64_t step) {
     return left < s->o.batch ? (size_t)left : s->o.batch;
 }
 
-static const ons_unit *unit_of_number(const ons_stepper *s, const ons_portions *of_step, uint64_t number) {
+static const ons_step_program *step_program_of_number(const ons_stepper *s, const ons_portions *of_step,
+                                                      uint64_t number) {
     ons_batch_variant v = ONS_WHOLE;
     while (number >= of_step->count[v]) number -= of_step->count[v++];
-    return &s->o.units[v];
+    return &s->o.programs[v];
 }
 
 /* Samples of this rank's micro-batches, one behind the other. */
 static ons_status *fill(const ons_stepper *s, int slot, const ons_portions *of_step) {
-    ons_numbers numbers = numbers_of(s, of_step, s->o.ring.own);
+    ons_numbers numbers = numbers_of(s, of_step, s->o.rank_group.own);
     ons_portions own = ons_portions_of_numbers(*of_step, &numbers);
     size_t to = 0;
     if (numbers.stride == 1)
@@ -189,7 +190,7 @@ static ons_status *fill(const ons_stepper *s, int slot, const ons_portions *of_s
                              ons_portions_samples(&own), 0);
     for (uint64_t i = 0; i < numbers.count; ++i) {
         uint64_t number = numbers.first + i * numbers.stride;
-        size_t rows = unit_of_number(s, of_step, number)->rows;
+        size_t rows = step_program_of_number(s, of_step, number)->rows;
         ONS_TRY(ons_feed_fill(s->o.feed, slot, ons_portions_first_sample(of_step, number), rows, to));
         to += rows;
     }
@@ -248,44 +249,44 @@ static ons_status *count_all_targets(ons_stepper *s) {
 
 /* ------------------------------------------------------------------------------------------------------------- step */
 
-static const ons_unit *unit_of(const leg *l, uint32_t micro_batch) {
-    return l->units[l->units[1] != NULL && micro_batch >= l->pass.lineup.first_count];
+static const ons_step_program *step_program_of(const leg *l, uint32_t micro_batch) {
+    return l->programs[l->programs[1] != NULL && micro_batch >= l->pass.lineup.first_count];
 }
 
 /* The first sample of a micro-batch among those that this rank has of the step. */
 static size_t first_row(const leg *l, uint32_t micro_batch) {
-    const ons_unit *unit = unit_of(l, micro_batch);
-    size_t before = unit == l->units[0] ? 0 : l->pass.lineup.first_count;
-    return l->first_row + before * l->units[0]->rows + (micro_batch - before) * unit->rows;
+    const ons_step_program *step_program = step_program_of(l, micro_batch);
+    size_t before = step_program == l->programs[0] ? 0 : l->pass.lineup.first_count;
+    return l->first_row + before * l->programs[0]->rows + (micro_batch - before) * step_program->rows;
 }
 
-static void load(void *context, uint32_t micro_batch, ons_part part, const ons_turn *turn) {
+static void load(void *context, uint32_t micro_batch, ons_part part, const ons_part_place *part_place) {
     const leg *l = context;
-    const ons_unit *unit = unit_of(l, micro_batch);
+    const ons_step_program *step_program = step_program_of(l, micro_batch);
     const ons_feed *feed = l->stepper->o.feed;
     for (uint32_t i = 0; i < feed->field_count; ++i) {
-        ons_value_id input = unit->inputs[i];
-        if (input == ONS_NONE || !ons_stage_program_loads(unit->stage, input, part)) continue;
-        void *address = ons_program_address_to_write(unit->program, input, turn);
+        ons_value_id input = step_program->inputs[i];
+        if (input == ONS_NONE || !ons_stage_program_loads(step_program->stage, input, part)) continue;
+        void *address = ons_program_address_to_write(step_program->program, input, part_place);
         if (address != NULL)
             ons_worker_transfer(l->stepper->o.worker, address,
                                 ons_feed_sample(feed, l->slot, i, first_row(l, micro_batch)),
-                                unit->rows * feed->fields[i].bytes);
+                                step_program->rows * feed->fields[i].bytes);
     }
 }
 
-static bool is_wide(const ons_unit *unit) {
-    return ons_graph_value(ons_program_graph(unit->program), unit->loss)->type.dtype == ONS_FLOAT64;
+static bool is_wide(const ons_step_program *step_program) {
+    return ons_graph_value(ons_program_graph(step_program->program), step_program->loss)->type.dtype == ONS_FLOAT64;
 }
 
 /* Of an asynchronous pipeline: its losses do not add up by themselves. */
-static void read_loss(void *context, uint32_t micro_batch, const ons_turn *turn) {
+static void read_loss(void *context, uint32_t micro_batch, const ons_part_place *part_place) {
     const leg *l = context;
-    const ons_unit *unit = unit_of(l, micro_batch);
+    const ons_step_program *step_program = step_program_of(l, micro_batch);
     uint32_t number = l->pass.step.micro_batch + micro_batch;
     ons_worker_transfer(l->stepper->o.worker, &l->stepper->losses[number],
-                        ons_program_address(unit->program, unit->loss, turn),
-                        is_wide(unit) ? sizeof(double) : sizeof(float));
+                        ons_program_address(step_program->program, step_program->loss, part_place),
+                        is_wide(step_program) ? sizeof(double) : sizeof(float));
 }
 
 /* Of an asynchronous pipeline, in which every micro-batch is an update. */
@@ -300,8 +301,8 @@ static uint64_t updates_before(const ons_stepper *s) {
 static uint32_t places(uint32_t done, int slot) { return 1 + done * ONS_FEED_SLOTS + (uint32_t)slot; }
 
 /* Of the step that a micro-batch belongs to: asynchronously it is a step of its own. */
-static double sample_share(const ons_stepper *s, const ons_unit *unit) {
-    return is_asynchronous(s) ? 1 : (double)unit->rows / (double)s->samples;
+static double sample_share(const ons_stepper *s, const ons_step_program *step_program) {
+    return is_asynchronous(s) ? 1 : (double)step_program->rows / (double)s->samples;
 }
 
 static ons_pipeline_pass make_pass(ons_stepper *s, const ons_action_list *actions, uint32_t count, uint32_t done,
@@ -327,31 +328,31 @@ static ons_pipeline_pass make_pass(ons_stepper *s, const ons_action_list *action
     return pass;
 }
 
-/* `first_count` of `count` micro-batches of the first unit, the others of the second. */
-static uint32_t make_leg(ons_stepper *s, const ons_unit *const units[2], uint32_t first_count, uint32_t done,
+/* `first_count` of `count` micro-batches by the first program, the others by the second. */
+static uint32_t make_leg(ons_stepper *s, const ons_step_program *const programs[2], uint32_t first_count, uint32_t done,
                          uint32_t count, bool last, leg *l) {
-    bool rest = units[0] == &s->o.units[ONS_REST];
+    bool rest = programs[0] == &s->o.programs[ONS_REST];
     const ons_action_list *actions = rest ? &s->rest_actions : count == s->most ? &s->most_actions : &s->least_actions;
-    *l = (leg){.stepper = s, .units = {units[0], units[1]}, .slot = s->slot};
+    *l = (leg){.stepper = s, .programs = {programs[0], programs[1]}, .slot = s->slot};
     l->pass = make_pass(s, actions, count, done, last);
     l->pass.form = rest ? ONS_PASS_OF_REST : ONS_PASS_OF_STEP;
     l->pass.halved = actions == &s->most_actions    ? s->most_halved
                      : actions == &s->least_actions ? s->least_halved
                                                     : NULL;
-    l->pass.lineup = (ons_lineup){{units[0]->stage, units[1] == NULL ? NULL : units[1]->stage}, first_count};
-    l->pass.read = is_asynchronous(s) && units[0]->loss != ONS_NONE ? read_loss : NULL;
+    l->pass.lineup = (ons_lineup){{programs[0]->stage, programs[1] == NULL ? NULL : programs[1]->stage}, first_count};
+    l->pass.read = is_asynchronous(s) && programs[0]->loss != ONS_NONE ? read_loss : NULL;
     l->pass.context = l;
-    l->pass.step.sample_share = sample_share(s, units[0]);
-    if (units[1] != NULL) l->pass.second_share = sample_share(s, units[1]);
+    l->pass.step.sample_share = sample_share(s, programs[0]);
+    if (programs[1] != NULL) l->pass.second_share = sample_share(s, programs[1]);
     return done + count;
 }
 
 /* No micro-batch: sums come from other ranks. */
 static ons_status *launch_update(ons_stepper *s) {
     leg *l = &s->legs[TOGETHER];
-    *l = (leg){.stepper = s, .units = {&s->o.units[ONS_WHOLE], NULL}, .slot = s->slot};
+    *l = (leg){.stepper = s, .programs = {&s->o.programs[ONS_WHOLE], NULL}, .slot = s->slot};
     l->pass = make_pass(s, &s->update_actions, 0, 0, true);
-    l->pass.lineup = (ons_lineup){{l->units[0]->stage, NULL}, 0};
+    l->pass.lineup = (ons_lineup){{l->programs[0]->stage, NULL}, 0};
     l->pass.context = l;
     return ons_worker_launch(s->o.worker, &l->pass);
 }
@@ -365,14 +366,14 @@ static ons_status *launch(ons_stepper *s, uint32_t *micro_batches) {
               "a step of %u micro-batches, and there are lists for %u and %u", together, s->most, s->least);
     if (together > 0) {
         uint32_t whole = (uint32_t)own->count[ONS_WHOLE];
-        const ons_unit *const units[] = {&o->units[whole > 0 ? ONS_WHOLE : ONS_SHORTER],
-                                         whole > 0 && together > whole ? &o->units[ONS_SHORTER] : NULL};
-        done = make_leg(s, units, whole, 0, together, own->count[ONS_REST] == 0, &s->legs[TOGETHER]);
+        const ons_step_program *const programs[] = {&o->programs[whole > 0 ? ONS_WHOLE : ONS_SHORTER],
+                                                    whole > 0 && together > whole ? &o->programs[ONS_SHORTER] : NULL};
+        done = make_leg(s, programs, whole, 0, together, own->count[ONS_REST] == 0, &s->legs[TOGETHER]);
         ONS_TRY(ons_worker_launch(o->worker, &s->legs[TOGETHER].pass));
     }
     if (own->count[ONS_REST] > 0) {
-        const ons_unit *const units[] = {&o->units[ONS_REST], NULL};
-        done = make_leg(s, units, 1, done, 1, true, &s->legs[REST]);
+        const ons_step_program *const programs[] = {&o->programs[ONS_REST], NULL};
+        done = make_leg(s, programs, 1, done, 1, true, &s->legs[REST]);
         s->legs[REST].first_row = ons_portions_samples(own) - own->rows[ONS_REST];
         ONS_TRY(ons_worker_launch(o->worker, &s->legs[REST].pass));
     }
@@ -399,10 +400,10 @@ static ons_status *keep_legs(const ons_stepper *s) {
     return s->own.count[ONS_REST] == 0 ? NULL : keep(&s->legs[REST], together);
 }
 
-static const ons_unit *last_unit(const ons_stepper *s) {
+static const ons_step_program *last_step_program(const ons_stepper *s) {
     ons_batch_variant v = ONS_REST;
     while (v > ONS_WHOLE && s->own.count[v] == 0) --v;
-    return &s->o.units[v];
+    return &s->o.programs[v];
 }
 
 static ons_status *fault_status(const ons_program_fault *found, const ons_stage_program *where, uint64_t step) {
@@ -412,16 +413,16 @@ static ons_status *fault_status(const ons_program_fault *found, const ons_stage_
                           ons_fault_print(&found->fault, text));
 }
 
-static double loss_of_bits(const ons_unit *unit, const uint64_t *bits) {
+static double loss_of_bits(const ons_step_program *step_program, const uint64_t *bits) {
     double wide;
     float narrow;
     memcpy(&wide, bits, sizeof wide);
     memcpy(&narrow, bits, sizeof narrow);
-    return is_wide(unit) ? wide : (double)narrow;
+    return is_wide(step_program) ? wide : (double)narrow;
 }
 
 /* NaN: the stage has no such number. */
-static ons_status *read_numbers(const ons_stepper *s, const ons_unit *last, uint32_t micro_batches,
+static ons_status *read_numbers(const ons_stepper *s, const ons_step_program *last, uint32_t micro_batches,
                                 ons_step_result *result) {
     const ons_value_id values[] = {last->loss, last->scale, last->norm};
     double numbers[] = {NAN, NAN, NAN}, sum = 0;
@@ -440,7 +441,7 @@ static ons_status *finish(ons_stepper *s, uint64_t step, uint32_t micro_batches,
     const ons_stage_program *where;
     ONS_TRY(ons_worker_wait(s->o.worker, &fault, &where));
     if (fault.fault.problem != NULL) return fault_status(&fault, where, step);
-    const ons_unit *last = last_unit(s);
+    const ons_step_program *last = last_step_program(s);
     if (is_asynchronous(s)) s->version = (s->version + micro_batches) % last->stage->versions;
     *result = (ons_step_result){.samples = s->samples, .last = last};
     return read_numbers(s, last, micro_batches, result);
@@ -449,10 +450,10 @@ static ons_status *finish(ons_stepper *s, uint64_t step, uint32_t micro_batches,
 /* Which micro-batches of the step are whose. */
 static void share_step(ons_stepper *s) {
     ons_portions of_step = portions_of(s, s->samples);
-    s->numbers = numbers_of(s, &of_step, s->o.ring.own);
+    s->numbers = numbers_of(s, &of_step, s->o.rank_group.own);
     s->own = own_portions(s, &of_step);
     s->active = 0;
-    for (uint32_t i = 0; i < s->o.ring.count; ++i) {
+    for (uint32_t i = 0; i < s->o.rank_group.count; ++i) {
         s->shares[i] = (uint32_t)numbers_of(s, &of_step, i).count;
         s->active += s->shares[i] > 0;
     }

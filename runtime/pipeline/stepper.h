@@ -14,7 +14,7 @@
 
 /* A program for micro-batches of `rows` samples. Of a pipeline, one stage's share; what other stages have is ONS_NONE.
  */
-typedef struct ons_unit {
+typedef struct ons_step_program {
     ons_program *program;
     const ons_stage_program *stage; /* where a worker runs it */
     size_t rows;
@@ -24,18 +24,19 @@ typedef struct ons_unit {
     ons_value_id norm;           /* ONS_NONE: not computed */
     ons_value_id scale;          /* of the loss in this step; ONS_NONE: it is not scaled */
     const ons_value_id *squares; /* float64 scalars, one a trained weight; NULL: not computed */
-} ons_unit;
+} ons_step_program;
 
 typedef struct ons_stepper_options {
     ons_worker *worker;
-    const ons_schedule *schedule;       /* of a whole step */
-    uint32_t device;                    /* of the schedule */
-    ons_feed *feed;                     /* holds the samples of so many micro-batches, and numbers of `batch` */
-    ons_unit units[ONS_BATCH_VARIANTS]; /* program NULL: there are no such micro-batches, or the rest is dropped */
-    size_t batch;                       /* samples of a step */
-    uint32_t micro_batches;             /* of a step, of this rank, at most; where stages' are units, so many units */
-    ons_ring ring;                      /* the ranks that share a step's micro-batches, each with `micro_batches` */
-    ons_reducer *reducer;               /* the worker's */
+    const ons_schedule *schedule; /* of a whole step */
+    uint32_t device;              /* of the schedule */
+    ons_feed *feed;               /* holds the samples of so many micro-batches, and numbers of `batch` */
+    ons_step_program
+        programs[ONS_BATCH_VARIANTS]; /* program NULL: there are no such micro-batches, or the rest is dropped */
+    size_t batch;                     /* samples of a step */
+    uint32_t micro_batches;           /* of a step, of this rank, at most; where stages' are units, so many units */
+    ons_rank_group rank_group;        /* the ranks that share a step's micro-batches, each with `micro_batches` */
+    ons_reducer *reducer;             /* the worker's */
     ons_order order;
     uint32_t target_field; /* of the dataset; ONS_NO_FIELD: every sample counts as one target */
     ons_type target_sample;
@@ -58,8 +59,8 @@ typedef struct ons_step_result {
     double norm;  /* NaN where not computed, or of another stage */
     double scale; /* of the loss, for gradients in float16; NaN likewise */
     size_t samples;
-    bool stop;            /* somebody has asked for an end after this step; not the stepper's to say */
-    const ons_unit *last; /* the stepper's unit that ran last: it has the square sums */
+    bool stop;                    /* somebody has asked for an end after this step; not the stepper's to say */
+    const ons_step_program *last; /* the stepper's program that ran last: it has the square sums */
 } ons_step_result;
 
 /* Of a step: what the schedule leaves of every learning rate, and that of all parameters without one of their own. */

@@ -35,8 +35,8 @@ typedef struct ons_worker_options {
     const uint32_t *sizes; /* [device]: units of a step in a micro-batch of its stages (runtime/program/units.h); NULL:
                               one everywhere */
     uint32_t replica;      /* of the whole pipeline, which messages and traces name; `transport` has its ranks */
-    ons_ring ring;         /* of `reducer`: replicas, or copies of the stage */
-    ons_turn_end turns;    /* where another worker computes on the same device; it outlives the worker */
+    ons_rank_group rank_group; /* of `reducer`: replicas, or copies of the stage */
+    ons_turn_end turns;        /* where another worker computes on the same device; it outlives the worker */
     const ons_stage_program *const *programs; /* all that will run; they outlive the worker */
     uint32_t program_count;
     ons_trace *trace; /* NULL: none. Not while another thread adds tracks */
@@ -80,12 +80,12 @@ typedef struct ons_pipeline_pass {
     const bool *halved;
     ons_replica_work replicas; /* of the whole step, where there is a reducer and the pass updates */
     /* Runs on the compute stream before a forward part (and before a backward part that reads data of its own): puts
-     * the data of micro-batch `micro_batch` where it belongs (ons_program_address_to_write with this turn), by
+     * the data of micro-batch `micro_batch` where it belongs (ons_program_address_to_write with this place), by
      * ons_worker_transfer. */
-    void (*load)(void *context, uint32_t micro_batch, ons_part part, const ons_turn *turn);
+    void (*load)(void *context, uint32_t micro_batch, ons_part part, const ons_part_place *part_place);
     /* Runs on the compute stream after a backward part (a forward part where there is no other): reads results, which
      * are there when ons_worker_wait returns. May be NULL. */
-    void (*read)(void *context, uint32_t micro_batch, const ons_turn *turn);
+    void (*read)(void *context, uint32_t micro_batch, const ons_part_place *part_place);
     void *context;
     /* Passes with the same number let load and read copy from and to the same places of the host's memory. 0: none
      * does. */

@@ -69,10 +69,10 @@ struct ons_job {
     const ons_pipeline_pass *pass;
     const ons_stage_program *program;
     uint32_t first, end; /* positions */
-    ons_piece piece;
+    ons_sample_half sample_half;
     ons_part part;
     uint32_t micro_batch;
-    ons_turn turn;
+    ons_part_place part_place;
     uint64_t moment; /* of the device's list, where workers take turns */
     ons_step step;
     const ons_step *device_step; /* its copy in the device's memory, where the host cannot access that */
@@ -87,13 +87,13 @@ struct ons_job {
 };
 
 /* Something on a stream whose time the device's clock tells when all is done. */
-typedef struct ons_span {
+typedef struct ons_timed_span {
     ons_trace_track *track; /* NULL: computing of parts of this kind, for the sums alone */
     ons_trace_event event;
     ons_part_kind kind;
     uint32_t begin, end; /* timestamps */
     double from, to;     /* its share of the time between them; 0, both: all of it */
-} ons_span;
+} ons_timed_span;
 
 /* A pass that is repeated by one call. */
 typedef struct ons_recorded_pass {
@@ -128,7 +128,7 @@ struct ons_worker {
     ons_trace_track *compute_track, *out_track, *in_track;
     int64_t copy_begin[2];              /* of the copy that runs, for the trace */
     ons_device_clock *clock;            /* of a trace, where work runs later than it is launched; NULL: none */
-    ONS_VECTOR(ons_span) spans;         /* since the last wait, by that clock */
+    ONS_VECTOR(ons_timed_span) spans;   /* since the last wait, by that clock */
     uint32_t first_node, last_node;     /* its timestamps: before the first node of a job, behind the last so far */
     ons_device_context_control control; /* in the device's memory; count 0: there is none */
     ons_step *steps;       /* of the passes since the last wait, on their way there, `control.count` each */
@@ -158,10 +158,10 @@ struct ons_worker {
 };
 
 static inline uint32_t ons_worker_own_copies(const ons_worker *worker) {
-    return worker->o.ring.in_turn ? worker->o.ring.count : 1;
+    return worker->o.rank_group.in_turn ? worker->o.rank_group.count : 1;
 }
 static inline uint32_t ons_worker_own_copy(const ons_worker *worker) {
-    return worker->o.ring.in_turn ? worker->o.ring.own : 0;
+    return worker->o.rank_group.in_turn ? worker->o.rank_group.own : 0;
 }
 
 /* Its place among the schedule's devices. */
@@ -190,7 +190,7 @@ void ons_worker_record(const ons_job *job, const char *category, int64_t begin);
 /* Record a span by the device's clock, from timestamp `begin` to the end of what is on `stream`; nothing where there is
  * no clock. */
 uint32_t ons_worker_timestamp(ons_worker *worker, ons_stream *stream);
-void ons_worker_record_span(ons_worker *worker, const ons_span *span, ons_stream *stream);
+void ons_worker_record_span(ons_worker *worker, const ons_timed_span *span, ons_stream *stream);
 /* Makes events of spans when all has run, and forgets the spans. */
 ons_status *ons_worker_settle_trace(ons_worker *worker);
 void ons_worker_drop_spans(ons_worker *worker);
@@ -202,6 +202,8 @@ ons_status *ons_worker_put(ons_worker *worker, const ons_pipeline_pass *pass);
 
 /* Finds the recording that stands for the pass; NULL: there is none. */
 const ons_recorded_pass *ons_worker_find_kept(const ons_worker *worker, const ons_pipeline_pass *pass);
+/* Puts the recording on the compute stream, and counts what it moves. */
+void ons_worker_repeat(ons_worker *worker, const ons_recorded_pass *kept);
 void ons_worker_choose_keeping(ons_worker *worker);
 void ons_worker_free_kept(ons_worker *worker);
 

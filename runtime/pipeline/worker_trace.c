@@ -9,19 +9,20 @@ static uint32_t begin_sum(void *context, ons_stream *stream) { return ons_worker
 
 static void end_sum(void *context, ons_stream *stream, uint32_t begin, ons_trace_track *track,
                     const ons_trace_event *event) {
-    const ons_span span = {.track = track, .event = *event, .begin = begin};
+    const ons_timed_span span = {.track = track, .event = *event, .begin = begin};
     ons_worker_record_span(context, &span, stream);
 }
 
-ons_status *ons_worker_open_trace(ons_worker *w) {
-    if (w->o.trace == NULL || w->device->timed_event_new == NULL) return NULL;
-    if (w->o.reducer != NULL) ons_reducer_set_clock(w->o.reducer, &(ons_reducer_clock){begin_sum, end_sum, w});
-    return ons_device_clock_new(w->device, w->compute, &w->clock);
+ons_status *ons_worker_open_trace(ons_worker *worker) {
+    if (worker->o.trace == NULL || worker->device->timed_event_new == NULL) return NULL;
+    if (worker->o.reducer != NULL)
+        ons_reducer_set_clock(worker->o.reducer, &(ons_reducer_clock){begin_sum, end_sum, worker});
+    return ons_device_clock_new(worker->device, worker->compute, &worker->clock);
 }
 
-void ons_worker_close_trace(ons_worker *w) {
-    ons_device_clock_free(w->clock);
-    ons_vector_free(&w->spans);
+void ons_worker_close_trace(ons_worker *worker) {
+    ons_device_clock_free(worker->clock);
+    ons_vector_free(&worker->spans);
 }
 
 static ons_trace_event event_of_node(const ons_job *job, ons_node_id id) {
@@ -48,38 +49,39 @@ static void record_node(void *context, const ons_observed *o) {
  * timestamps. */
 static void timestamp_node(void *context, const ons_observed *o) {
     const ons_job *job = context;
-    ons_worker *w = job->worker;
-    ons_span span = {.track = w->compute_track, .event = event_of_node(job, o->node), .from = o->from, .to = o->to};
-    if (o->index > 0 && w->spans.count > 0) {
-        span.begin = w->spans.items[w->spans.count - 1].begin;
-        span.end = w->spans.items[w->spans.count - 1].end;
-        (void)ons_vector_push(&w->spans, span);
+    ons_worker *worker = job->worker;
+    ons_timed_span span = {
+        .track = worker->compute_track, .event = event_of_node(job, o->node), .from = o->from, .to = o->to};
+    if (o->index > 0 && worker->spans.count > 0) {
+        span.begin = worker->spans.items[worker->spans.count - 1].begin;
+        span.end = worker->spans.items[worker->spans.count - 1].end;
+        (void)ons_vector_push(&worker->spans, span);
         return;
     }
-    span.begin = w->last_node;
-    ons_worker_record_span(w, &span, w->compute);
-    if (w->spans.count > 0) w->last_node = w->spans.items[w->spans.count - 1].end;
+    span.begin = worker->last_node;
+    ons_worker_record_span(worker, &span, worker->compute);
+    if (worker->spans.count > 0) worker->last_node = worker->spans.items[worker->spans.count - 1].end;
 }
 
-ons_node_observer *ons_worker_node_observer(const ons_worker *w) {
-    if (w->compute_track == NULL) return NULL;
-    return w->clock != NULL ? timestamp_node : record_node;
+ons_node_observer *ons_worker_node_observer(const ons_worker *worker) {
+    if (worker->compute_track == NULL) return NULL;
+    return worker->clock != NULL ? timestamp_node : record_node;
 }
 
 void ons_worker_begin_nodes(ons_job *job) {
-    ons_worker *w = job->worker;
-    w->first_node = w->last_node = ons_worker_timestamp(w, w->compute);
+    ons_worker *worker = job->worker;
+    worker->first_node = worker->last_node = ons_worker_timestamp(worker, worker->compute);
 }
 
 /* On a device that runs it later, what the host's clock says is how long it takes to launch: no sum is better. */
 void ons_worker_end_nodes(ons_job *job, int64_t begin) {
-    ons_worker *w = job->worker;
-    const ons_span all = {
-        .kind = ons_stage_program_kind(job->program, job->part), .begin = w->first_node, .end = w->last_node};
-    if (w->device->timed_event_new == NULL)
-        w->busy.of_part[ons_stage_program_kind(job->program, job->part)] += ons_trace_now() - begin;
-    else if (w->clock != NULL)
-        (void)ons_vector_push(&w->spans, all);
+    ons_worker *worker = job->worker;
+    const ons_timed_span all = {
+        .kind = ons_stage_program_kind(job->program, job->part), .begin = worker->first_node, .end = worker->last_node};
+    if (worker->device->timed_event_new == NULL)
+        worker->busy.of_part[ons_stage_program_kind(job->program, job->part)] += ons_trace_now() - begin;
+    else if (worker->clock != NULL)
+        (void)ons_vector_push(&worker->spans, all);
 }
 
 void ons_worker_record(const ons_job *job, const char *category, int64_t begin) {
@@ -96,18 +98,19 @@ void ons_worker_record(const ons_job *job, const char *category, int64_t begin) 
     ons_trace_record(job->track, &event);
 }
 
-uint32_t ons_worker_timestamp(ons_worker *w, ons_stream *stream) {
-    return w->clock == NULL ? 0 : ons_device_clock_timestamp(w->clock, stream);
+uint32_t ons_worker_timestamp(ons_worker *worker, ons_stream *stream) {
+    return worker->clock == NULL ? 0 : ons_device_clock_timestamp(worker->clock, stream);
 }
 
-void ons_worker_record_span(ons_worker *w, const ons_span *span, ons_stream *stream) {
-    if (w->clock == NULL || !ons_vector_push(&w->spans, *span)) return; /* short of memory: it is missing */
-    w->spans.items[w->spans.count - 1].end = ons_device_clock_timestamp(w->clock, stream);
+void ons_worker_record_span(ons_worker *worker, const ons_timed_span *span, ons_stream *stream) {
+    if (worker->clock == NULL || !ons_vector_push(&worker->spans, *span)) return; /* short of memory: it is missing */
+    worker->spans.items[worker->spans.count - 1].end = ons_device_clock_timestamp(worker->clock, stream);
 }
 
 /* Messages that wait for each other are shown one behind the other: a row holds no two things at once. */
-static void set_times(ons_worker *w, ons_span *span) {
-    int64_t begin = ons_device_clock_time(w->clock, span->begin), end = ons_device_clock_time(w->clock, span->end);
+static void set_times(ons_worker *worker, ons_timed_span *span) {
+    int64_t begin = ons_device_clock_time(worker->clock, span->begin),
+            end = ons_device_clock_time(worker->clock, span->end);
     int64_t last = ons_trace_last_end(span->track);
     if (span->to > 0) {
         double length = (double)(end - begin);
@@ -118,34 +121,34 @@ static void set_times(ons_worker *w, ons_span *span) {
     span->event.end = end > span->event.begin ? end : span->event.begin;
 }
 
-void ons_program_pass_record_span(const ons_program_pass *x, ons_trace_track *track, const char *name,
+void ons_program_pass_record_span(const ons_program_pass *share, ons_trace_track *track, const char *name,
                                   const char *category, uint32_t micro_batch, int64_t bytes, uint32_t begin,
                                   ons_stream *stream) {
-    const ons_span span = {
+    const ons_timed_span span = {
         .track = track,
         .begin = begin,
         .event = {.name = name,
                   .category = category,
-                  .step = (int64_t)x->f->step.step,
-                  .micro_batch = (int64_t)ons_pipeline_pass_number(x->f, micro_batch),
+                  .step = (int64_t)share->pass->step.step,
+                  .micro_batch = (int64_t)ons_pipeline_pass_number(share->pass, micro_batch),
                   .bytes = bytes},
     };
-    ons_worker_record_span(x->w, &span, stream);
+    ons_worker_record_span(share->worker, &span, stream);
 }
 
-ons_status *ons_worker_settle_trace(ons_worker *w) {
-    if (w->clock == NULL) return NULL;
-    for (size_t i = 0; i < w->spans.count; ++i) {
-        ons_span *span = &w->spans.items[i];
-        set_times(w, span);
+ons_status *ons_worker_settle_trace(ons_worker *worker) {
+    if (worker->clock == NULL) return NULL;
+    for (size_t i = 0; i < worker->spans.count; ++i) {
+        ons_timed_span *span = &worker->spans.items[i];
+        set_times(worker, span);
         ons_trace_record(span->track, &span->event);
-        if (span->track == NULL) w->busy.of_part[span->kind] += span->event.end - span->event.begin;
+        if (span->track == NULL) worker->busy.of_part[span->kind] += span->event.end - span->event.begin;
     }
-    ons_worker_drop_spans(w);
-    return ons_device_clock_failure(w->clock);
+    ons_worker_drop_spans(worker);
+    return ons_device_clock_failure(worker->clock);
 }
 
-void ons_worker_drop_spans(ons_worker *w) {
-    w->spans.count = 0;
-    if (w->clock != NULL) ons_device_clock_reset(w->clock);
+void ons_worker_drop_spans(ons_worker *worker) {
+    worker->spans.count = 0;
+    if (worker->clock != NULL) ons_device_clock_reset(worker->clock);
 }

@@ -50,11 +50,11 @@ typedef struct ons_program_options {
 } ons_program_options;
 
 /* Which places a part uses, in a pipeline. */
-typedef struct ons_turn {
+typedef struct ons_part_place {
     uint32_t micro_batch;   /* from 0: chooses the slot, and the place in a ring */
     uint32_t version;       /* of the weights that are read */
     uint32_t fresh_version; /* of those that an update writes */
-} ons_turn;
+} ons_part_place;
 
 /* `graph` must outlive the program. Prepares kernels with the thread count of `options`, on a thread of its own kind:
  * what libraries keep per thread belongs to the caller's thread. */
@@ -93,17 +93,17 @@ void ons_program_bury_all(const ons_program *program);
 void ons_program_revive_all(const ons_program *program);
 /* Says that the place of a value holds nothing from here on: what it held has gone to others, or was read; or that it
  * holds something which no node has put there. By the thread that knows it. */
-void ons_program_bury(const ons_program *program, ons_value_id value, const ons_turn *turn);
-void ons_program_revive(const ons_program *program, ons_value_id value, const ons_turn *turn);
+void ons_program_bury(const ons_program *program, ons_value_id value, const ons_part_place *part_place);
+void ons_program_revive(const ons_program *program, ons_value_id value, const ons_part_place *part_place);
 
-/* Finds where a value lies, after ons_program_place; `turn` NULL: that of the first micro-batch and version. */
-void *ons_program_address(const ons_program *program, ons_value_id value, const ons_turn *turn);
+/* Finds where a value lies, after ons_program_place; `part_place` NULL: that of the first micro-batch and version. */
+void *ons_program_address(const ons_program *program, ons_value_id value, const ons_part_place *part_place);
 /* The same for whoever is about to put something there. */
-void *ons_program_address_to_write(const ons_program *program, ons_value_id value, const ons_turn *turn);
+void *ons_program_address_to_write(const ons_program *program, ons_value_id value, const ons_part_place *part_place);
 
 /* Reads a float32 or float64 scalar between runs, where the host can access the device's memory (elsewhere:
  * ons_device_context_scalar). */
-double ons_program_scalar(const ons_program *program, ons_value_id value, const ons_turn *turn);
+double ons_program_scalar(const ons_program *program, ons_value_id value, const ons_part_place *part_place);
 
 /* A node that has run, or been put on a stream; times are CLOCK_MONOTONIC nanoseconds. Nodes of one launch are observed
  * one after another: each has its share of the time, by the bytes that it touches. */
@@ -124,8 +124,8 @@ typedef struct ons_program_fault {
 } ons_program_fault;
 
 typedef struct ons_run {
-    const ons_step *step; /* with discrete memory: in the device's memory */
-    const ons_turn *turn; /* NULL: the first */
+    const ons_step *step;             /* with discrete memory: in the device's memory */
+    const ons_part_place *part_place; /* NULL: the first */
     ons_node_observer *observer;
     void *context;
     ons_program_fault *fault;

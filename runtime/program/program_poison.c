@@ -2,7 +2,7 @@
 #include "runtime/program/poison.h"
 #include "runtime/program/program_state.h"
 
-static const ons_turn first_turn = {0};
+static const ons_part_place first_place = {0};
 
 /* ----------------------------------------------------------------------------------------------------------- deaths */
 
@@ -63,46 +63,46 @@ void ons_program_stop_poisoning(ons_program *p) { p->dying = NULL; }
 
 /* -------------------------------------------------------------------------------------------------------- poisoning */
 
-static void revive_buffer(const ons_program *p, ons_buffer_id id, const ons_turn *turn) {
+static void revive_buffer(const ons_program *p, ons_buffer_id id, const ons_part_place *part_place) {
     if (id == ONS_NONE || p->liveness.buffers[id].persistent) return;
-    void *address = ons_program_buffer_address(p, id, turn != NULL ? turn : &first_turn, false);
+    void *address = ons_program_buffer_address(p, id, part_place != NULL ? part_place : &first_place, false);
     ons_unpoison(address, p->liveness.buffers[id].bytes);
     ons_poison_tail(address, p->liveness.buffers[id].bytes);
 }
 
-static void bury_buffer(const ons_program *p, ons_buffer_id id, const ons_turn *turn) {
-    void *address = ons_program_buffer_address(p, id, turn != NULL ? turn : &first_turn, false);
+static void bury_buffer(const ons_program *p, ons_buffer_id id, const ons_part_place *part_place) {
+    void *address = ons_program_buffer_address(p, id, part_place != NULL ? part_place : &first_place, false);
     ons_poison(address, p->liveness.buffers[id].bytes);
 }
 
-void ons_program_revive_written(const ons_program *p, const launch *l, const ons_turn *turn) {
+void ons_program_revive_written(const ons_program *p, const launch *l, const ons_part_place *part_place) {
     if (p->dying == NULL) return;
     const ons_node *node = ons_graph_node(p->graph, l->node);
     for (uint32_t i = 0; i < node->output_count; ++i)
-        if (node->outputs[i] != ONS_NONE) revive_buffer(p, p->liveness.buffer_of_value[node->outputs[i]], turn);
-    revive_buffer(p, p->liveness.scratch_of_node[l->node], turn);
+        if (node->outputs[i] != ONS_NONE) revive_buffer(p, p->liveness.buffer_of_value[node->outputs[i]], part_place);
+    revive_buffer(p, p->liveness.scratch_of_node[l->node], part_place);
 }
 
-void ons_program_bury_dead(const ons_program *p, uint32_t first, uint32_t end, const ons_turn *turn) {
+void ons_program_bury_dead(const ons_program *p, uint32_t first, uint32_t end, const ons_part_place *part_place) {
     if (p->dying == NULL) return;
-    for (uint32_t i = p->dying_at[first]; i < p->dying_at[end]; ++i) bury_buffer(p, p->dying[i], turn);
+    for (uint32_t i = p->dying_at[first]; i < p->dying_at[end]; ++i) bury_buffer(p, p->dying[i], part_place);
 }
 
-void ons_program_bury(const ons_program *p, ons_value_id value, const ons_turn *turn) {
+void ons_program_bury(const ons_program *p, ons_value_id value, const ons_part_place *part_place) {
     ons_buffer_id id = p->liveness.buffer_of_value[value];
     if (p->dying == NULL || id == ONS_NONE) return;
     const ons_buffer *buffer = &p->liveness.buffers[id];
     bool kept = buffer->persistent || buffer->last >= p->execution_order.count;
-    if (!kept && buffer->first >= ons_execution_order_first(&p->execution_order)) bury_buffer(p, id, turn);
+    if (!kept && buffer->first >= ons_execution_order_first(&p->execution_order)) bury_buffer(p, id, part_place);
 }
 
-void ons_program_revive(const ons_program *p, ons_value_id value, const ons_turn *turn) {
-    if (p->dying != NULL) revive_buffer(p, p->liveness.buffer_of_value[value], turn);
+void ons_program_revive(const ons_program *p, ons_value_id value, const ons_part_place *part_place) {
+    if (p->dying != NULL) revive_buffer(p, p->liveness.buffer_of_value[value], part_place);
 }
 
-void *ons_program_address_to_write(const ons_program *p, ons_value_id value, const ons_turn *turn) {
-    ons_program_revive(p, value, turn);
-    return ons_program_address(p, value, turn);
+void *ons_program_address_to_write(const ons_program *p, ons_value_id value, const ons_part_place *part_place) {
+    ons_program_revive(p, value, part_place);
+    return ons_program_address(p, value, part_place);
 }
 
 void ons_program_bury_all(const ons_program *p) {

@@ -7,33 +7,33 @@
 
 /* -------------------------------------------------------------------------------------------------------- addresses */
 
-static const ons_turn first_turn = {0};
+static const ons_part_place first_place = {0};
 
-void *ons_program_buffer_address(const ons_program *p, ons_buffer_id id, const ons_turn *turn, bool fresh) {
+void *ons_program_buffer_address(const ons_program *p, ons_buffer_id id, const ons_part_place *part_place, bool fresh) {
     if (id == ONS_NONE) return NULL;
     const place *at = &p->places[id];
     switch (at->kind) {
     case PLACE_BY_SLOT:
-    case PLACE_IN_RING: return at->first + at->stride * (turn->micro_batch % at->count);
-    case PLACE_BY_VERSION: return at->first + at->stride * (fresh ? turn->fresh_version : turn->version);
+    case PLACE_IN_RING: return at->first + at->stride * (part_place->micro_batch % at->count);
+    case PLACE_BY_VERSION: return at->first + at->stride * (fresh ? part_place->fresh_version : part_place->version);
     default: return at->first;
     }
 }
 
 /* What takes a weight's place is written where the next version is. */
-static void *address_of_value(const ons_program *p, ons_value_id value, const ons_turn *turn) {
+static void *address_of_value(const ons_program *p, ons_value_id value, const ons_part_place *part_place) {
     if (value == ONS_NONE) return NULL;
     const ons_value *v = ons_graph_value(p->graph, value);
-    return ons_program_buffer_address(p, p->liveness.buffer_of_value[value], turn,
+    return ons_program_buffer_address(p, p->liveness.buffer_of_value[value], part_place,
                                       v->pair != ONS_NONE && v->producer != ONS_NONE);
 }
 
-void *ons_program_address(const ons_program *p, ons_value_id value, const ons_turn *turn) {
-    return address_of_value(p, value, turn != NULL ? turn : &first_turn);
+void *ons_program_address(const ons_program *p, ons_value_id value, const ons_part_place *part_place) {
+    return address_of_value(p, value, part_place != NULL ? part_place : &first_place);
 }
 
-double ons_program_scalar(const ons_program *p, ons_value_id value, const ons_turn *turn) {
-    const void *address = ons_program_address(p, value, turn);
+double ons_program_scalar(const ons_program *p, ons_value_id value, const ons_part_place *part_place) {
+    const void *address = ons_program_address(p, value, part_place);
     bool wide = ons_graph_value(p->graph, value)->type.dtype == ONS_FLOAT64;
     return wide ? *(const double *)address : (double)*(const float *)address;
 }
@@ -52,12 +52,13 @@ static void move_to_slice(const ons_program *p, const ons_node *update, launch *
             l->outputs[i] = (char *)l->outputs[i] + ons_update_shard_output_offset(&p->shard, p->graph, update, i);
 }
 
-void ons_program_resolve(const ons_program *p, launch *l, const ons_turn *turn) {
-    if (turn == NULL) turn = &first_turn;
+void ons_program_resolve(const ons_program *p, launch *l, const ons_part_place *part_place) {
+    if (part_place == NULL) part_place = &first_place;
     const ons_node *node = ons_graph_node(p->graph, l->node);
-    for (uint32_t i = 0; i < node->input_count; ++i) l->inputs[i] = address_of_value(p, node->inputs[i], turn);
-    for (uint32_t i = 0; i < node->output_count; ++i) l->outputs[i] = address_of_value(p, node->outputs[i], turn);
-    l->scratch = align_scratch(p, ons_program_buffer_address(p, p->liveness.scratch_of_node[l->node], turn, false));
+    for (uint32_t i = 0; i < node->input_count; ++i) l->inputs[i] = address_of_value(p, node->inputs[i], part_place);
+    for (uint32_t i = 0; i < node->output_count; ++i) l->outputs[i] = address_of_value(p, node->outputs[i], part_place);
+    l->scratch =
+        align_scratch(p, ons_program_buffer_address(p, p->liveness.scratch_of_node[l->node], part_place, false));
     if (ons_program_divides(p, node)) move_to_slice(p, node, l);
 }
 
@@ -71,7 +72,7 @@ static int64_t now(void) {
 static uint64_t fault_key(const launch *l, uint32_t finder) { return l->node_key + finder * 0x9e3779b97f4a7c15u; }
 
 static ons_launch arguments_of(const ons_program *p, launch *l, const ons_run *run) {
-    if (l->moves) ons_program_resolve(p, l, run->turn);
+    if (l->moves) ons_program_resolve(p, l, run->part_place);
     return (ons_launch){
         .inputs = l->inputs,
         .outputs = l->outputs,
@@ -125,7 +126,7 @@ static bool keeps_promises(const ons_program *p, const launch *l, const ons_laun
 static ons_launch begin_launch(const ons_program *p, launch *l, const ons_run *run) {
     ons_launch arguments = arguments_of(p, l, run);
     assert(keeps_promises(p, l, &arguments));
-    ons_program_revive_written(p, l, run->turn);
+    ons_program_revive_written(p, l, run->part_place);
     return arguments;
 }
 
@@ -135,7 +136,7 @@ void ons_program_run_positions(ons_program *p, uint32_t first, uint32_t end, con
     for (uint32_t i = p->launch_at[first], next; i < p->launch_at[end]; i = next) {
         launch *l = &p->launches[i];
         next = l->end < p->launch_at[end] ? l->end : p->launch_at[end];
-        ons_program_bury_dead(p, buried, l->position, run->turn); /* also of nodes that idle */
+        ons_program_bury_dead(p, buried, l->position, run->part_place); /* also of nodes that idle */
         buried = l->position;
         int64_t start = run->observer == NULL ? 0 : now();
         if (next == i + 1) {
@@ -151,7 +152,7 @@ void ons_program_run_positions(ons_program *p, uint32_t first, uint32_t end, con
             return;
         }
     }
-    ons_program_bury_dead(p, buried, end, run->turn);
+    ons_program_bury_dead(p, buried, end, run->part_place);
 }
 
 void ons_program_run(ons_program *p, ons_part part, const ons_run *run) {

@@ -88,16 +88,16 @@ static inline int64_t ons_program_scratch_slack(const ons_program *p) {
 }
 
 /* Finds where a buffer lies; `fresh`: the version that an update writes. */
-void *ons_program_buffer_address(const ons_program *p, ons_buffer_id id, const ons_turn *turn, bool fresh);
+void *ons_program_buffer_address(const ons_program *p, ons_buffer_id id, const ons_part_place *part_place, bool fresh);
 
-/* program_poison.c. The last two do nothing where the program poisons nothing; `turn` NULL: the first. */
+/* program_poison.c. The last two do nothing where the program poisons nothing; `part_place` NULL: the first. */
 ons_status *ons_program_note_deaths(ons_program *p, const ons_program_options *options);
 /* What a launch writes holds something from here on. */
-void ons_program_revive_written(const ons_program *p, const launch *l, const ons_turn *turn);
+void ons_program_revive_written(const ons_program *p, const launch *l, const ons_part_place *part_place);
 /* What nobody needs behind positions [first, end) holds nothing. */
-void ons_program_bury_dead(const ons_program *p, uint32_t first, uint32_t end, const ons_turn *turn);
+void ons_program_bury_dead(const ons_program *p, uint32_t first, uint32_t end, const ons_part_place *part_place);
 
-/* Gives a launch the addresses of a turn; NULL: the first. */
-void ons_program_resolve(const ons_program *p, launch *l, const ons_turn *turn);
+/* Gives a launch the addresses of a place; NULL: the first. */
+void ons_program_resolve(const ons_program *p, launch *l, const ons_part_place *part_place);
 
 #endif

@@ -105,9 +105,9 @@ int64_t ons_stage_program_bytes(const ons_stage_program *stage, ons_value_id val
     return l->buffers[l->buffer_of_value[value]].bytes;
 }
 
-int64_t ons_stage_program_piece_bytes(const ons_stage_program *stage, ons_value_id value, ons_piece piece) {
-    return piece == ONS_ALL_SAMPLES ? ons_stage_program_bytes(stage, value)
-                                    : stage->halves->bytes[piece - ONS_FIRST_HALF][value];
+int64_t ons_stage_program_half_bytes(const ons_stage_program *stage, ons_value_id value, ons_sample_half sample_half) {
+    return sample_half == ONS_ALL_SAMPLES ? ons_stage_program_bytes(stage, value)
+                                          : stage->halves->bytes[sample_half - ONS_FIRST_HALF][value];
 }
 
 static ons_program_options program_options(const ons_stage_maker *m) {
@@ -255,11 +255,11 @@ bool ons_stage_program_part(const ons_stage_program *s, const ons_action_list *l
     return a->kind != ONS_ACTION_UPDATE || asynchronous || is_last_update(list, i);
 }
 
-ons_turn ons_stage_program_turn(const ons_stage_program *s, ons_part_kind kind, uint32_t micro_batch,
-                                uint32_t version) {
+ons_part_place ons_stage_program_place(const ons_stage_program *s, ons_part_kind kind, uint32_t micro_batch,
+                                       uint32_t version) {
     uint32_t newest = version + micro_batch;
     uint32_t behind = micro_batch < s->versions ? micro_batch : s->versions - 1;
-    return (ons_turn){
+    return (ons_part_place){
         .micro_batch = micro_batch,
         .version = (kind == ONS_PART_END ? newest : newest - behind) % s->versions,
         .fresh_version = (newest + 1) % s->versions,

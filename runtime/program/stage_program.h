@@ -85,11 +85,11 @@ typedef struct ons_stage_program {
 } ons_stage_program;
 
 /* What of a micro-batch's samples is meant: all, or a half of them. */
-typedef enum ons_piece { ONS_ALL_SAMPLES, ONS_FIRST_HALF, ONS_SECOND_HALF } ons_piece;
+typedef enum ons_sample_half { ONS_ALL_SAMPLES, ONS_FIRST_HALF, ONS_SECOND_HALF } ons_sample_half;
 
-/* The program that computes the piece. */
-static inline ons_program *ons_stage_program_of(const ons_stage_program *stage, ons_piece piece) {
-    return piece == ONS_ALL_SAMPLES ? stage->program : stage->half[piece - ONS_FIRST_HALF];
+/* The program that computes those samples. */
+static inline ons_program *ons_stage_program_of(const ons_stage_program *stage, ons_sample_half sample_half) {
+    return sample_half == ONS_ALL_SAMPLES ? stage->program : stage->half[sample_half - ONS_FIRST_HALF];
 }
 
 /* Prepares the program and adds it to the device context. `cut` outlives it. */
@@ -131,12 +131,12 @@ bool ons_stage_program_loads(const ons_stage_program *stage, ons_value_id input,
 /* Says which weights a part of a micro-batch works with where updates are asynchronous: those that were newest when its
  * forward part ran, the same in its backward part. An update takes the newest and makes the next ones in the place that
  * its micro-batch has just left. `version`: the place of the newest when the pass began. */
-ons_turn ons_stage_program_turn(const ons_stage_program *stage, ons_part_kind kind, uint32_t micro_batch,
-                                uint32_t version);
+ons_part_place ons_stage_program_place(const ons_stage_program *stage, ons_part_kind kind, uint32_t micro_batch,
+                                       uint32_t version);
 
 /* Gives the bytes of a value's buffer. */
 int64_t ons_stage_program_bytes(const ons_stage_program *stage, ons_value_id value);
-/* Gives the bytes of a piece of a value; ons_program_address of its program says where it lies. */
-int64_t ons_stage_program_piece_bytes(const ons_stage_program *stage, ons_value_id value, ons_piece piece);
+/* Gives the bytes of those samples of a value; ons_program_address of its program says where it lies. */
+int64_t ons_stage_program_half_bytes(const ons_stage_program *stage, ons_value_id value, ons_sample_half sample_half);
 
 #endif

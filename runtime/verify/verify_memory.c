@@ -102,11 +102,11 @@ static cells cells_of(const memory *m, ons_buffer_id buffer, uint32_t turn) {
 
 /* The half that is played; NULL: the whole micro-batch is. */
 static const half_place *played_half(const memory *m) {
-    return m->step->piece == ONS_ALL_SAMPLES ? NULL : m->t->half_places[m->step->piece - ONS_FIRST_HALF];
+    return m->step->sample_half == ONS_ALL_SAMPLES ? NULL : m->t->half_places[m->step->sample_half - ONS_FIRST_HALF];
 }
 
 static const ons_liveness *played_liveness(const memory *m) {
-    return m->step->piece == ONS_ALL_SAMPLES ? m->t->l : m->t->half_l[m->step->piece - ONS_FIRST_HALF];
+    return m->step->sample_half == ONS_ALL_SAMPLES ? m->t->l : m->t->half_l[m->step->sample_half - ONS_FIRST_HALF];
 }
 
 /* Of the micro-batch that is played. */
@@ -239,7 +239,7 @@ static content content_of(const memory *m, ons_value_id value) {
     if (shared_buffer != ONS_NONE) return (content){0, m->tenants[0].l->buffers[shared_buffer].owner + 1, 0};
     const half_place *half = played_half(m);
     if (half != NULL && half[played_liveness(m)->buffer_of_value[root]].own)
-        return (content){m->step->half, root + 1, m->step->micro_batch | (uint32_t)m->step->piece << 30};
+        return (content){m->step->half, root + 1, m->step->micro_batch | (uint32_t)m->step->sample_half << 30};
     return (content){m->step->half, root + 1, m->t->of_step[root] ? 0 : m->step->micro_batch};
 }
 
@@ -332,7 +332,7 @@ static ons_status *play_node(memory *m, ons_node_id id) {
 
 /* Of a part in halves: each half computes some nodes, the others run behind both. */
 static bool is_played(const memory *m, ons_node_id id) {
-    bool in_halves = m->step->piece != ONS_ALL_SAMPLES || m->step->behind_halves;
+    bool in_halves = m->step->sample_half != ONS_ALL_SAMPLES || m->step->behind_halves;
     return !in_halves || m->t->s->halves->runs[id] != m->step->behind_halves;
 }
 

@@ -158,7 +158,7 @@ typedef struct places {
 enum { NOTHING = 0xffffffffu };
 
 static ons_status *expect_weights(const places *p, ons_part_kind kind, uint32_t micro_batch, uint32_t wanted) {
-    uint32_t version = ons_stage_program_turn(p->s, kind, micro_batch, 0).version;
+    uint32_t version = ons_stage_program_place(p->s, kind, micro_batch, 0).version;
     ONS_CHECK(version < p->s->versions && p->after[version] == wanted, ONS_DEFECT,
               "stage %u: micro-batch %u wants the weights after %u updates in its %s part, which are not there",
               p->stage, micro_batch, wanted, ons_part_name(kind));
@@ -177,7 +177,7 @@ static ons_status *play_versions(const ons_action_list *list, places *p) {
         case ONS_ACTION_WEIGHT_GRADIENT: ONS_TRY(expect_weights(p, ONS_PART_WEIGHT, micro_batch, read)); break;
         default:
             ONS_TRY(expect_weights(p, ONS_PART_END, micro_batch, p->updates));
-            p->after[ons_stage_program_turn(p->s, ONS_PART_END, micro_batch, 0).fresh_version] = ++p->updates;
+            p->after[ons_stage_program_place(p->s, ONS_PART_END, micro_batch, 0).fresh_version] = ++p->updates;
         }
     }
     return NULL;

@@ -18,10 +18,10 @@ typedef struct lister {
     uint32_t half;
     ons_verify_steps *steps;
     ONS_VECTOR(leaving) leaving;
-    uint32_t capacity; /* of the worker's list: with more the oldest is waited for */
-    uint32_t *left[2]; /* of each outgoing transfer and copy that receives it: how often it was sent */
-    uint32_t copies;   /* of any receiver, at most */
-    ons_piece piece;   /* of the nodes that are listed */
+    uint32_t capacity;           /* of the worker's list: with more the oldest is waited for */
+    uint32_t *left[2];           /* of each outgoing transfer and copy that receives it: how often it was sent */
+    uint32_t copies;             /* of any receiver, at most */
+    ons_sample_half sample_half; /* of the nodes that are listed */
     bool behind_halves;
 } lister;
 
@@ -144,7 +144,7 @@ static ons_status *add_sync_point(lister *l, const ons_sync_point *sync_point, o
 static ons_status *add_nodes(lister *l, ons_part part, uint32_t micro_batch, uint32_t *position, uint32_t end) {
     if (*position >= end) return NULL;
     ONS_TRY(add_step(l, (ons_verify_step){.kind = ONS_VERIFY_NODES,
-                                          .piece = l->piece,
+                                          .sample_half = l->sample_half,
                                           .behind_halves = l->behind_halves,
                                           .part = part,
                                           .micro_batch = micro_batch,
@@ -158,8 +158,8 @@ static ons_status *add_nodes(lister *l, ons_part part, uint32_t micro_batch, uin
  * done behind both; see walk_halves in worker_pass.c. Messages that come in two are played as one. */
 static bool is_due(const lister *l, const ons_sync_point *sync_point, ons_part part, uint32_t micro_batch) {
     ons_sync_kind kind = sync_point->kind;
-    if (l->piece == ONS_FIRST_HALF && kind != ONS_SYNC_AWAIT) return false;
-    if (l->piece == ONS_SECOND_HALF && kind != ONS_SYNC_SEND) return false;
+    if (l->sample_half == ONS_FIRST_HALF && kind != ONS_SYNC_AWAIT) return false;
+    if (l->sample_half == ONS_SECOND_HALF && kind != ONS_SYNC_SEND) return false;
     if (l->behind_halves && (kind == ONS_SYNC_AWAIT || kind == ONS_SYNC_SEND)) return false;
     return ons_stage_program_applies(l->s, sync_point, part, micro_batch);
 }
@@ -185,9 +185,9 @@ static ons_status *walk_part(lister *l, size_t *before, ons_part part, uint32_t 
 }
 
 static ons_status *walk_halves(lister *l, size_t *before, ons_part part, uint32_t micro_batch) {
-    for (l->piece = ONS_FIRST_HALF; l->piece <= ONS_SECOND_HALF; ++l->piece)
+    for (l->sample_half = ONS_FIRST_HALF; l->sample_half <= ONS_SECOND_HALF; ++l->sample_half)
         ONS_TRY(walk_part(l, before, part, micro_batch));
-    l->piece = ONS_ALL_SAMPLES;
+    l->sample_half = ONS_ALL_SAMPLES;
     l->behind_halves = true;
     ons_status *status = walk_part(l, before, part, micro_batch);
     l->behind_halves = false;

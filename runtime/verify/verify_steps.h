@@ -14,9 +14,9 @@ typedef enum ons_verify_kind {
 
 typedef struct ons_verify_step {
     ons_verify_kind kind;
-    uint32_t half;      /* which of the lineup's programs runs it */
-    ons_piece piece;    /* nodes: of what samples; those that halves do not compute are left out … */
-    bool behind_halves; /* … or the only ones */
+    uint32_t half;               /* which of the lineup's programs runs it */
+    ons_sample_half sample_half; /* nodes: of what samples; those that halves do not compute are left out … */
+    bool behind_halves;          /* … or the only ones */
     ons_sync_kind sync;
     ons_part part;
     uint32_t micro_batch;

@@ -17,18 +17,16 @@ int64_t ons_cuda_alignment_of(int64_t bytes) {
 }
 
 /* Matrices that are given one by one begin where others end. */
-static int64_t alignment(const ons_cuda_gemm_state *prepared_gemm, const ons_gemm_sizes *s, ons_dtype dtype) {
-    int64_t any = prepared_gemm->each > 1 ? s->m * s->n : 0; /* its lowest bit is that of all */
-    for (int64_t i = 0; prepared_gemm->offsets_a != NULL && i < prepared_gemm->each; ++i)
-        any |= prepared_gemm->offsets_a[i] | prepared_gemm->offsets_b[i];
+static int64_t alignment(const ons_cuda_gemm_state *gemm, const ons_gemm_sizes *s, ons_dtype dtype) {
+    int64_t any = gemm->each > 1 ? s->m * s->n : 0; /* its lowest bit is that of all */
+    for (int64_t i = 0; gemm->offsets_a != NULL && i < gemm->each; ++i) any |= gemm->offsets_a[i] | gemm->offsets_b[i];
     return ons_cuda_alignment_of(any * (int64_t)ons_dtype_size(dtype));
 }
 
 static void destroy(void *state) { ons_cuda_plan_free(((ons_cuda_gemm_state *)state)->plan); }
 
-/* Describes the product in *product, without an epilogue. `nothing`: there is nothing to multiply. */
-static ons_status *describe(ons_prepare *p, const ons_gemm_form *form, ons_cuda_gemm_state *prepared_gemm,
-                            bool *nothing) {
+/* Describes the product in *gemm, without an epilogue. `nothing`: there is nothing to multiply. */
+static ons_status *describe(ons_prepare *p, const ons_gemm_form *form, ons_cuda_gemm_state *gemm, bool *nothing) {
     const ons_operands *o = p->operands;
     ONS_TRY(ons_cuda_require_plain(o));
     ONS_TRY(ons_cuda_require_float(o, o->outputs[0].dtype));
@@ -36,12 +34,12 @@ static ons_status *describe(ons_prepare *p, const ons_gemm_form *form, ons_cuda_
     ONS_TRY(ons_gemm_plan(p, &o->inputs[0].shape, &o->inputs[1].shape, form, &plain));
     const ons_gemm_sizes *s = &plain.sizes;
     bool each = plain.offsets_a != NULL;
-    prepared_gemm->each = each ? s->batch : 1;
-    prepared_gemm->offsets_a = plain.offsets_a;
-    prepared_gemm->offsets_b = plain.offsets_b;
-    prepared_gemm->output_bytes = ons_type_dense_bytes(&o->outputs[0]);
+    gemm->each = each ? s->batch : 1;
+    gemm->offsets_a = plain.offsets_a;
+    gemm->offsets_b = plain.offsets_b;
+    gemm->output_bytes = ons_type_dense_bytes(&o->outputs[0]);
     int64_t workspace = ons_gemm_flops(s) < small_flops ? SMALL_WORKSPACE_BYTES : WORKSPACE_BYTES;
-    prepared_gemm->gemm = (ons_cuda_gemm_call){
+    gemm->call = (ons_cuda_gemm_call){
         .dtype = o->outputs[0].dtype,
         .tf32 = p->tf32 && o->outputs[0].dtype == ONS_FLOAT32,
         .batch = each ? 1 : s->batch,
@@ -51,7 +49,7 @@ static ons_status *describe(ons_prepare *p, const ons_gemm_form *form, ons_cuda_
         .transpose_a = form->transpose_a,
         .transpose_b = form->transpose_b,
         .alpha = (float)form->alpha,
-        .alignment = alignment(prepared_gemm, s, o->outputs[0].dtype),
+        .alignment = alignment(gemm, s, o->outputs[0].dtype),
         .workspace_bytes = workspace < p->scratch_limit ? workspace : p->scratch_limit / 256 * 256,
     };
     p->implementation = each ? "cublasLt, one for each matrix" : "cublasLt";
@@ -59,34 +57,34 @@ static ons_status *describe(ons_prepare *p, const ons_gemm_form *form, ons_cuda_
     return NULL;
 }
 
-static ons_status *plan(ons_prepare *p, ons_cuda_epilogue epilogue, ons_cuda_gemm_state *prepared_gemm) {
-    prepared_gemm->gemm.epilogue = epilogue;
-    ONS_TRY(ons_cuda_plan_new(&prepared_gemm->gemm, &prepared_gemm->plan));
+static ons_status *plan(ons_prepare *p, ons_cuda_epilogue epilogue, ons_cuda_gemm_state *gemm) {
+    gemm->call.epilogue = epilogue;
+    ONS_TRY(ons_cuda_plan_new(&gemm->call, &gemm->plan));
     p->destroy = destroy;
-    p->scratch_bytes = ons_cuda_plan_workspace(prepared_gemm->plan);
+    p->scratch_bytes = ons_cuda_plan_workspace(gemm->plan);
     return NULL;
 }
 
 ons_status *ons_cuda_gemm_plan(ons_prepare *p, const ons_gemm_form *form, ons_cuda_epilogue epilogue, bool adds,
-                               ons_cuda_gemm_state *prepared_gemm) {
+                               ons_cuda_gemm_state *gemm) {
     bool nothing;
-    ONS_TRY(describe(p, form, prepared_gemm, &nothing));
-    prepared_gemm->gemm.adds = adds;
-    prepared_gemm->gemm.epilogue = epilogue;
-    return nothing ? NULL : plan(p, epilogue, prepared_gemm);
+    ONS_TRY(describe(p, form, gemm, &nothing));
+    gemm->call.adds = adds;
+    gemm->call.epilogue = epilogue;
+    return nothing ? NULL : plan(p, epilogue, gemm);
 }
 
 /* For comparisons: everything beside products by kernels of ours. */
 static bool is_switched_off(void) { return ons_environment_is_off(ONS_ENV_ONSTAGE_CUBLASLT_EPILOGUES); }
 
 ons_status *ons_cuda_gemm_plan_or(ons_prepare *p, const ons_gemm_form *form, ons_cuda_epilogue epilogue,
-                                  ons_cuda_epilogue otherwise, ons_cuda_gemm_state *prepared_gemm) {
+                                  ons_cuda_epilogue otherwise, ons_cuda_gemm_state *gemm) {
     bool nothing;
-    ONS_TRY(describe(p, form, prepared_gemm, &nothing));
-    prepared_gemm->gemm.epilogue = otherwise;
+    ONS_TRY(describe(p, form, gemm, &nothing));
+    gemm->call.epilogue = otherwise;
     if (nothing) return NULL;
-    if (!is_switched_off() && prepared_gemm->each == 1) {
-        ons_status *status = plan(p, epilogue, prepared_gemm);
+    if (!is_switched_off() && gemm->each == 1) {
+        ons_status *status = plan(p, epilogue, gemm);
         if (ons_status_get_code(status) != ONS_UNSUPPORTED) {
             p->implementation = "cublasLt, all in its epilogue";
             return status;
@@ -94,23 +92,23 @@ ons_status *ons_cuda_gemm_plan_or(ons_prepare *p, const ons_gemm_form *form, ons
         ons_status_free(status);
     }
     p->implementation = "cublasLt, then kernels";
-    return plan(p, otherwise, prepared_gemm);
+    return plan(p, otherwise, gemm);
 }
 
 ons_status *ons_cuda_gemm_prepare(ons_prepare *p, const ons_gemm_form *form, bool bias) {
-    ons_cuda_gemm_state *prepared_gemm;
-    ONS_NEW_STATE(prepared_gemm, p);
-    return ons_cuda_gemm_plan(p, form, bias ? ONS_CUDA_BIAS : ONS_CUDA_PLAIN, false, prepared_gemm);
+    ons_cuda_gemm_state *gemm;
+    ONS_NEW_STATE(gemm, p);
+    return ons_cuda_gemm_plan(p, form, bias ? ONS_CUDA_BIAS : ONS_CUDA_PLAIN, false, gemm);
 }
 
 static const void *element(const void *memory, int64_t index, ons_dtype dtype) {
     return (const char *)memory + index * (int64_t)ons_dtype_size(dtype);
 }
 
-void ons_cuda_gemm_run(const ons_cuda_gemm_state *prepared_gemm, const ons_launch *launch, void *c, const void *vector,
+void ons_cuda_gemm_run(const ons_cuda_gemm_state *gemm, const ons_launch *launch, void *c, const void *vector,
                        const void *matrix) {
-    const ons_cuda_gemm_call *g = &prepared_gemm->gemm;
-    for (int64_t i = 0; prepared_gemm->plan != NULL && i < prepared_gemm->each; ++i) {
+    const ons_cuda_gemm_call *g = &gemm->call;
+    for (int64_t i = 0; gemm->plan != NULL && i < gemm->each; ++i) {
         ons_cuda_gemm_memory memory = {
             .a = launch->inputs[0],
             .b = launch->inputs[1],
@@ -119,10 +117,10 @@ void ons_cuda_gemm_run(const ons_cuda_gemm_state *prepared_gemm, const ons_launc
             .matrix = (void *)(uintptr_t)matrix,
             .workspace = launch->scratch,
         };
-        if (prepared_gemm->offsets_a != NULL) {
-            memory.a = element(memory.a, prepared_gemm->offsets_a[i], g->dtype);
-            memory.b = element(memory.b, prepared_gemm->offsets_b[i], g->dtype);
+        if (gemm->offsets_a != NULL) {
+            memory.a = element(memory.a, gemm->offsets_a[i], g->dtype);
+            memory.b = element(memory.b, gemm->offsets_b[i], g->dtype);
         }
-        ons_cuda_plan_run(prepared_gemm->plan, launch->stream, &memory);
+        ons_cuda_plan_run(gemm->plan, launch->stream, &memory);
     }
 }

@@ -17,7 +17,7 @@ template <class T> __global__ void fill_product(int64_t elements, int64_t column
 
 template <class T> void fill(const ons_cuda_gemm_state *p, const ons_launch *l, void *c, const void *bias) {
     int64_t elements = p->output_bytes / (int64_t)sizeof(T);
-    launch(l, fill_product<T>, blocks_for(elements, 256), 256, elements, p->gemm.n, (const T *)bias, (T *)c);
+    launch(l, fill_product<T>, blocks_for(elements, 256), 256, elements, p->call.n, (const T *)bias, (T *)c);
 }
 
 /* The node's product into `c`; `vector` and `matrix` as the epilogue has them. */
@@ -25,8 +25,8 @@ inline void run_gemm_into(const ons_cuda_gemm_state *p, const ons_launch *l, voi
                           const void *matrix = nullptr) {
     if (p->plan != nullptr)
         ons_cuda_gemm_run(p, l, c, vector, matrix);
-    else if (!p->gemm.adds)
-        ONS_CUDA_FLOAT_DISPATCH(p->gemm.dtype, fill, p, l, c, p->gemm.epilogue == ONS_CUDA_BIAS ? vector : nullptr);
+    else if (!p->call.adds)
+        ONS_CUDA_FLOAT_DISPATCH(p->call.dtype, fill, p, l, c, p->call.epilogue == ONS_CUDA_BIAS ? vector : nullptr);
 }
 
 /* The node's product; `bias` NULL unless it was planned with one. */

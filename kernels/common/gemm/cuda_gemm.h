@@ -54,7 +54,7 @@ void ons_cuda_plan_run(ons_cuda_plan *plan, uintptr_t stream, const ons_cuda_gem
 
 typedef struct ons_cuda_gemm_state {
     ons_cuda_plan *plan; /* NULL: nothing to multiply */
-    ons_cuda_gemm_call gemm;
+    ons_cuda_gemm_call call;
     int64_t each;                         /* how many calls: 1, or every matrix by itself */
     const int64_t *offsets_a, *offsets_b; /* then, in elements */
     int64_t output_bytes;
@@ -62,9 +62,9 @@ typedef struct ons_cuda_gemm_state {
 
 /* Gemm: with beta C, read at row × row + column × column. */
 typedef struct ons_cuda_gemm_node {
-    ons_cuda_gemm_state prepared_gemm; /* first: it is what destroy gets */
-    bool bias;                         /* C is a row vector and part of the product */
-    bool added;                        /* beta C goes into the result first, and the product is added to it */
+    ons_cuda_gemm_state gemm; /* first: it is what destroy gets */
+    bool bias;                /* C is a row vector and part of the product */
+    bool added;               /* beta C goes into the result first, and the product is added to it */
     float beta;
     int64_t rows, columns, row, column;
 } ons_cuda_gemm_node;
@@ -72,17 +72,17 @@ typedef struct ons_cuda_gemm_node {
 /* The largest power of two, up to that of the arena, that divides `bytes`. */
 int64_t ons_cuda_alignment_of(int64_t bytes);
 
-/* Plans the product of inputs 0 and 1 into *product, which p->state begins with. `adds`: to what the output holds. */
+/* Plans the product of inputs 0 and 1 into *gemm, which p->state begins with. `adds`: to what the output holds. */
 ons_status *ons_cuda_gemm_plan(ons_prepare *p, const ons_gemm_form *form, ons_cuda_epilogue epilogue, bool adds,
-                               ons_cuda_gemm_state *prepared_gemm);
+                               ons_cuda_gemm_state *gemm);
 /* ons_cuda_gemm_plan with `epilogue` where the library has that, otherwise with `otherwise` (PLAIN or BIAS): which of
- * them, product->gemm.epilogue says. Products over nothing have no epilogue. */
+ * them, gemm->call.epilogue says. Products over nothing have no epilogue. */
 ons_status *ons_cuda_gemm_plan_or(ons_prepare *p, const ons_gemm_form *form, ons_cuda_epilogue epilogue,
-                                  ons_cuda_epilogue otherwise, ons_cuda_gemm_state *prepared_gemm);
+                                  ons_cuda_epilogue otherwise, ons_cuda_gemm_state *gemm);
 /* ons_cuda_gemm_plan with a state of its own, and no epilogue but the bias. */
 ons_status *ons_cuda_gemm_prepare(ons_prepare *p, const ons_gemm_form *form, bool bias);
 /* Inputs 0 and 1, into `c`; `vector` and `matrix` as the epilogue has them. */
-void ons_cuda_gemm_run(const ons_cuda_gemm_state *prepared_gemm, const ons_launch *launch, void *c, const void *vector,
+void ons_cuda_gemm_run(const ons_cuda_gemm_state *gemm, const ons_launch *launch, void *c, const void *vector,
                        const void *matrix);
 
 #endif

@@ -95,30 +95,30 @@ static ons_onednn_memory describe_bias(int64_t batch, int64_t columns) {
     return m;
 }
 
-static ons_status *describe_primitive(ons_prepare *p, const ons_gemm *prepared_gemm, bool bias,
+static ons_status *describe_primitive(ons_prepare *p, const ons_gemm *gemm, bool bias,
                                       dnnl_primitive_desc_t *description) {
     const ons_operands *o = p->operands;
-    const ons_gemm_sizes *s = &prepared_gemm->sizes;
-    ons_onednn_memory a = describe(s->batch, s->m, s->k, prepared_gemm->form.transpose_a),
-                      b = describe(s->batch, s->k, s->n, prepared_gemm->form.transpose_b),
+    const ons_gemm_sizes *s = &gemm->sizes;
+    ons_onednn_memory a = describe(s->batch, s->m, s->k, gemm->form.transpose_a),
+                      b = describe(s->batch, s->k, s->n, gemm->form.transpose_b),
                       c = describe(s->batch, s->m, s->n, false), added = describe_bias(s->batch, s->n);
     dnnl_engine_t engine = NULL;
     ONS_TRY(ons_onednn_engine(&engine));
     dnnl_primitive_attr_t attributes;
     ONS_TRY(ons_onednn_attributes(o, &attributes));
-    dnnl_status_t status = ons_onednn_describe_matmul(
-        &a, &b, bias ? &added : NULL, &c, (float)prepared_gemm->form.alpha, attributes, engine, description);
+    dnnl_status_t status = ons_onednn_describe_matmul(&a, &b, bias ? &added : NULL, &c, (float)gemm->form.alpha,
+                                                      attributes, engine, description);
     dnnl_primitive_attr_destroy(attributes);
     return ons_onednn_check(o, status, "a matrix product");
 }
 
-static ons_status *prepare_primitive(ons_prepare *p, bool bias, ons_gemm *prepared_gemm) {
+static ons_status *prepare_primitive(ons_prepare *p, bool bias, ons_gemm *gemm) {
     static const int arguments[] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST, DNNL_ARG_BIAS};
-    int before = ons_onednn_enter(prepared_gemm->threads);
+    int before = ons_onednn_enter(gemm->threads);
     dnnl_primitive_desc_t description;
-    ons_status *status = describe_primitive(p, prepared_gemm, bias, &description);
+    ons_status *status = describe_primitive(p, gemm, bias, &description);
     if (status == NULL) {
-        status = ons_onednn_make(p, description, arguments, bias ? 4 : 3, &prepared_gemm->primitive);
+        status = ons_onednn_make(p, description, arguments, bias ? 4 : 3, &gemm->primitive);
         dnnl_primitive_desc_destroy(description);
     }
     ons_onednn_leave(before);
@@ -126,8 +126,8 @@ static ons_status *prepare_primitive(ons_prepare *p, bool bias, ons_gemm *prepar
     return status;
 }
 
-static ons_status *prepare_each(ons_prepare *p, const ons_shape *a, const ons_shape *b, ons_gemm *prepared_gemm) {
-    const ons_gemm_sizes *s = &prepared_gemm->sizes;
+static ons_status *prepare_each(ons_prepare *p, const ons_shape *a, const ons_shape *b, ons_gemm *gemm) {
+    const ons_gemm_sizes *s = &gemm->sizes;
     ons_shape left = promote(a, true), right = promote(b, false);
     int64_t *offsets;
     ONS_NEW(offsets, p->arena, (size_t)s->batch * 2);
@@ -135,32 +135,32 @@ static ons_status *prepare_each(ons_prepare *p, const ons_shape *a, const ons_sh
         offsets[i] = offset_of(&s->batch_shape, &left, i) * s->m * s->k;
         offsets[s->batch + i] = offset_of(&s->batch_shape, &right, i) * s->k * s->n;
     }
-    prepared_gemm->offsets_a = offsets;
-    prepared_gemm->offsets_b = offsets + s->batch;
+    gemm->offsets_a = offsets;
+    gemm->offsets_b = offsets + s->batch;
     return NULL;
 }
 
 /* Large single matrices without a bias, except for long inner dimensions of weight gradients. */
-static bool sgemm_is_usual(const ons_gemm *prepared_gemm) {
-    const ons_gemm_sizes *s = &prepared_gemm->sizes;
+static bool sgemm_is_usual(const ons_gemm *gemm) {
+    const ons_gemm_sizes *s = &gemm->sizes;
     if (s->batch > 1 || ons_gemm_flops(s) < 4e7) return false;
-    return prepared_gemm->form.transpose_a ? s->m <= 512 : prepared_gemm->form.transpose_b ? false : s->n >= 256;
+    return gemm->form.transpose_a ? s->m <= 512 : gemm->form.transpose_b ? false : s->n >= 256;
 }
 
 /* Weight gradients of layers that widen, with operands that come from memory, transposing the result included: A, the
  * larger operand, is packed in the order in which it lies. */
-static bool turned_is_usual(const ons_gemm *prepared_gemm) {
-    const ons_gemm_sizes *s = &prepared_gemm->sizes;
+static bool turned_is_usual(const ons_gemm *gemm) {
+    const ons_gemm_sizes *s = &gemm->sizes;
     if (s->batch > 1 || ons_gemm_flops(s) < 4e7) return false;
-    return prepared_gemm->form.transpose_a && s->m >= 2 * s->n && s->m < 1024;
+    return gemm->form.transpose_a && s->m >= 2 * s->n && s->m < 1024;
 }
 
 /* For shapes that the table does not have. */
-static ons_way usual_way(const ons_gemm *prepared_gemm, bool bias, bool beta) {
-    if (beta) return prepared_gemm->sizes.batch > 1 ? ONS_PRODUCT_EACH : ONS_PRODUCT_SGEMM;
+static ons_way usual_way(const ons_gemm *gemm, bool bias, bool beta) {
+    if (beta) return gemm->sizes.batch > 1 ? ONS_PRODUCT_EACH : ONS_PRODUCT_SGEMM;
     if (bias) return ONS_PRODUCT_PRIMITIVE;
-    if (turned_is_usual(prepared_gemm)) return ONS_PRODUCT_TURNED;
-    return sgemm_is_usual(prepared_gemm) ? ONS_PRODUCT_SGEMM : ONS_PRODUCT_PRIMITIVE;
+    if (turned_is_usual(gemm)) return ONS_PRODUCT_TURNED;
+    return sgemm_is_usual(gemm) ? ONS_PRODUCT_SGEMM : ONS_PRODUCT_PRIMITIVE;
 }
 
 static uint32_t possible_ways(const ons_gemm_sizes *s, bool beta) {
@@ -170,20 +170,20 @@ static uint32_t possible_ways(const ons_gemm_sizes *s, bool beta) {
     return ONS_WAY_BIT(ONS_PRODUCT_PRIMITIVE) | ONS_WAY_BIT(ONS_PRODUCT_SGEMM) | ONS_WAY_BIT(ONS_PRODUCT_TURNED);
 }
 
-static ons_way choose_way(const ons_gemm *prepared_gemm, bool bias, bool beta) {
-    const ons_gemm_sizes *s = &prepared_gemm->sizes;
-    const ons_gemm_form *form = &prepared_gemm->form;
+static ons_way choose_way(const ons_gemm *gemm, bool bias, bool beta) {
+    const ons_gemm_sizes *s = &gemm->sizes;
+    const ons_gemm_form *form = &gemm->form;
     return ons_choose(&(ons_choice_question){
         .point = ONS_CHOICE_PRODUCT,
-        .threads = prepared_gemm->threads,
+        .threads = gemm->threads,
         .sizes = {s->batch, s->m, s->n, s->k, form->transpose_a, form->transpose_b, bias, beta},
         .possible = possible_ways(s, beta),
-        .rule = s->broadcast ? ONS_PRODUCT_EACH : usual_way(prepared_gemm, bias, beta),
+        .rule = s->broadcast ? ONS_PRODUCT_EACH : usual_way(gemm, bias, beta),
     });
 }
 
-static ons_status *prepare_turned(ons_prepare *p, ons_gemm *prepared_gemm) {
-    const ons_gemm_sizes *s = &prepared_gemm->sizes;
+static ons_status *prepare_turned(ons_prepare *p, ons_gemm *gemm) {
+    const ons_gemm_sizes *s = &gemm->sizes;
     const ons_shape result = ons_shape_make(2, (int64_t[]){s->m, s->n});
     ons_strided *turn;
     ONS_NEW(turn, p->arena, 1);
@@ -191,7 +191,7 @@ static ons_status *prepare_turned(ons_prepare *p, ons_gemm *prepared_gemm) {
     turn->from[0] = 1;
     turn->from[1] = s->m;
     ons_strided_plan(turn);
-    prepared_gemm->turn = turn;
+    gemm->turn = turn;
     p->implementation = "onednn:sgemm, the result transposed";
     p->scratch_bytes += (s->m * s->n * (int64_t)sizeof(float) + 63) / 64 * 64;
     return ons_require_scratch(p, p->scratch_bytes);
@@ -200,114 +200,110 @@ static ons_status *prepare_turned(ons_prepare *p, ons_gemm *prepared_gemm) {
 static bool is_empty(const ons_gemm_sizes *s) { return s->batch == 0 || s->m == 0 || s->n == 0 || s->k == 0; }
 
 ons_status *ons_gemm_plan(ons_prepare *p, const ons_shape *a, const ons_shape *b, const ons_gemm_form *form,
-                          ons_gemm *prepared_gemm) {
-    memset(prepared_gemm, 0, sizeof *prepared_gemm);
-    prepared_gemm->form = *form;
+                          ons_gemm *gemm) {
+    memset(gemm, 0, sizeof *gemm);
+    gemm->form = *form;
     ons_shape result;
-    ONS_TRY(ons_gemm_resolve(p->operands, a, b, form, &prepared_gemm->sizes, &result));
-    const ons_gemm_sizes *s = &prepared_gemm->sizes;
-    prepared_gemm->empty = is_empty(s);
-    return !prepared_gemm->empty && s->broadcast ? prepare_each(p, a, b, prepared_gemm) : NULL;
+    ONS_TRY(ons_gemm_resolve(p->operands, a, b, form, &gemm->sizes, &result));
+    const ons_gemm_sizes *s = &gemm->sizes;
+    gemm->empty = is_empty(s);
+    return !gemm->empty && s->broadcast ? prepare_each(p, a, b, gemm) : NULL;
 }
 
 ons_status *ons_gemm_prepare(ons_prepare *p, const ons_shape *a, const ons_shape *b, const ons_gemm_form *form,
-                             bool bias, bool beta, ons_gemm *prepared_gemm) {
-    memset(prepared_gemm, 0, sizeof *prepared_gemm);
-    prepared_gemm->form = *form;
-    prepared_gemm->threads = ons_team_size(p);
+                             bool bias, bool beta, ons_gemm *gemm) {
+    memset(gemm, 0, sizeof *gemm);
+    gemm->form = *form;
+    gemm->threads = ons_team_size(p);
     ons_shape result;
-    ons_resolved(ons_gemm_resolve(p->operands, a, b, form, &prepared_gemm->sizes, &result));
-    prepared_gemm->empty = is_empty(&prepared_gemm->sizes);
-    if (prepared_gemm->empty) return NULL;
-    prepared_gemm->way = choose_way(prepared_gemm, bias, beta);
-    if (prepared_gemm->way == ONS_PRODUCT_PRIMITIVE) return prepare_primitive(p, bias, prepared_gemm);
-    if (prepared_gemm->way == ONS_PRODUCT_TURNED) return prepare_turned(p, prepared_gemm);
-    bool each = prepared_gemm->way == ONS_PRODUCT_EACH;
+    ons_resolved(ons_gemm_resolve(p->operands, a, b, form, &gemm->sizes, &result));
+    gemm->empty = is_empty(&gemm->sizes);
+    if (gemm->empty) return NULL;
+    gemm->way = choose_way(gemm, bias, beta);
+    if (gemm->way == ONS_PRODUCT_PRIMITIVE) return prepare_primitive(p, bias, gemm);
+    if (gemm->way == ONS_PRODUCT_TURNED) return prepare_turned(p, gemm);
+    bool each = gemm->way == ONS_PRODUCT_EACH;
     p->implementation = each ? "onednn:sgemm, one for each matrix" : "onednn:sgemm";
-    return each ? prepare_each(p, a, b, prepared_gemm) : NULL;
+    return each ? prepare_each(p, a, b, gemm) : NULL;
 }
 
 /* -------------------------------------------------------------------------------------------------------------- run */
 
-static dnnl_status_t sgemm(const ons_gemm *prepared_gemm, const float *a, const float *b, float beta, float *c) {
-    const ons_gemm_sizes *s = &prepared_gemm->sizes;
-    bool ta = prepared_gemm->form.transpose_a, tb = prepared_gemm->form.transpose_b;
-    return dnnl_sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', s->m, s->n, s->k, (float)prepared_gemm->form.alpha, a,
-                      ta ? s->m : s->k, b, tb ? s->k : s->n, beta, c, s->n);
+static dnnl_status_t sgemm(const ons_gemm *gemm, const float *a, const float *b, float beta, float *c) {
+    const ons_gemm_sizes *s = &gemm->sizes;
+    bool ta = gemm->form.transpose_a, tb = gemm->form.transpose_b;
+    return dnnl_sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', s->m, s->n, s->k, (float)gemm->form.alpha, a, ta ? s->m : s->k, b,
+                      tb ? s->k : s->n, beta, c, s->n);
 }
 
 /* Read in row-major order, a matrix is its own transpose where rows and columns change places. */
-static dnnl_status_t sgemm_turned(const ons_gemm *prepared_gemm, const float *a, const float *b, float *turned) {
-    const ons_gemm_sizes *s = &prepared_gemm->sizes;
-    bool ta = prepared_gemm->form.transpose_a, tb = prepared_gemm->form.transpose_b;
-    return dnnl_sgemm(tb ? 'N' : 'T', ta ? 'N' : 'T', s->n, s->m, s->k, (float)prepared_gemm->form.alpha, b,
-                      tb ? s->k : s->n, a, ta ? s->m : s->k, 0, turned, s->m);
+static dnnl_status_t sgemm_turned(const ons_gemm *gemm, const float *a, const float *b, float *turned) {
+    const ons_gemm_sizes *s = &gemm->sizes;
+    bool ta = gemm->form.transpose_a, tb = gemm->form.transpose_b;
+    return dnnl_sgemm(tb ? 'N' : 'T', ta ? 'N' : 'T', s->n, s->m, s->k, (float)gemm->form.alpha, b, tb ? s->k : s->n, a,
+                      ta ? s->m : s->k, 0, turned, s->m);
 }
 
 /* Nothing to multiply: the result is empty, or a sum over nothing. */
-static void run_empty(const ons_gemm *prepared_gemm, const float *bias, float beta, float *c) {
-    const ons_gemm_sizes *s = &prepared_gemm->sizes;
+static void run_empty(const ons_gemm *gemm, const float *bias, float beta, float *c) {
+    const ons_gemm_sizes *s = &gemm->sizes;
     for (int64_t i = 0, count = s->batch * s->m; i < count; ++i)
         for (int64_t j = 0; j < s->n; ++j)
             c[i * s->n + j] = bias != NULL ? bias[j] : beta != 0 ? beta * c[i * s->n + j] : 0;
 }
 
 /* Rows [first, end) of the result. */
-static void add_bias(const ons_gemm *prepared_gemm, const float *bias, float *c, int64_t first, int64_t end) {
-    int64_t n = prepared_gemm->sizes.n;
+static void add_bias(const ons_gemm *gemm, const float *bias, float *c, int64_t first, int64_t end) {
+    int64_t n = gemm->sizes.n;
     for (int64_t i = first; i < end; ++i)
         for (int64_t j = 0; j < n; ++j) c[i * n + j] += bias[j];
 }
 
-static void add_bias_to_all(const ons_gemm *prepared_gemm, const float *bias, float *c) {
-    int64_t rows = prepared_gemm->sizes.m;
-#pragma omp parallel for schedule(static) num_threads(prepared_gemm->threads) if (prepared_gemm->threads > 1)
-    for (int64_t i = 0; i < rows; ++i) add_bias(prepared_gemm, bias, c, i, i + 1);
+static void add_bias_to_all(const ons_gemm *gemm, const float *bias, float *c) {
+    int64_t rows = gemm->sizes.m;
+#pragma omp parallel for schedule(static) num_threads(gemm->threads) if (gemm->threads > 1)
+    for (int64_t i = 0; i < rows; ++i) add_bias(gemm, bias, c, i, i + 1);
 }
 
-static bool run_each(const ons_gemm *prepared_gemm, const float *a, const float *b, const float *bias, float beta,
-                     float *c) {
-    const ons_gemm_sizes *s = &prepared_gemm->sizes;
+static bool run_each(const ons_gemm *gemm, const float *a, const float *b, const float *bias, float beta, float *c) {
+    const ons_gemm_sizes *s = &gemm->sizes;
     bool failed = false;
-#pragma omp parallel for schedule(static) num_threads(prepared_gemm->threads) if (s->batch > 1) reduction(|| : failed)
+#pragma omp parallel for schedule(static) num_threads(gemm->threads) if (s->batch > 1) reduction(|| : failed)
     for (int64_t i = 0; i < s->batch; ++i) {
         float *to = c + i * s->m * s->n;
-        failed = sgemm(prepared_gemm, a + prepared_gemm->offsets_a[i], b + prepared_gemm->offsets_b[i], beta, to) !=
-                     dnnl_success ||
-                 failed;
-        if (bias != NULL) add_bias(prepared_gemm, bias, to, 0, s->m);
+        failed = sgemm(gemm, a + gemm->offsets_a[i], b + gemm->offsets_b[i], beta, to) != dnnl_success || failed;
+        if (bias != NULL) add_bias(gemm, bias, to, 0, s->m);
     }
     return !failed;
 }
 
-static bool run_turned(const ons_gemm *prepared_gemm, const float *a, const float *b, float *turned, float *c) {
-    bool good = sgemm_turned(prepared_gemm, a, b, turned) == dnnl_success;
-    ons_strided_copy(prepared_gemm->turn, turned, c);
+static bool run_turned(const ons_gemm *gemm, const float *a, const float *b, float *turned, float *c) {
+    bool good = sgemm_turned(gemm, a, b, turned) == dnnl_success;
+    ons_strided_copy(gemm->turn, turned, c);
     return good;
 }
 
-void ons_gemm_run(const ons_gemm *prepared_gemm, const float *a, const float *b, const float *bias, float beta,
-                  float *c, const ons_launch *launch) {
-    if (prepared_gemm->empty) {
-        run_empty(prepared_gemm, bias, beta, c);
+void ons_gemm_run(const ons_gemm *gemm, const float *a, const float *b, const float *bias, float beta, float *c,
+                  const ons_launch *launch) {
+    if (gemm->empty) {
+        run_empty(gemm, bias, beta, c);
         return;
     }
     bool good = true, owes_bias = false;
-    int before = ons_onednn_enter(prepared_gemm->threads);
-    switch (prepared_gemm->way) {
+    int before = ons_onednn_enter(gemm->threads);
+    switch (gemm->way) {
     case ONS_PRODUCT_SGEMM:
-        good = sgemm(prepared_gemm, a, b, beta, c) == dnnl_success;
+        good = sgemm(gemm, a, b, beta, c) == dnnl_success;
         owes_bias = bias != NULL;
         break;
     case ONS_PRODUCT_TURNED:
-        good = run_turned(prepared_gemm, a, b, launch->scratch, c);
+        good = run_turned(gemm, a, b, launch->scratch, c);
         owes_bias = bias != NULL;
         break;
-    case ONS_PRODUCT_EACH: good = run_each(prepared_gemm, a, b, bias, beta, c); break;
-    default:
-        ons_onednn_run(&prepared_gemm->primitive, (const void *const[]){a, b, c, bias}, launch->scratch, launch->fault);
+    case ONS_PRODUCT_EACH: good = run_each(gemm, a, b, bias, beta, c); break;
+    default: ons_onednn_run(&gemm->primitive, (const void *const[]){a, b, c, bias}, launch->scratch, launch->fault);
     }
-    if (owes_bias) add_bias_to_all(prepared_gemm, bias, c);
+    if (owes_bias) add_bias_to_all(gemm, bias, c);
     ons_onednn_leave(before);
     if (!good && launch->fault != NULL && launch->fault->problem == NULL)
         launch->fault->problem = "oneDNN failed to multiply matrices";

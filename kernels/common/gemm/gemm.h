@@ -43,15 +43,15 @@ typedef struct ons_gemm {
 
 /* `bias`: a vector of n is added to every row. `beta`: the result is added to what C holds already (excludes bias). */
 ons_status *ons_gemm_prepare(ons_prepare *p, const ons_shape *a, const ons_shape *b, const ons_gemm_form *form,
-                             bool bias, bool beta, ons_gemm *prepared_gemm);
+                             bool bias, bool beta, ons_gemm *gemm);
 
 /* Sizes and, where every matrix must be multiplied by itself, offsets, NULL otherwise; nothing of a library's. */
 ons_status *ons_gemm_plan(ons_prepare *p, const ons_shape *a, const ons_shape *b, const ons_gemm_form *form,
-                          ons_gemm *prepared_gemm);
+                          ons_gemm *gemm);
 
 /* `bias` NULL unless prepared with one. */
-void ons_gemm_run(const ons_gemm *prepared_gemm, const float *a, const float *b, const float *bias, float beta,
-                  float *c, const ons_launch *launch);
+void ons_gemm_run(const ons_gemm *gemm, const float *a, const float *b, const float *bias, float beta, float *c,
+                  const ons_launch *launch);
 
 /* 2 m n k over the batch. */
 double ons_gemm_flops(const ons_gemm_sizes *sizes);

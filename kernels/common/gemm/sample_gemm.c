@@ -27,7 +27,7 @@ static ons_status *prepare(ons_sample_gemm *p, const ons_sample_gemm_options *o)
     return ons_backend_prepare(o->backend, &p->prepare, &p->kernel);
 }
 
-ons_status *ons_sample_gemm_new(const ons_sample_gemm_options *options, ons_sample_gemm **prepared_gemm) {
+ons_status *ons_sample_gemm_new(const ons_sample_gemm_options *options, ons_sample_gemm **gemm) {
     ons_arena *arena = ons_arena_new();
     ons_sample_gemm *p = arena == NULL ? NULL : ons_arena_allocate(arena, 1, sizeof *p);
     if (p == NULL) {
@@ -39,7 +39,7 @@ ons_status *ons_sample_gemm_new(const ons_sample_gemm_options *options, ons_samp
     if (status != NULL)
         ons_sample_gemm_free(p);
     else
-        *prepared_gemm = p;
+        *gemm = p;
     return status;
 }
 

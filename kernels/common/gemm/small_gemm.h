@@ -27,8 +27,7 @@ typedef struct ons_small_gemm {
     ons_small_lower lower;
     int64_t diagonal; /* >= 0 */
 } ons_small_gemm;
-void ons_small_multiply(const ons_small_gemm *prepared_gemm, ons_small_matrix a, ons_small_matrix b,
-                        ons_small_matrix c);
+void ons_small_multiply(const ons_small_gemm *sizes, ons_small_matrix a, ons_small_matrix b, ons_small_matrix c);
 
 /* to (columns × rows) = from (rows × columns) transposed. */
 void ons_small_transpose(int64_t rows, int64_t columns, ons_small_matrix from, ons_small_matrix to);

@@ -83,12 +83,11 @@ ALWAYS_INLINE void multiply(const ons_small_gemm *p, ons_small_matrix a, ons_sma
     if (j < p->n) multiply_rows(p, a, b, c, j, 1, p->n - j, transpose_a);
 }
 
-void ons_small_multiply(const ons_small_gemm *prepared_gemm, ons_small_matrix a, ons_small_matrix b,
-                        ons_small_matrix c) {
-    if (prepared_gemm->transpose_a)
-        multiply(prepared_gemm, a, b, c, true);
+void ons_small_multiply(const ons_small_gemm *sizes, ons_small_matrix a, ons_small_matrix b, ons_small_matrix c) {
+    if (sizes->transpose_a)
+        multiply(sizes, a, b, c, true);
     else
-        multiply(prepared_gemm, a, b, c, false);
+        multiply(sizes, a, b, c, false);
 }
 
 /* Exchanges the off-diagonal blocks of 2 DISTANCE × 2 DISTANCE in two rows that lie DISTANCE apart. */

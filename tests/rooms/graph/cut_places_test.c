@@ -24,7 +24,7 @@ enum { MODELS = sizeof models / sizeof *models, CUTS = 12, STAGES_MOST = 5 };
 
 typedef struct subject {
     cut_case c;
-    ons_stage_graph inference;
+    ons_model_graph inference;
     ons_cut trained;
     ons_weight_places places;
     uint32_t stages;
@@ -32,9 +32,9 @@ typedef struct subject {
 
 static void open_subject(subject *s, const cut_model *model, uint64_t seed) {
     *s = (subject){.c = cut_case_open(model, seed % 2 == 0, seed)};
-    const ons_stage_graph_options options = {
+    const ons_model_graph_options options = {
         .model = s->c.model, .config = s->c.config, .rows = s->c.input.stage.rows, .fallback = 1};
-    must(ons_stage_graph_build(&options, &s->inference));
+    must(ons_model_graph_build(&options, &s->inference));
     s->stages = 2 + cut_case_random(&s->c, STAGES_MOST - 1);
     cut_case_slice(&s->c, s->stages);
     const ons_cut_options cut = cut_case_options(&s->c, s->stages);
@@ -44,7 +44,7 @@ static void open_subject(subject *s, const cut_model *model, uint64_t seed) {
 
 static void close_subject(subject *s) {
     ons_cut_free(&s->trained);
-    ons_stage_graph_free(&s->inference);
+    ons_model_graph_free(&s->inference);
     cut_case_close(&s->c);
 }
 

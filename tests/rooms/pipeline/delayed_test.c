@@ -22,7 +22,7 @@ static void look_at_versions(void *context, const ons_local_stages *local_stages
     const pipeline_setting *s = context;
     for (uint32_t i = 0; i < pipeline->stages; ++i) {
         const ons_local_stage *local_stage = ons_local_stages_get(local_stages, i);
-        const ons_graph *graph = local_stage->training.units[ONS_WHOLE].stage.cut->graph;
+        const ons_graph *graph = local_stage->training.programs[ONS_WHOLE].stage.cut->graph;
         int64_t expected = 0;
         ons_device_context_memory memory;
         must(ons_device_context_predict(local_stage->device_context, &memory), s);

@@ -17,8 +17,8 @@ struct delayed_trajectory {
     ons_share share;
     uint32_t *stages[ONS_BATCH_VARIANTS]; /* of each node */
     delayed *delayed;
-    uint64_t usable, updates; /* samples; updates so far */
-    const ons_unit *last;     /* that has run */
+    uint64_t usable, updates;     /* samples; updates so far */
+    const ons_step_program *last; /* that has run */
 };
 
 /* --------------------------------------------------------------------------------------------------------- building */
@@ -59,7 +59,7 @@ ons_status *delayed_trajectory_new(const ons_model *model, const ons_config *con
     d->batching = *batching;
     d->arena = ons_arena_new();
     ons_status *status = d->arena == NULL ? ons_status_out_of_memory() : build(d, threads);
-    if (status == NULL) status = delayed_new(d->device_context, &d->share.units[ONS_WHOLE].stage, 1, &d->delayed);
+    if (status == NULL) status = delayed_new(d->device_context, &d->share.programs[ONS_WHOLE].stage, 1, &d->delayed);
     if (status != NULL) {
         delayed_trajectory_free(d);
         return status;
@@ -117,12 +117,14 @@ static ons_status *count_targets(const delayed_trajectory *d, size_t first, size
     return NULL;
 }
 
-static void put_data(const delayed_trajectory *d, const ons_unit *unit, size_t first) {
+static void put_data(const delayed_trajectory *d, const ons_step_program *step_program, size_t first) {
     for (uint32_t i = 0; i < d->share.feed.field_count; ++i) {
-        void *place =
-            unit->inputs[i] == ONS_NONE ? NULL : ons_program_address_to_write(unit->program, unit->inputs[i], NULL);
+        void *place = step_program->inputs[i] == ONS_NONE
+                          ? NULL
+                          : ons_program_address_to_write(step_program->program, step_program->inputs[i], NULL);
         if (place != NULL)
-            memcpy(place, ons_feed_sample(&d->share.feed, 0, i, first), unit->rows * d->share.feed.fields[i].bytes);
+            memcpy(place, ons_feed_sample(&d->share.feed, 0, i, first),
+                   step_program->rows * d->share.feed.fields[i].bytes);
     }
 }
 
@@ -141,8 +143,9 @@ static double norm_of(const delayed_trajectory *d) {
 /* Of the micro-batch of this number in a step that has so many samples left; the first ones may have one more. */
 static ons_batch_variant variant_of(const delayed_trajectory *d, size_t number, size_t left) {
     size_t larger = (size_t)(d->batching.batch - d->batching.micro_batches * (d->batching.rows - 1));
-    if (number < larger && left >= d->share.units[ONS_WHOLE].unit.rows) return ONS_WHOLE;
-    bool shorter = d->dataset_graphs.graphs[ONS_SHORTER].graph != NULL && left >= d->share.units[ONS_SHORTER].unit.rows;
+    if (number < larger && left >= d->share.programs[ONS_WHOLE].step_program.rows) return ONS_WHOLE;
+    bool shorter =
+        d->dataset_graphs.graphs[ONS_SHORTER].graph != NULL && left >= d->share.programs[ONS_SHORTER].step_program.rows;
     return shorter ? ONS_SHORTER : ONS_REST;
 }
 
@@ -152,8 +155,8 @@ ons_status *delayed_trajectory_step(delayed_trajectory *d, uint64_t step, double
     ONS_TRY(fetch(d, step, &samples));
     for (size_t first = 0, i = 0; first < samples; first += rows, ++i) {
         ons_batch_variant variant = variant_of(d, i, samples - first);
-        const ons_share_unit *u = &d->share.units[variant];
-        rows = u->unit.rows;
+        const ons_share_program *u = &d->share.programs[variant];
+        rows = u->step_program.rows;
         delayed_turn turn = {
             .whole = &u->stage,
             .stage_of_node = d->stages[variant],
@@ -167,10 +170,10 @@ ons_status *delayed_trajectory_step(delayed_trajectory *d, uint64_t step, double
             .update = ++d->updates,
         };
         ONS_TRY(count_targets(d, first, rows, &turn.step.counted_targets));
-        put_data(d, &u->unit, first);
+        put_data(d, &u->step_program, first);
         ONS_TRY(delayed_run(d->delayed, &turn));
-        d->last = &u->unit;
-        sum += ons_program_scalar(u->unit.program, u->unit.loss, NULL) * turn.step.counted_targets;
+        d->last = &u->step_program;
+        sum += ons_program_scalar(u->step_program.program, u->step_program.loss, NULL) * turn.step.counted_targets;
         all += turn.step.counted_targets;
     }
     *loss = sum / all;

@@ -34,7 +34,7 @@ struct grouped {
     uint32_t *sizes; /* [replica]: micro-batches in this step */
     uint64_t usable;
     bool has_copies;
-    const ons_unit *last; /* that has run */
+    const ons_step_program *last; /* that has run */
 };
 
 /* --------------------------------------------------------------------------------------------------------- building */
@@ -137,14 +137,14 @@ void grouped_free(grouped *g) {
 
 ons_device_context *grouped_device_context(const grouped *g) { return g->device_context; }
 
-static uint32_t stage_of(const ons_stage_graph *graph, const ons_cut *cut, const char *name) {
+static uint32_t stage_of(const ons_model_graph *graph, const ons_cut *cut, const char *name) {
     uint32_t stage = 0;
     ons_value_id value = ons_graph_find_value(graph->graph, name);
     while (value != ONS_NONE && stage < cut->stage_count && cut->stages[stage].value_of[value] == ONS_NONE) ++stage;
     return stage;
 }
 
-ons_status *grouped_follow(grouped *g, const ons_stage_graph *graph, const ons_cut *cut, const uint32_t *copies) {
+ons_status *grouped_follow(grouped *g, const ons_model_graph *graph, const ons_cut *cut, const uint32_t *copies) {
     g->has_copies = true;
     for (uint32_t i = 0; i < g->sum_count; ++i) {
         sum *s = &g->sums[i];
@@ -183,13 +183,14 @@ static ons_status *count_targets(const grouped *g, size_t rows, double *counted)
     return NULL;
 }
 
-static ons_status *put_data(const grouped *g, const ons_unit *unit, size_t first) {
+static ons_status *put_data(const grouped *g, const ons_step_program *step_program, size_t first) {
     for (uint32_t i = 0; i < g->share.feed.field_count; ++i) {
-        void *place =
-            unit->inputs[i] == ONS_NONE ? NULL : ons_program_address_to_write(unit->program, unit->inputs[i], NULL);
+        void *place = step_program->inputs[i] == ONS_NONE
+                          ? NULL
+                          : ons_program_address_to_write(step_program->program, step_program->inputs[i], NULL);
         if (place != NULL)
             ONS_TRY(ons_device_context_copy(g->device_context, place, ons_feed_sample(&g->share.feed, 0, i, first),
-                                            unit->rows * g->share.feed.fields[i].bytes));
+                                            step_program->rows * g->share.feed.fields[i].bytes));
     }
     return NULL;
 }
@@ -197,7 +198,7 @@ static ons_status *put_data(const grouped *g, const ons_unit *unit, size_t first
 /* ------------------------------------------------------------------------------------------------------------ parts */
 
 typedef struct part_job {
-    const ons_unit *unit;
+    const ons_step_program *step_program;
     const ons_step *step;  /* in the device's memory where the host cannot access it */
     ons_fault *fault_page; /* likewise */
     ons_part first, end;
@@ -211,12 +212,13 @@ static void run_parts(void *argument, uintptr_t native) {
                          .stream = native,
                          .device_fault = j->fault_page};
     for (ons_part part = j->first; part < j->end && j->fault.fault.problem == NULL; ++part)
-        ons_program_run(j->unit->program, part, &run);
+        ons_program_run(j->step_program->program, part, &run);
 }
 
-static ons_status *run(grouped *g, const ons_unit *unit, const ons_step *step, ons_part first, ons_part end) {
+static ons_status *run(grouped *g, const ons_step_program *step_program, const ons_step *step, ons_part first,
+                       ons_part end) {
     ons_device_context_control control = ons_device_context_get_control(g->device_context);
-    part_job job = {unit, step, control.fault, first, end, {.node = ONS_NONE}};
+    part_job job = {step_program, step, control.fault, first, end, {.node = ONS_NONE}};
     const ons_fault none = {0};
     if (control.count > 0) {
         ONS_TRY(ons_device_context_copy(g->device_context, control.steps, step, sizeof *step));
@@ -292,10 +294,10 @@ static ons_status *find_norm(const grouped *g, double *norm) {
     return NULL;
 }
 
-static const ons_unit *unit_of(const grouped *g, const ons_portions *p, uint64_t micro_batch) {
+static const ons_step_program *step_program_of(const grouped *g, const ons_portions *p, uint64_t micro_batch) {
     ons_batch_variant v = ONS_WHOLE;
     while (micro_batch >= p->count[v]) micro_batch -= p->count[v++];
-    return &g->share.units[v].unit;
+    return &g->share.programs[v].step_program;
 }
 
 /* As many micro-batches for each replica, or one more for the first ones. */
@@ -308,13 +310,13 @@ static uint32_t share_out(grouped *g, uint64_t micro_batches) {
 }
 
 static ons_status *run_micro_batch(grouped *g, const ons_portions *p, ons_step *step, size_t samples, size_t *first) {
-    const ons_unit *unit = unit_of(g, p, step->micro_batch);
-    step->sample_share = (double)unit->rows / (double)samples;
-    ONS_TRY(put_data(g, unit, *first));
-    if (unit != g->last) ONS_TRY(run(g, unit, step, ONS_PART_BEGIN, ONS_PART_FORWARD));
-    ONS_TRY(run(g, unit, step, ONS_PART_FORWARD, ONS_PART_END));
-    g->last = unit;
-    *first += unit->rows;
+    const ons_step_program *step_program = step_program_of(g, p, step->micro_batch);
+    step->sample_share = (double)step_program->rows / (double)samples;
+    ONS_TRY(put_data(g, step_program, *first));
+    if (step_program != g->last) ONS_TRY(run(g, step_program, step, ONS_PART_BEGIN, ONS_PART_FORWARD));
+    ONS_TRY(run(g, step_program, step, ONS_PART_FORWARD, ONS_PART_END));
+    g->last = step_program;
+    *first += step_program->rows;
     return NULL;
 }
 

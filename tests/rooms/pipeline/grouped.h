@@ -17,7 +17,7 @@ void grouped_free(grouped *g); /* NULL is fine */
 
 /* Copies of stages in the place of replicas: micro-batch m of stage s, as the graph is cut, is that of copy m mod
  * copies[s]. Before the first step; `graph` is like grouped's own. */
-ons_status *grouped_follow(grouped *g, const ons_stage_graph *graph, const ons_cut *cut, const uint32_t *copies);
+ons_status *grouped_follow(grouped *g, const ons_model_graph *graph, const ons_cut *cut, const uint32_t *copies);
 
 /* *norm: NaN where nobody asks. */
 ons_status *grouped_step(grouped *g, uint64_t step, double rate, double *loss, double *norm);

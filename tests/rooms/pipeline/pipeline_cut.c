@@ -71,7 +71,7 @@ static uint32_t count_clones(const ons_cut *cut) {
     return count;
 }
 
-static ons_status *cut_graph(pipeline_trial *t, const ons_stage_graph *stage, ons_cut *cut) {
+static ons_status *cut_graph(pipeline_trial *t, const ons_model_graph *stage, ons_cut *cut) {
     if (stage->graph == NULL) return NULL;
     cut_case c = t->choice;
     static const cut_evictions evictions[] = {CUT_BOTH, CUT_SWAPS, CUT_RECOMPUTES, CUT_BOTH};
@@ -104,8 +104,8 @@ static ons_status *cut_graph(pipeline_trial *t, const ons_stage_graph *stage, on
     return ons_swap_order_check(&t->schedule, cut);
 }
 
-static ons_stage_graph_options whole_options(const pipeline_trial *t) {
-    return (ons_stage_graph_options){
+static ons_model_graph_options whole_options(const pipeline_trial *t) {
+    return (ons_model_graph_options){
         .model = t->model,
         .config = t->config,
         .dataset = t->dataset_graphs.dataset,
@@ -115,12 +115,12 @@ static ons_stage_graph_options whole_options(const pipeline_trial *t) {
 }
 
 static ons_status *build_halves(pipeline_trial *t) {
-    const ons_stage_graph_options whole = whole_options(t);
+    const ons_model_graph_options whole = whole_options(t);
     return ons_dataset_graphs_build_halves(&whole, &t->schedule, &t->dataset_graphs);
 }
 
 static ons_status *build_groups(pipeline_trial *t) {
-    const ons_stage_graph_options whole = whole_options(t);
+    const ons_model_graph_options whole = whole_options(t);
     return ons_dataset_graphs_build_groups(&whole, &t->schedule, &t->batching,
                                            (int64_t)ons_dataset_count(t->dataset_graphs.dataset), &t->dataset_graphs);
 }
@@ -141,7 +141,7 @@ static ons_status *cut_by_chance(pipeline_trial *t) {
 }
 
 static ons_status *cut_as_planned(pipeline_trial *t) {
-    const ons_stage_graph *whole = &t->dataset_graphs.graphs[ONS_WHOLE];
+    const ons_model_graph *whole = &t->dataset_graphs.graphs[ONS_WHOLE];
     t->lanes = t->lowering.lanes;
     t->schedule = t->lanes.schedule;
     ONS_TRY(ons_lowering_check(t->model, t->config, whole, &t->batching, &t->lowering));

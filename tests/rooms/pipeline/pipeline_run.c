@@ -219,8 +219,8 @@ static ons_slice slice_of(const pipeline_trial *t, const ons_value *value, uint3
     bool is_loss = strcmp(value->name, "loss/sum") == 0;
     if (!divided || is_loss || (is_sum(value) && !t->s->quiet))
         return (ons_slice){0, ons_shape_elements(&value->type.shape)};
-    const ons_ring *ring = &ons_local_stages_get(t->local_stages, index)->ring;
-    return ons_slice_of(ons_shape_elements(&value->type.shape), ring->own, ring->count);
+    const ons_rank_group *rank_group = &ons_local_stages_get(t->local_stages, index)->rank_group;
+    return ons_slice_of(ons_shape_elements(&value->type.shape), rank_group->own, rank_group->count);
 }
 
 /* Every stage's copy of a value must be the same. */

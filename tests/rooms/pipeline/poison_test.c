@@ -41,9 +41,9 @@ typedef struct place {
 } place;
 
 static place place_of(const ons_program *p, ons_value_id value, uint32_t micro_batch) {
-    const ons_turn turn = {.micro_batch = micro_batch};
+    const ons_part_place part_place = {.micro_batch = micro_batch};
     const ons_liveness *l = ons_program_liveness(p);
-    return (place){ons_program_address(p, value, &turn), l->buffers[l->buffer_of_value[value]].bytes};
+    return (place){ons_program_address(p, value, &part_place), l->buffers[l->buffer_of_value[value]].bytes};
 }
 
 static bool has_place(const ons_program *p, ons_value_id value) { return ons_program_address(p, value, NULL) != NULL; }
@@ -80,7 +80,7 @@ static void look_for_readable(void *context, const ons_local_stages *local_stage
     const pipeline_setting *s = context;
     for (uint32_t i = 0; i < pipeline->stages * (s->replicas > 1 ? s->replicas : 1); ++i) {
         const ons_local_stage *stage = ons_local_stages_get((ons_local_stages *)local_stages, i);
-        const ons_program *program = stage->training.units[ONS_WHOLE].unit.program;
+        const ons_program *program = stage->training.programs[ONS_WHOLE].unit.program;
         uint32_t places = 0;
         cr_assert(ons_program_poisons(program));
         cr_expect_null(find_readable(program, &places), "stage %u of %s, %s, %u replicas", i, s->kind->name,
@@ -113,7 +113,7 @@ Test(poison, replicas_likewise) {
 }
 
 /* Of a value that a stage sends; NULL: each of them is needed, or has given its place to what is. */
-static const char *find_sent(const ons_share_unit *unit) {
+static const char *find_sent(const ons_share_program *unit) {
     const ons_program *program = unit->unit.program;
     for (uint32_t i = 0; i < unit->stage.cut->send_count; ++i) {
         ons_value_id value = unit->stage.cut->sends[i].value;
@@ -127,7 +127,7 @@ static void read_what_was_sent(void *context, const ons_local_stages *local_stag
     (void)context;
     const char *sent = NULL;
     for (uint32_t i = 0; i < pipeline->stages && sent == NULL; ++i)
-        sent = find_sent(&ons_local_stages_get((ons_local_stages *)local_stages, i)->training.units[ONS_WHOLE]);
+        sent = find_sent(&ons_local_stages_get((ons_local_stages *)local_stages, i)->training.programs[ONS_WHOLE]);
     cr_assert_not_null(sent);
     volatile char taken = *(const volatile char *)sent;
     (void)taken;

@@ -114,12 +114,13 @@ static void start(pipeline *p) {
 /* ---------------------------------------------------------------------------------------------------------- running */
 
 /* Data of a sample depends on step, micro-batch and name alone. */
-static void put_data(const ons_stage_program *program, ons_part part, uint64_t number, const ons_turn *turn) {
+static void put_data(const ons_stage_program *program, ons_part part, uint64_t number,
+                     const ons_part_place *part_place) {
     const ons_graph *graph = program->cut->graph;
     for (size_t i = 0; i < graph->inputs.count; ++i) {
         ons_value_id id = graph->inputs.items[i];
         if (!ons_stage_program_loads(program, id, part)) continue;
-        float *data = ons_program_address_to_write(program->program, id, turn);
+        float *data = ons_program_address_to_write(program->program, id, part_place);
         if (data == NULL) continue;
         uint64_t state = number;
         for (const char *c = ons_graph_value(graph, id)->name; *c != '\0'; ++c) state = state * 31 + (unsigned char)*c;
@@ -131,21 +132,21 @@ static void put_data(const ons_stage_program *program, ons_part part, uint64_t n
 static uint64_t data_number(uint64_t step, uint32_t micro_batch) { return step * 100 + micro_batch; }
 
 /* Of all weights that the stage brings up to date. */
-static uint64_t fingerprint(const stage *s, const ons_turn *turn) {
+static uint64_t fingerprint(const stage *s, const ons_part_place *part_place) {
     const ons_graph *graph = s->program.cut->graph;
     uint64_t hash = ONS_HASH_BASIS;
     for (ons_value_id id = 0; id < graph->values.count; ++id) {
         const ons_value *v = ons_graph_value(graph, id);
         if (v->kind != ONS_PARAMETER || v->producer != ONS_NONE) continue;
-        const void *bytes = ons_program_address(s->program.program, id, turn);
+        const void *bytes = ons_program_address(s->program.program, id, part_place);
         if (bytes != NULL) hash = ons_hash_bytes(hash, bytes, (size_t)ons_type_dense_bytes(&v->type));
     }
     return hash;
 }
 
-static void note_forward(stage *s, uint32_t micro_batch, const ons_turn *turn) {
+static void note_forward(stage *s, uint32_t micro_batch, const ons_part_place *part_place) {
     uint32_t live = 0;
-    s->weights_of[micro_batch] = fingerprint(s, turn);
+    s->weights_of[micro_batch] = fingerprint(s, part_place);
     s->flying[micro_batch] = true;
     for (uint32_t i = 0; i < MICRO_BATCHES_MAX; ++i) {
         bool known = !s->flying[i];
@@ -155,16 +156,16 @@ static void note_forward(stage *s, uint32_t micro_batch, const ons_turn *turn) {
     s->live = live > s->live ? live : s->live;
 }
 
-static void load(void *context, uint32_t micro_batch, ons_part part, const ons_turn *turn) {
+static void load(void *context, uint32_t micro_batch, ons_part part, const ons_part_place *part_place) {
     stage *s = context;
-    put_data(&s->program, part, data_number(s->pass.step.step, micro_batch), turn);
-    if (s->pass.asynchronous && part == ONS_PART_FORWARD) note_forward(s, micro_batch, turn);
+    put_data(&s->program, part, data_number(s->pass.step.step, micro_batch), part_place);
+    if (s->pass.asynchronous && part == ONS_PART_FORWARD) note_forward(s, micro_batch, part_place);
 }
 
 /* Behind a backward part and before its update. */
-static void note_backward(void *context, uint32_t micro_batch, const ons_turn *turn) {
+static void note_backward(void *context, uint32_t micro_batch, const ons_part_place *part_place) {
     stage *s = context;
-    s->changed = s->changed || fingerprint(s, turn) != s->weights_of[micro_batch];
+    s->changed = s->changed || fingerprint(s, part_place) != s->weights_of[micro_batch];
     s->flying[micro_batch] = false;
 }
 
@@ -228,7 +229,7 @@ static void collect(const pipeline *p, outcome *o) {
         if (!is_collected(v)) continue;
         for (uint32_t i = 0; i < p->kind.stages; ++i) {
             const ons_stage_program *program = &p->stages[i].program;
-            const ons_turn newest = {
+            const ons_part_place newest = {
                 .version = is_asynchronous(p) ? STEPS * p->kind.micro_batches % program->versions : 0,
             };
             ons_value_id own = program->cut->value_of[id];

@@ -26,7 +26,7 @@ typedef struct device {
     bool ready; /* all that the step's micro-batches add up is there, of this copy */
     bool adds;  /* this copy has had a micro-batch in the step */
     /* of the pass */
-    const ons_share_unit *unit;
+    const ons_share_program *share_program;
     const ons_cut_stage *cut;
     ons_value_id *roots;
     ons_action_list actions;
@@ -146,7 +146,8 @@ static ons_status *post(replayed *r, const char *name, uint32_t to, uint32_t uni
 
 /* The first of the step's units in the micro-batch. */
 static uint32_t first_unit(const replayed *r, const device *d) {
-    return d->unit == &d->share.units[ONS_REST] ? r->done : (d->micro_batch * d->copies + d->copy) * d->size;
+    return d->share_program == &d->share.programs[ONS_REST] ? r->done
+                                                            : (d->micro_batch * d->copies + d->copy) * d->size;
 }
 
 /* `copy`: of what a step has once, whose it is. */
@@ -156,7 +157,7 @@ static uint32_t unit_of(const replayed *r, const device *d, const ons_cut_transf
 
 /* Where a unit of a message begins. Between devices of one size it may have no units, and is cut anywhere. */
 static size_t begin_of(const device *d, const ons_cut_transfer *t, uint32_t k) {
-    size_t bytes = (size_t)ons_stage_program_bytes(&d->unit->stage, t->value);
+    size_t bytes = (size_t)ons_stage_program_bytes(&d->share_program->stage, t->value);
     uint32_t units = is_of_step(t->kind) ? 1 : d->pieces;
     return units == 0 ? 0 : bytes * k / units;
 }
@@ -168,8 +169,8 @@ static ons_status *send(replayed *r, device *d, bool *moved) {
         ons_node_id maker = ons_graph_value(d->cut->graph, t->value)->producer;
         if (t->part != d->part || d->sent[i] || (maker != ONS_NONE && maker >= d->position)) continue;
         d->sent[i] = *moved = true;
-        const ons_turn turn = {.micro_batch = d->micro_batch};
-        const char *data = ons_program_address(d->unit->stage.program, t->value, &turn);
+        const ons_part_place part_place = {.micro_batch = d->micro_batch};
+        const char *data = ons_program_address(d->share_program->stage.program, t->value, &part_place);
         bool once = is_of_step(t->kind);
         uint32_t copies = once ? r->groups.items[t->peer].copies : d->copy + 1;
         for (uint32_t copy = d->copy; copy < copies; copy += d->copies) /* each has it from one of this stage's */
@@ -190,9 +191,9 @@ static letter **find_letter(replayed *r, const device *d, const ons_cut_transfer
 /* Takes a message, once all of it is there. */
 static ons_status *receive(replayed *r, device *d, uint32_t index, bool *taken) {
     const ons_cut_transfer *t = &d->cut->receives[index];
-    const ons_turn turn = {.micro_batch = d->micro_batch};
+    const ons_part_place part_place = {.micro_batch = d->micro_batch};
     uint32_t units = is_of_step(t->kind) ? 1 : d->pieces;
-    char *place = ons_program_address_to_write(d->unit->stage.program, t->value, &turn);
+    char *place = ons_program_address_to_write(d->share_program->stage.program, t->value, &part_place);
     *taken = true;
     for (uint32_t k = 0; k < units; ++k) *taken = *taken && *find_letter(r, d, t, unit_of(r, d, t, d->copy, k)) != NULL;
     for (uint32_t k = 0; *taken && k < units; ++k) {
@@ -225,26 +226,26 @@ typedef struct stretch {
     const ons_program *program;
     uint32_t first, end;
     ons_step step;
-    ons_turn turn;
+    ons_part_place part_place;
     ons_program_fault fault;
 } stretch;
 
 static void run_stretch(void *argument, uintptr_t native) {
     stretch *s = argument;
-    const ons_run run = {.step = &s->step, .turn = &s->turn, .fault = &s->fault, .stream = native};
+    const ons_run run = {.step = &s->step, .part_place = &s->part_place, .fault = &s->fault, .stream = native};
     ons_program_run_positions((ons_program *)s->program, s->first, s->end, &run);
 }
 
 static ons_status *run_until(const replayed *r, device *d, uint32_t end) {
-    stretch s = {.program = d->unit->stage.program,
+    stretch s = {.program = d->share_program->stage.program,
                  .first = d->position,
                  .end = end,
                  .step = r->step,
-                 .turn = {.micro_batch = d->micro_batch},
+                 .part_place = {.micro_batch = d->micro_batch},
                  .fault = {.node = ONS_NONE}};
     s.step.first_micro_batch = d->copy * d->size;
     s.step.micro_batch = first_unit(r, d);
-    s.step.sample_share = (double)d->unit->unit.rows / (double)r->samples;
+    s.step.sample_share = (double)d->share_program->step_program.rows / (double)r->samples;
     if (d->position < end) {
         ons_device_context_launch(d->context, run_stretch, &s);
         ons_device_context_wait(d->context);
@@ -255,14 +256,17 @@ static ons_status *run_until(const replayed *r, device *d, uint32_t end) {
 }
 
 static void load(const replayed *r, const device *d) {
-    const ons_turn turn = {.micro_batch = d->micro_batch};
-    const ons_unit *unit = &d->unit->unit;
+    const ons_part_place part_place = {.micro_batch = d->micro_batch};
+    const ons_step_program *step_program = &d->share_program->step_program;
     size_t row = first_unit(r, d) * (size_t)r->o.batching.rows;
     for (uint32_t i = 0; i < d->share.feed.field_count; ++i) {
-        if (unit->inputs[i] == ONS_NONE || !ons_stage_program_loads(unit->stage, unit->inputs[i], d->part)) continue;
-        void *place = ons_program_address_to_write(unit->program, unit->inputs[i], &turn);
+        if (step_program->inputs[i] == ONS_NONE ||
+            !ons_stage_program_loads(step_program->stage, step_program->inputs[i], d->part))
+            continue;
+        void *place = ons_program_address_to_write(step_program->program, step_program->inputs[i], &part_place);
         if (place != NULL)
-            memcpy(place, ons_feed_sample(&d->share.feed, 0, i, row), unit->rows * d->share.feed.fields[i].bytes);
+            memcpy(place, ons_feed_sample(&d->share.feed, 0, i, row),
+                   step_program->rows * d->share.feed.fields[i].bytes);
     }
 }
 
@@ -308,10 +312,10 @@ static bool begin_part(const replayed *r, device *d) {
     d->micro_batch = 0;
     while (d->began && !found && d->next < d->actions.count) {
         d->micro_batch = d->actions.items[d->next].micro_batch;
-        found = ons_stage_program_part(&d->unit->stage, &d->actions, d->next++, false, &d->part);
+        found = ons_stage_program_part(&d->share_program->stage, &d->actions, d->next++, false, &d->part);
     }
     if (!found) return false;
-    ons_part_kind kind = ons_stage_program_kind(&d->unit->stage, d->part);
+    ons_part_kind kind = ons_stage_program_kind(&d->share_program->stage, d->part);
     d->position = d->part == ONS_PART_BEGIN ? 0 : d->cut->end[d->part - 1];
     memset(d->sent, 0, d->cut->send_count * sizeof *d->sent);
     if (!is_of_step(kind)) load(r, d);
@@ -323,7 +327,7 @@ static ons_status *advance(replayed *r, device *d, bool *moved) {
     bool taken = true, met = true;
     while (taken) {
         if (!d->inside && !begin_part(r, d)) return NULL;
-        if (ons_stage_program_kind(&d->unit->stage, d->part) == ONS_PART_END) ONS_TRY(meet(r, d, &met, moved));
+        if (ons_stage_program_kind(&d->share_program->stage, d->part) == ONS_PART_END) ONS_TRY(meet(r, d, &met, moved));
         if (!met) return NULL;
         uint32_t end = d->cut->end[d->part], stop = d->position, before = d->position;
         while (stop < end && wanted(d, stop) == d->cut->receive_count) ++stop;
@@ -363,9 +367,9 @@ static uint32_t count_micro_batches(const replayed *r, const device *d, ons_batc
 static ons_status *begin_pass(replayed *r, device *d, ons_batch_variant v, uint32_t units, bool updates) {
     uint32_t micro_batches = count_micro_batches(r, d, v, units);
     d->pieces = v == ONS_REST ? 1 : d->size;
-    d->unit = &d->share.units[micro_batches > 0 ? v : ONS_WHOLE];
+    d->share_program = &d->share.programs[micro_batches > 0 ? v : ONS_WHOLE];
     d->adds = d->adds || micro_batches > 0;
-    d->cut = d->unit->stage.cut;
+    d->cut = d->share_program->stage.cut;
     d->next = 0;
     d->began = d->inside = false;
     ONS_NEW(d->read, r->arena, d->cut->receive_count + 1);
@@ -436,10 +440,11 @@ static uint32_t whole_units(const replayed *r) {
 static ons_status *read_scalar(const replayed *r, size_t offset, double *scalar) {
     *scalar = NAN;
     for (uint32_t i = 0; i < r->o.schedule->devices; ++i) {
-        const ons_unit *unit = &r->devices[i].unit->unit;
+        const ons_step_program *step_program = &r->devices[i].share_program->step_program;
         ons_value_id value;
-        memcpy(&value, (const char *)unit + offset, sizeof value);
-        if (value != ONS_NONE) return ons_device_context_scalar(r->devices[i].context, unit->program, value, scalar);
+        memcpy(&value, (const char *)step_program + offset, sizeof value);
+        if (value != ONS_NONE)
+            return ons_device_context_scalar(r->devices[i].context, step_program->program, value, scalar);
     }
     return NULL;
 }
@@ -447,17 +452,18 @@ static ons_status *read_scalar(const replayed *r, size_t offset, double *scalar)
 ons_status *replayed_square(const replayed *r, uint32_t index, double *square) {
     *square = NAN;
     for (uint32_t i = 0; i < r->o.schedule->devices; ++i) {
-        const ons_unit *unit = &r->devices[i].unit->unit;
-        if (unit->squares != NULL && unit->squares[index] != ONS_NONE)
-            return ons_device_context_scalar(r->devices[i].context, unit->program, unit->squares[index], square);
+        const ons_step_program *step_program = &r->devices[i].share_program->step_program;
+        if (step_program->squares != NULL && step_program->squares[index] != ONS_NONE)
+            return ons_device_context_scalar(r->devices[i].context, step_program->program, step_program->squares[index],
+                                             square);
     }
     return NULL;
 }
 
 static ons_status *find_norm(const replayed *r, double *norm) {
     double sum = 0, square;
-    ONS_TRY(read_scalar(r, offsetof(ons_unit, norm), norm));
-    if (!isnan(*norm) || r->devices[0].unit->unit.squares == NULL) return NULL;
+    ONS_TRY(read_scalar(r, offsetof(ons_step_program, norm), norm));
+    if (!isnan(*norm) || r->devices[0].share_program->step_program.squares == NULL) return NULL;
     for (uint32_t i = 0; i < r->o.dataset_graphs->graphs[ONS_WHOLE].update.trained_count; ++i) {
         ONS_TRY(replayed_square(r, i, &square));
         sum += square;
@@ -478,6 +484,6 @@ ons_status *replayed_step(replayed *r, uint64_t step, double rate, double *loss,
     if (units > 0) ONS_TRY(run_pass(r, ONS_WHOLE, units, !rest));
     r->done = units;
     if (rest) ONS_TRY(run_pass(r, ONS_REST, 1, true));
-    ONS_TRY(read_scalar(r, offsetof(ons_unit, loss), loss));
+    ONS_TRY(read_scalar(r, offsetof(ons_step_program, loss), loss));
     return find_norm(r, norm);
 }

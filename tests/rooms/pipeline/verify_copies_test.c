@@ -43,9 +43,9 @@ static void take(const ons_local_stages *local_stages, const looking *l, pass *f
     make_schedule(l, f);
     for (uint32_t i = 0; i < DEVICES; ++i) {
         const ons_local_stage *stage = ons_local_stages_get(local_stages, i);
-        f->own[i] = stage->training.units[ONS_WHOLE].stage;
+        f->own[i] = stage->training.programs[ONS_WHOLE].stage;
         f->programs[i] = &f->own[i];
-        f->shares[i] = (ons_verify_share){.group = groups->of_device[i], .copy = stage->ring.own};
+        f->shares[i] = (ons_verify_share){.group = groups->of_device[i], .copy = stage->rank_group.own};
         f->shares[i].copies = copies[f->shares[i].group];
         f->shares[i].number = f->shares[i].copy;
         f->shares[i].micro_batches = MICRO_BATCHES / f->shares[i].copies / ons_units_size(f->sizes, i);

@@ -43,7 +43,7 @@ static pass take(const ons_local_stages *local_stages, const ons_pipeline *pipel
     must(ons_schedule_make(pipeline, f.arena, &schedule));
     f.lists = schedule.lists;
     for (uint32_t i = 0; i < f.stages; ++i) {
-        const ons_stage_program *s = &ons_local_stages_get(local_stages, i)->training.units[ONS_WHOLE].stage;
+        const ons_stage_program *s = &ons_local_stages_get(local_stages, i)->training.programs[ONS_WHOLE].stage;
         uint32_t sync_points = s->sync_point_end[ONS_PART_END], hazards = s->cut->send_count + s->cut->swap_count;
         f.cuts[i] = *s->cut;
         f.cuts[i].sends = copy(&f, s->cut->sends, s->cut->send_count * sizeof *s->cut->sends);
@@ -414,7 +414,7 @@ static int copies_awaited;
 static void try_views(void *context, const ons_local_stages *local_stages, const ons_pipeline *pipeline) {
     const uint64_t *seed = context;
     for (uint32_t i = 0; i < pipeline->stages; ++i) {
-        const ons_stage_program *s = &ons_local_stages_get(local_stages, i)->training.units[ONS_WHOLE].stage;
+        const ons_stage_program *s = &ons_local_stages_get(local_stages, i)->training.programs[ONS_WHOLE].stage;
         for (uint32_t k = 0; k < s->sync_point_end[ONS_PART_END]; ++k) {
             if (s->sync_points[k].kind != ONS_SYNC_GONE) continue;
             const ons_node *node = ons_graph_node(s->cut->graph, s->sync_points[k].position);

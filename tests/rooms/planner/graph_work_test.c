@@ -221,7 +221,7 @@ Test(graph_work, whole_memory_is_near_that_of_the_graph) {
         for (int64_t micro_batches = 1; micro_batches < 3; ++micro_batches) {
             made m = make(models[i].path, models[i].rows, micro_batches, models[i].device);
             const ons_workload *w = &m.input.costs.graph_work.work;
-            const ons_stage_graph *stage = &m.input.stage;
+            const ons_model_graph *stage = &m.input.stage;
             ons_execution_order execution_order;
             ons_liveness liveness;
             ons_arena_layout layout;

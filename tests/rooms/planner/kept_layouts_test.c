@@ -99,14 +99,14 @@ Test(kept_layouts, divided_updates_keep_the_order_of_the_file) {
 Test(kept_layouts, graphs_that_share_weights_have_them_alike) {
     made m = make("tests/rooms/planner/resnet50.onnx", "adamw", false);
     for (int training = 0; training < 2; ++training) {
-        ons_stage_graph other;
-        const ons_stage_graph_options options = {.model = m.model,
+        ons_model_graph other;
+        const ons_model_graph_options options = {.model = m.model,
                                                  .config = m.config,
                                                  .rows = 1,
                                                  .training = training == 1,
                                                  .repeats = training == 1,
                                                  .like = m.input.stage.graph};
-        must(ons_stage_graph_build(&options, &other));
+        must(ons_model_graph_build(&options, &other));
         expect_places(other.graph);
         for (ons_value_id id = 0; id < other.graph->values.count; ++id) {
             const ons_value *value = ons_graph_value(other.graph, id);
@@ -117,7 +117,7 @@ Test(kept_layouts, graphs_that_share_weights_have_them_alike) {
             cr_expect(ons_type_equal(&value->type, &ons_graph_value(m.input.stage.graph, same)->type), "'%s'",
                       value->name);
         }
-        ons_stage_graph_free(&other);
+        ons_model_graph_free(&other);
     }
     release(&m);
 }

@@ -367,7 +367,7 @@ typedef struct tally {
 /* Compares the best cut of the theorem's interval with the best of all. True: the best is outside. */
 static bool look_at_interval(tally *t, uint64_t seed, condition broken) {
     uint32_t nodes = problem.work->node_count, best = 1;
-    ons_balanced_cuts b = ons_balance(&problem, &(ons_span){0, nodes, 0, 1}, 0);
+    ons_balanced_cuts b = ons_balance(&problem, &(ons_cut_range){0, nodes, 0, 1}, 0);
     uint32_t low = b.compute < b.memory ? b.compute : b.memory, high = b.compute < b.memory ? b.memory : b.compute;
     double within = INFINITY;
     for (uint32_t cut = 1; cut < nodes; ++cut) {

@@ -108,3 +108,16 @@ ons_planning_problem shard_work_pose(const shard_work *made, uint32_t devices, u
         .memory = ons_memory_strategy_find("capuchin"),
     };
 }
+
+shard_model shard_language_model(uint32_t shards, uint64_t seed) {
+    return (shard_model){.shards = shards,
+                         .layers = 12,
+                         .layer_seconds = 1e-3,
+                         .table_seconds = 0.3e-3,
+                         .head_seconds = 9e-3,
+                         .tail_seconds = 1e-5,
+                         .layer_bytes = 1 << 16,
+                         .head_bytes = 1 << 20,
+                         .weight_bytes = 1 << 16,
+                         .seed = seed};
+}

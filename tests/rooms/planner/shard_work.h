@@ -24,6 +24,9 @@ typedef struct shard_work {
     ons_node_shards shards; /* `of` in the arena */
 } shard_work;
 
+/* Twelve layers between a small table and a large head. */
+shard_model shard_language_model(uint32_t shards, uint64_t seed);
+
 /* In `arena`, for a micro-batch of one sample. The result's address must stay: problems point into it. */
 ons_status *shard_work_make(const shard_model *model, ons_arena *arena, shard_work *made);
 

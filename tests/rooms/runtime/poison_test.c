@@ -95,11 +95,11 @@ typedef struct flight {
 static void run_part(void *argument, uintptr_t native) {
     (void)native;
     flight *f = argument;
-    const ons_turn turn = {.micro_batch = f->micro_batch};
-    float *x = f->part == ONS_PART_FORWARD ? ons_program_address_to_write(f->s.program, f->s.x, &turn) : NULL;
+    const ons_part_place part_place = {.micro_batch = f->micro_batch};
+    float *x = f->part == ONS_PART_FORWARD ? ons_program_address_to_write(f->s.program, f->s.x, &part_place) : NULL;
     for (int i = 0; x != NULL && i < SIZE * SIZE; ++i) x[i] = (float)(i % 4 + (int)f->micro_batch);
     ons_step step = {.seed = 1, .step = 1, .counted_targets = 1, .sample_share = 1};
-    ons_program_run(f->s.program, f->part, &(ons_run){.step = &step, .turn = &turn, .fault = &f->s.fault});
+    ons_program_run(f->s.program, f->part, &(ons_run){.step = &step, .part_place = &part_place, .fault = &f->s.fault});
 }
 
 static void fly(flight *f, ons_part part, uint32_t micro_batch) {
@@ -110,7 +110,7 @@ static void fly(flight *f, ons_part part, uint32_t micro_batch) {
 }
 
 static const float *place(const flight *f, ons_value_id value, uint32_t micro_batch) {
-    return ons_program_address(f->s.program, value, &(ons_turn){.micro_batch = micro_batch});
+    return ons_program_address(f->s.program, value, &(ons_part_place){.micro_batch = micro_batch});
 }
 
 static void open_flight(flight *f) {
@@ -167,7 +167,7 @@ Test(poison, the_backward_part_of_a_micro_batch_ends_what_was_kept_for_it) {
 Test(poison, what_others_say_of_a_value_holds) {
     flight f;
     open_flight(&f);
-    const ons_turn second = {.micro_batch = 1};
+    const ons_part_place second = {.micro_batch = 1};
     ons_program_bury(f.s.program, f.s.product, &second);
     cr_expect(__asan_address_is_poisoned(place(&f, f.s.product, 1)));
     cr_expect_not(__asan_address_is_poisoned(place(&f, f.s.product, 0)));

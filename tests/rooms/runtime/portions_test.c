@@ -1,4 +1,4 @@
-/* Ranks of a ring share a step's micro-batches: each is one rank's, in ranges or in turn, and so are the samples. */
+/* Ranks of a group share a step's micro-batches: each is one rank's, in ranges or in turn, and so are the samples. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,10 +9,10 @@
 enum { MOST = 64 };
 
 /* Which rank has each of the step's micro-batches. */
-static void share_out(const ons_ring *ring, uint64_t micro_batches, uint32_t owners[static MOST]) {
+static void share_out(const ons_rank_group *rank_group, uint64_t micro_batches, uint32_t owners[static MOST]) {
     uint64_t taken = 0;
-    for (uint32_t rank = 0; rank < ring->count; ++rank) {
-        ons_numbers numbers = ons_ring_numbers(ring, rank, micro_batches);
+    for (uint32_t rank = 0; rank < rank_group->count; ++rank) {
+        ons_numbers numbers = ons_rank_group_numbers(rank_group, rank, micro_batches);
         for (uint64_t i = 0; i < numbers.count; ++i, ++taken) {
             uint64_t number = numbers.first + i * numbers.stride;
             cr_assert_lt(number, micro_batches);
@@ -21,24 +21,24 @@ static void share_out(const ons_ring *ring, uint64_t micro_batches, uint32_t own
             cr_assert_eq(ons_numbers_before(&numbers, number + 1), i + 1);
         }
     }
-    cr_assert_eq(taken, micro_batches, "%u ranks have %llu of %llu micro-batches", ring->count,
+    cr_assert_eq(taken, micro_batches, "%u ranks have %llu of %llu micro-batches", rank_group->count,
                  (unsigned long long)taken, (unsigned long long)micro_batches);
 }
 
-static void check_owners(const ons_ring *ring, uint64_t micro_batches) {
+static void check_owners(const ons_rank_group *rank_group, uint64_t micro_batches) {
     uint32_t owners[MOST] = {0};
-    share_out(ring, micro_batches, owners);
+    share_out(rank_group, micro_batches, owners);
     for (uint64_t i = 0; i < micro_batches; ++i) {
-        if (ring->in_turn) cr_assert_eq(owners[i], i % ring->count);
-        if (!ring->in_turn && i > 0) cr_assert_geq(owners[i], owners[i - 1], "ranges follow each other");
+        if (rank_group->in_turn) cr_assert_eq(owners[i], i % rank_group->count);
+        if (!rank_group->in_turn && i > 0) cr_assert_geq(owners[i], owners[i - 1], "ranges follow each other");
     }
 }
 
 /* What all ranks have is the step, variant by variant, and each micro-batch begins where those before it end. */
-static void check_portions(const ons_ring *ring, const ons_portions *p) {
+static void check_portions(const ons_rank_group *rank_group, const ons_portions *p) {
     uint64_t counts[ONS_BATCH_VARIANTS] = {0}, total = ons_portions_total(p), sample = 0;
-    for (uint32_t rank = 0; rank < ring->count; ++rank) {
-        ons_numbers numbers = ons_ring_numbers(ring, rank, total);
+    for (uint32_t rank = 0; rank < rank_group->count; ++rank) {
+        ons_numbers numbers = ons_rank_group_numbers(rank_group, rank, total);
         ons_portions own = ons_portions_of_numbers(*p, &numbers);
         cr_assert_eq(ons_portions_total(&own), numbers.count);
         for (int v = 0; v < ONS_BATCH_VARIANTS; ++v) counts[v] += own.count[v];
@@ -58,11 +58,11 @@ Test(portions, of_a_ring_are_the_step) {
     fprintf(stderr, "SEED=%llu\n", (unsigned long long)seed);
     srandom((unsigned)seed);
     for (int round = 0; round < 2000; ++round) {
-        const ons_ring ring = {0, 1 + (uint32_t)random() % 7, random() % 2 == 0};
+        const ons_rank_group rank_group = {0, 1 + (uint32_t)random() % 7, random() % 2 == 0};
         uint64_t micro_batches = 1 + (uint64_t)random() % (MOST - 1), batch = micro_batches + (uint64_t)random() % 100;
-        check_owners(&ring, micro_batches);
+        check_owners(&rank_group, micro_batches);
         cr_assert_gt(micro_batches, 0);
         ons_portions p = ons_portions_make(batch, micro_batches, 1 + (uint64_t)random() % batch);
-        check_portions(&ring, &p);
+        check_portions(&rank_group, &p);
     }
 }

@@ -64,8 +64,8 @@ static void expect_trained(const char *model, uint32_t micro_batches, bool idles
     cr_assert_eq(r.trainer->batching.micro_batches, micro_batches);
     measured m = build(&r, micro_batches);
     const ons_program *trained =
-        ons_local_stages_get(r.trainer->local_stages, 0)->training.units[ONS_WHOLE].stage.program;
-    expect_same_order(m.program.trained.units[ONS_WHOLE].stage.program, trained);
+        ons_local_stages_get(r.trainer->local_stages, 0)->training.programs[ONS_WHOLE].stage.program;
+    expect_same_order(m.program.trained.programs[ONS_WHOLE].stage.program, trained);
     cr_expect_eq(idle_count(trained) > 0, idles, "%u nodes idle", idle_count(trained));
     cr_expect_eq(idle_count(ons_profile_program_complete(&m.program)), 0, "a node is not measured");
     ons_device_context_free(m.device_context);

@@ -17,7 +17,7 @@ typedef struct leftover {
     uint32_t count;
 } leftover;
 
-static leftover in_front(const ons_programme *p, const border *b, const ons_state *like) {
+static leftover in_front(const ons_division_search *p, const border *b, const ons_state *like) {
     leftover r = {.count = 0};
     if (b->whole > 0) r.states[r.count++] = between(like, b->branches, 0, b->whole, 0);
     if (b->inside > 0) {
@@ -27,7 +27,7 @@ static leftover in_front(const ons_programme *p, const border *b, const ons_stat
     return r;
 }
 
-static leftover behind_it(const ons_programme *p, const border *b, const ons_state *like) {
+static leftover behind_it(const ons_division_search *p, const border *b, const ons_state *like) {
     const ons_composed *branches = part_of(p, b->branches);
     leftover r = {.count = 0};
     if (b->whole < branches->child_count)
@@ -39,7 +39,7 @@ static leftover behind_it(const ons_programme *p, const border *b, const ons_sta
     return r;
 }
 
-static uint32_t border_position(const ons_programme *p, const border *b, bool at_end) {
+static uint32_t border_position(const ons_division_search *p, const border *b, bool at_end) {
     const ons_composed *branches = part_of(p, b->branches);
     uint32_t which = at_end ? b->whole : b->whole - 1;
     const ons_composed *at = child_of(p, branches, which);
@@ -53,12 +53,12 @@ typedef struct shared {
     ons_state states[2];
 } shared;
 
-static ons_found solve_with(ons_programme *p, ons_state *s, uint32_t devices) {
+static ons_found solve_with(ons_division_search *p, ons_state *s, uint32_t devices) {
     s->devices = devices;
-    return fits_devices(p, s) ? ons_programme_solve(p, s) : (ons_found){ONS_NOT_FOUND, 0};
+    return fits_devices(p, s) ? ons_division_search_solve(p, s) : (ons_found){ONS_NOT_FOUND, 0};
 }
 
-static bool share(ons_programme *p, const leftover *r, uint32_t devices, shared *best) {
+static bool share(ons_division_search *p, const leftover *r, uint32_t devices, shared *best) {
     best->found = (ons_found){ONS_NOT_FOUND, 0};
     for (uint32_t given = r->count == 1 ? devices : 1; given <= (r->count == 1 ? devices : devices - 1); ++given) {
         ons_state a = r->states[0], b = r->states[1];
@@ -77,7 +77,7 @@ static void add_shared(const shared *x, uint32_t count, choice *c) {
 }
 
 /* A stage from a border in the state's first child, branches, to child `to` of the row. */
-static void try_common_end(ons_programme *p, const ons_state *s, const border *at, uint32_t to, uint32_t doubled,
+static void try_common_end(ons_division_search *p, const ons_state *s, const border *at, uint32_t to, uint32_t doubled,
                            uint32_t pace, choice *best) {
     uint32_t used = 1u << doubled, end = child_of(p, part_of(p, s->part), to - 1)->end;
     ons_interval_way way = way_of(p, border_position(p, at, true), end, pace, doubled);
@@ -103,7 +103,7 @@ static void try_common_end(ons_programme *p, const ons_state *s, const border *a
 }
 
 /* A stage from the state's beginning to a border in child `at_child` of the row, branches. */
-static void try_common_beginning(ons_programme *p, const ons_state *s, const border *at, uint32_t at_child,
+static void try_common_beginning(ons_division_search *p, const ons_state *s, const border *at, uint32_t at_child,
                                  uint32_t doubled, uint32_t pace, choice *best) {
     uint32_t used = 1u << doubled, to = at_child + 1;
     ons_interval_way way = way_of(p, state_first(p, s), border_position(p, at, false), pace, doubled);
@@ -130,17 +130,17 @@ static void try_common_beginning(ons_programme *p, const ons_state *s, const bor
         }
 }
 
-typedef void try_border(ons_programme *p, const ons_state *s, const border *at, uint32_t child, uint32_t doubled,
+typedef void try_border(ons_division_search *p, const ons_state *s, const border *at, uint32_t child, uint32_t doubled,
                         uint32_t pace, choice *best);
 
-static void try_paces(ons_programme *p, const ons_state *s, const border *at, uint32_t child, uint32_t own,
+static void try_paces(ons_division_search *p, const ons_state *s, const border *at, uint32_t child, uint32_t own,
                       try_border *try, choice *best) {
     for (uint32_t doubled = 0; 1u << doubled < s->devices; ++doubled)
         for (uint32_t pace = first_pace(own); pace < end_pace(p, own); ++pace)
             try(p, s, at, child, doubled, pace, best);
 }
 
-void ons_programme_try_common_ends(ons_programme *p, const ons_state *s, choice *best) {
+void ons_division_search_try_common_ends(ons_division_search *p, const ons_state *s, choice *best) {
     const ons_composed *row = part_of(p, s->part), *branches = child_of(p, row, s->from);
     if (branches->kind != ONS_COMPOSED_BRANCHES) return;
     uint32_t last = branches->child_count - 1;
@@ -153,7 +153,7 @@ void ons_programme_try_common_ends(ons_programme *p, const ons_state *s, choice 
     }
 }
 
-void ons_programme_try_common_beginnings(ons_programme *p, const ons_state *s, choice *best) {
+void ons_division_search_try_common_beginnings(ons_division_search *p, const ons_state *s, choice *best) {
     const ons_composed *row = part_of(p, s->part);
     for (uint32_t at = s->from + 1; at < s->to; ++at) {
         const ons_composed *branches = child_of(p, row, at);

@@ -1,7 +1,7 @@
-/* What the dynamic programme (programme.h) remembers. A state is a subproblem: part of the series-parallel tree, the
- * devices that it may have, and what follows it. For each state that was looked at, the best way that was found. */
-#ifndef ONSTAGE_PLANNER_STAGE_GRAPH_PROGRAMME_STATES_H
-#define ONSTAGE_PLANNER_STAGE_GRAPH_PROGRAMME_STATES_H
+/* What the dynamic program (division_search.h) remembers. A state is a subproblem: part of the series-parallel tree,
+ * the devices that it may have, and what follows it. For each state that was looked at, the best way that was found. */
+#ifndef ONSTAGE_PLANNER_STAGE_GRAPH_DIVISION_SEARCH_STATES_H
+#define ONSTAGE_PLANNER_STAGE_GRAPH_DIVISION_SEARCH_STATES_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "engine/model/stage_graph.h"
+#include "engine/model/model_graph.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +19,8 @@
 #include "kernels/kernels.h"
 
 typedef struct assembly {
-    const ons_stage_graph_options *o;
-    ons_stage_graph *r;
+    const ons_model_graph_options *o;
+    ons_model_graph *r;
     ons_value_id loss_part; /* of one micro-batch: where differentiation starts; ONS_NONE once that is done */
     /* from differentiation to the update */
     ons_value_id *weights;
@@ -29,13 +29,13 @@ typedef struct assembly {
     ons_optimizer_options optimizer;
 } assembly;
 
-void ons_stage_graph_free(ons_stage_graph *stage) {
+void ons_model_graph_free(ons_model_graph *stage) {
     ons_graph_free(stage->graph);
-    *stage = (ons_stage_graph){0};
+    *stage = (ons_model_graph){0};
 }
 
 static ons_status *bind(assembly *a) {
-    const ons_stage_graph_options *o = a->o;
+    const ons_model_graph_options *o = a->o;
     ons_arena *arena = ons_arena_new();
     if (arena == NULL) return ons_status_out_of_memory();
     ons_bind_options options = {.batch = o->rows, .fallback = o->fallback};
@@ -59,7 +59,7 @@ static ons_status *shard_loss(const assembly *a, ons_tracked_values *tracked) {
 }
 
 static ons_status *note_ends(assembly *a) {
-    ons_stage_graph *r = a->r;
+    ons_model_graph *r = a->r;
     r->rows = a->o->rows;
     r->input_count = (uint32_t)r->graph->inputs.count;
     ONS_NEW(r->inputs, r->graph->arena, r->input_count + 2);
@@ -111,8 +111,8 @@ static ons_status *resolve_output(const assembly *a, const char **name) {
 }
 
 static ons_status *attach_loss(assembly *a) {
-    const ons_stage_graph_options *o = a->o;
-    ons_stage_graph *r = a->r;
+    const ons_model_graph_options *o = a->o;
+    ons_model_graph *r = a->r;
     ons_loss_options loss;
     r->loss_name = o->config->loss.text;
     if (o->dataset == NULL && r->output_count > 0) {
@@ -158,7 +158,7 @@ ons_status *ons_trainable_weights(const ons_model *model, const ons_config *conf
 }
 
 static ons_status *find_weights(assembly *a) {
-    const ons_stage_graph_options *o = a->o;
+    const ons_model_graph_options *o = a->o;
     bool *reaches;
     ONS_TRY(ons_gradient_reaches(a->r->graph, a->loss_part, &reaches));
     ons_status *status = ons_trainable_weights(o->model, o->config, a->r->graph, reaches, a->r->graph->arena,
@@ -199,7 +199,7 @@ static ons_status *find_cotangent(assembly *a, ons_value_id *cotangent) {
 }
 
 static ons_status *differentiate(assembly *a) {
-    const ons_stage_graph_options *o = a->o;
+    const ons_model_graph_options *o = a->o;
     ons_value_id cotangent;
     ONS_TRY(find_weights(a));
     ONS_NEW(a->gradients, a->r->graph->arena, a->weight_count);
@@ -210,7 +210,7 @@ static ons_status *differentiate(assembly *a) {
 }
 
 static ons_status *update(assembly *a) {
-    const ons_stage_graph_options *o = a->o;
+    const ons_model_graph_options *o = a->o;
     ons_graph *graph = a->r->graph;
     a->loss_part = ONS_NONE;
     ONS_TRY(ons_own_rates_assign(o->config, o->model->graph, graph, a->gradients, a->weight_count));
@@ -229,7 +229,7 @@ static ons_status *keep(assembly *a, ons_value_id value) {
 /* What the host reads becomes the graph's outputs, so that the rest can be pruned. In training nobody reads the model's
  * own. */
 static ons_status *choose_outputs(assembly *a) {
-    ons_stage_graph *r = a->r;
+    ons_model_graph *r = a->r;
     r->graph->outputs.count = 0;
     ONS_NEW(r->kept, r->graph->arena, r->update.trained_count + r->output_count + 5);
     ONS_TRY(keep(a, r->loss));
@@ -340,11 +340,11 @@ static const struct pass {
 };
 enum { PASSES = sizeof passes / sizeof *passes };
 
-const char *ons_stage_graph_pass(size_t index) { return index < PASSES ? passes[index].name : NULL; }
+const char *ons_model_graph_pass(size_t index) { return index < PASSES ? passes[index].name : NULL; }
 
 /* Calls `visit` for every id that somebody else than the graph holds. */
 static void visit_ids(assembly *a, ons_tracked_values *t, void (*visit)(ons_tracked_values *t, ons_value_id *id)) {
-    ons_stage_graph *r = a->r;
+    ons_model_graph *r = a->r;
     ons_value_id *const single[] = {&r->target,    &r->loss,        &r->prediction,
                                     &a->loss_part, &r->update.norm, &r->update.scale};
     t->count = 0;
@@ -397,11 +397,11 @@ static ons_status *assemble(assembly *a) {
     return NULL;
 }
 
-ons_status *ons_stage_graph_build(const ons_stage_graph_options *options, ons_stage_graph *result) {
-    *result = (ons_stage_graph){
+ons_status *ons_model_graph_build(const ons_model_graph_options *options, ons_model_graph *result) {
+    *result = (ons_model_graph){
         .target = ONS_NONE, .loss = ONS_NONE, .prediction = ONS_NONE, .update = {.norm = ONS_NONE, .scale = ONS_NONE}};
     assembly a = {.o = options, .r = result, .loss_part = ONS_NONE};
     ons_status *status = assemble(&a);
-    if (status != NULL) ons_stage_graph_free(result);
+    if (status != NULL) ons_model_graph_free(result);
     return status;
 }

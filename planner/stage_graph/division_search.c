@@ -1,4 +1,4 @@
-#include "planner/stage_graph/programme.h"
+#include "planner/stage_graph/division_search.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 /* ----------------------------------------------------------------------------------------------------------- stages */
 
 /* The whole state as one stage. */
-static void try_one_stage(ons_programme *p, const ons_state *s, choice *best) {
+static void try_one_stage(ons_division_search *p, const ons_state *s, choice *best) {
     if ((s->devices & (s->devices - 1)) != 0) return;
     uint32_t doubled = 31u - (uint32_t)__builtin_clz(s->devices);
     for (uint32_t pace = first_pace(s->own_pace); pace < end_pace(p, s->own_pace); ++pace) {
@@ -22,7 +22,7 @@ static void try_one_stage(ons_programme *p, const ons_state *s, choice *best) {
 }
 
 /* The fewest samples in flight that any division into more than one stage can have at its beginning. */
-static bool is_settled(const ons_programme *p, const ons_state *s, const choice *best) {
+static bool is_settled(const ons_division_search *p, const ons_state *s, const choice *best) {
     if (p->least_memory || p->pace_count != 1) return false;
     follower next = {s->next_in_flight, s->next_pace};
     next.in_flight = in_flight_for(p, 0, next);
@@ -33,7 +33,7 @@ static bool is_settled(const ons_programme *p, const ons_state *s, const choice 
 /* ------------------------------------------------------------------------------------------------------------ a row */
 
 /* A stage of the children [from, to), and what is behind it. */
-static void try_first_stage(ons_programme *p, const ons_state *s, uint32_t to, uint32_t doubled, choice *best) {
+static void try_first_stage(ons_division_search *p, const ons_state *s, uint32_t to, uint32_t doubled, choice *best) {
     uint32_t first = state_first(p, s), end = child_of(p, part_of(p, s->part), to - 1)->end;
     for (uint32_t pace = first_pace(s->own_pace); pace < end_pace(p, s->own_pace); ++pace) {
         ons_interval_way way = way_of(p, first, end, pace, doubled);
@@ -52,7 +52,7 @@ static void try_first_stage(ons_programme *p, const ons_state *s, uint32_t to, u
     }
 }
 
-static void try_first_stages(ons_programme *p, const ons_state *s, choice *best) {
+static void try_first_stages(ons_division_search *p, const ons_state *s, choice *best) {
     const ons_composed *row = part_of(p, s->part);
     uint32_t end = state_end(p, s);
     for (uint32_t doubled = 0; 1u << doubled < s->devices; ++doubled)
@@ -64,7 +64,7 @@ static void try_first_stages(ons_programme *p, const ons_state *s, choice *best)
 }
 
 /* The first child, branches, divided by itself. */
-static void try_first_child(ons_programme *p, const ons_state *s, choice *best) {
+static void try_first_child(ons_division_search *p, const ons_state *s, choice *best) {
     uint32_t child = part_of(p, s->part)->children[s->from];
     if (part_of(p, child)->kind != ONS_COMPOSED_BRANCHES) return;
     bool last = s->from + 1 == s->to;
@@ -76,7 +76,7 @@ static void try_first_child(ons_programme *p, const ons_state *s, choice *best) 
             if (!look_behind(p, s, s->from + 1, s->devices - devices, next, &b)) continue;
             ons_state own = whole(p, child, s, devices);
             set_follower(&own, b.next);
-            c.found = ons_programme_solve(p, &own);
+            c.found = ons_division_search_solve(p, &own);
             c.rest[c.rest_count++] = own;
             if (c.found.in_flight == ONS_NOT_FOUND) continue;
             add_behind(&b, &c);
@@ -88,7 +88,7 @@ static void try_first_child(ons_programme *p, const ons_state *s, choice *best) 
 /* --------------------------------------------------------------------------------------------------------- branches */
 
 /* The first branch by itself. */
-static void try_first_branch(ons_programme *p, const ons_state *s, choice *best) {
+static void try_first_branch(ons_division_search *p, const ons_state *s, choice *best) {
     uint32_t branch = part_of(p, s->part)->children[s->from];
     bool last = s->from + 1 == s->to;
     for (uint32_t devices = last ? s->devices : 1; devices <= (last ? s->devices : s->devices - 1); ++devices) {
@@ -100,14 +100,15 @@ static void try_first_branch(ons_programme *p, const ons_state *s, choice *best)
             c.rest[c.rest_count] = between(s, s->part, s->from + 1, s->to, s->devices - devices);
             if (!fits_devices(p, &c.rest[c.rest_count++])) continue;
         }
-        c.found = ons_programme_solve(p, &own);
-        if (!last && is_better(p, c.found, best->found)) c.found = join(c.found, ons_programme_solve(p, &c.rest[1]));
+        c.found = ons_division_search_solve(p, &own);
+        if (!last && is_better(p, c.found, best->found))
+            c.found = join(c.found, ons_division_search_solve(p, &c.rest[1]));
         if (is_better(p, c.found, best->found)) *best = c;
     }
 }
 
 /* The first branches, but not all, as one stage. */
-static void try_neighbours(ons_programme *p, const ons_state *s, choice *best) {
+static void try_neighbours(ons_division_search *p, const ons_state *s, choice *best) {
     for (uint32_t doubled = 0; 1u << doubled < s->devices; ++doubled)
         for (uint32_t to = s->from + 2; to < s->to; ++to) {
             ons_state own = between(s, s->part, s->from, to, 1u << doubled);
@@ -117,14 +118,14 @@ static void try_neighbours(ons_programme *p, const ons_state *s, choice *best) {
             if (!is_better(p, c.found, best->found)) continue;
             c.rest[c.rest_count++] = between(s, s->part, to, s->to, s->devices - own.devices);
             if (!fits_devices(p, &c.rest[0])) continue;
-            c.found = join(c.found, ons_programme_solve(p, &c.rest[0]));
+            c.found = join(c.found, ons_division_search_solve(p, &c.rest[0]));
             if (is_better(p, c.found, best->found)) *best = c;
         }
 }
 
 /* ----------------------------------------------------------------------------------------------------------- states */
 
-static void look_for(ons_programme *p, const ons_state *s, choice *best) {
+static void look_for(ons_division_search *p, const ons_state *s, choice *best) {
     *best = (choice){.found = {ONS_NOT_FOUND, 0}};
     ons_composition kind = part_of(p, s->part)->kind;
     try_one_stage(p, s, best);
@@ -136,11 +137,11 @@ static void look_for(ons_programme *p, const ons_state *s, choice *best) {
     }
     try_first_stages(p, s, best);
     try_first_child(p, s, best);
-    ons_programme_try_common_ends(p, s, best);
-    ons_programme_try_common_beginnings(p, s, best);
+    ons_division_search_try_common_ends(p, s, best);
+    ons_division_search_try_common_beginnings(p, s, best);
 }
 
-ons_found ons_programme_solve(ons_programme *p, const ons_state *s) {
+ons_found ons_division_search_solve(ons_division_search *p, const ons_state *s) {
     const ons_found none = {ONS_NOT_FOUND, 0};
     ons_found found;
     choice best;
@@ -153,7 +154,7 @@ ons_found ons_programme_solve(ons_programme *p, const ons_state *s) {
 
 /* --------------------------------------------------------------------------------------------------------- the plan */
 
-static void write_stages(ons_programme *p, const ons_state *s, ons_stage_graph *g) {
+static void write_stages(ons_division_search *p, const ons_state *s, ons_stage_graph *g) {
     choice c;
     look_for(p, s, &c);
     if (c.has_stage)
@@ -167,7 +168,7 @@ static int by_position(const void *a, const void *b) {
     return x->first < y->first ? -1 : x->first > y->first;
 }
 
-static ons_status *write_plan(ons_programme *p, const ons_state *all, ons_arena *arena, ons_stage_graph *g) {
+static ons_status *write_plan(ons_division_search *p, const ons_state *all, ons_arena *arena, ons_stage_graph *g) {
     const ons_graph_problem *problem = p->problem;
     uint32_t device = 0;
     ONS_NEW(g->stages, arena, problem->devices);
@@ -181,8 +182,8 @@ static ons_status *write_plan(ons_programme *p, const ons_state *all, ons_arena 
     return ons_stage_graph_predict(g, p->costs);
 }
 
-ons_status *ons_programme_search(ons_programme *p, double limit, bool least_memory, ons_arena *arena,
-                                 ons_stage_graph *g) {
+ons_status *ons_division_search_run(ons_division_search *p, double limit, bool least_memory, ons_arena *arena,
+                                    ons_stage_graph *g) {
     const ons_graph_problem *problem = p->problem;
     uint32_t root = p->graph->part_count - 1;
     ons_state all = {.part = root,
@@ -198,7 +199,7 @@ ons_status *ons_programme_search(ons_programme *p, double limit, bool least_memo
     p->least_memory = least_memory;
     p->short_of_memory = false;
     ons_states_forget(&p->states);
-    ons_found found = ons_programme_solve(p, &all);
+    ons_found found = ons_division_search_solve(p, &all);
     if (p->short_of_memory) return ons_status_out_of_memory();
     return found.in_flight == ONS_NOT_FOUND ? NULL : write_plan(p, &all, arena, g);
 }
@@ -206,7 +207,7 @@ ons_status *ons_programme_search(ons_programme *p, double limit, bool least_memo
 /* ------------------------------------------------------------------------------------------------ the least seconds */
 
 /* Per node the least over all ways that a pace allows; of nodes together no way is faster than that. */
-static double least_of_node(const ons_programme *p, uint32_t node, bool of_one_stage) {
+static double least_of_node(const ons_division_search *p, uint32_t node, bool of_one_stage) {
     double least = INFINITY;
     for (uint32_t i = 0; i < p->pace_count; ++i)
         for (uint32_t doubled = 0; 1u << doubled <= p->problem->devices; ++doubled) {
@@ -217,7 +218,7 @@ static double least_of_node(const ons_programme *p, uint32_t node, bool of_one_s
     return least;
 }
 
-void ons_programme_set_paces(ons_programme *p, const ons_stage_pace *paces, uint32_t count) {
+void ons_division_search_set_paces(ons_division_search *p, const ons_stage_pace *paces, uint32_t count) {
     p->paces = paces;
     p->pace_count = count;
     p->least[0] = 0;
@@ -225,31 +226,32 @@ void ons_programme_set_paces(ons_programme *p, const ons_stage_pace *paces, uint
         p->least[i + 1] = p->least[i] + least_of_node(p, i, false);
 }
 
-double ons_programme_least_seconds(const ons_programme *p) {
+double ons_division_search_least_seconds(const ons_division_search *p) {
     uint32_t count = p->problem->work[0]->node_count;
     double least = p->least[count] / p->problem->devices;
     for (uint32_t i = 0; i < count; ++i) least = fmax(least, least_of_node(p, i, true));
     return least;
 }
 
-ons_status *ons_programme_new(const ons_series_parallel *graph, ons_interval_costs *costs, ons_programme **programme) {
+ons_status *ons_division_search_new(const ons_series_parallel *graph, ons_interval_costs *costs,
+                                    ons_division_search **search) {
     const ons_graph_problem *problem = ons_interval_costs_problem(costs);
-    *programme = NULL;
+    *search = NULL;
     ONS_CHECK(problem->devices < ONS_STATE_DEVICES, ONS_UNSUPPORTED,
               "%u devices: stages are searched for fewer than %u", problem->devices, ONS_STATE_DEVICES);
-    ons_programme *p = calloc(1, sizeof *p);
+    ons_division_search *p = calloc(1, sizeof *p);
     if (p == NULL) return ons_status_out_of_memory();
-    *p = (ons_programme){.graph = graph, .costs = costs, .problem = problem};
+    *p = (ons_division_search){.graph = graph, .costs = costs, .problem = problem};
     p->least = calloc((size_t)problem->work[0]->node_count + 1, sizeof *p->least);
     if (p->least == NULL || !ons_states_make(&p->states)) {
-        ons_programme_free(p);
+        ons_division_search_free(p);
         return ons_status_out_of_memory();
     }
-    *programme = p;
+    *search = p;
     return NULL;
 }
 
-void ons_programme_free(ons_programme *p) {
+void ons_division_search_free(ons_division_search *p) {
     if (p == NULL) return;
     ons_states_free(&p->states);
     free(p->least);

@@ -1,4 +1,4 @@
-#include "planner/stage_graph/programme_states.h"
+#include "planner/stage_graph/division_search_states.h"
 
 #include <stdlib.h>
 

@@ -1,11 +1,11 @@
 /* From an imported model to the graphs that run: one for training, one for inference, each for a number of samples. */
-#ifndef ONSTAGE_ENGINE_MODEL_STAGE_GRAPH_H
-#define ONSTAGE_ENGINE_MODEL_STAGE_GRAPH_H
+#ifndef ONSTAGE_ENGINE_MODEL_MODEL_GRAPH_H
+#define ONSTAGE_ENGINE_MODEL_MODEL_GRAPH_H
 
 #include "engine/model/data.h"
 #include "graph/passes/autograd.h"
 
-typedef struct ons_stage_graph {
+typedef struct ons_model_graph {
     ons_graph *graph; /* owned */
     int64_t rows;
     ons_value_id *inputs; /* in the order of the model's inputs, then the target where there is one */
@@ -25,9 +25,9 @@ typedef struct ons_stage_graph {
     ons_value_id *kept;       /* what the host reads */
     size_t kept_count;
     uint64_t digest; /* training: of the graph before layouts are chosen, the same whatever kernels a machine has */
-} ons_stage_graph;
+} ons_model_graph;
 
-typedef struct ons_stage_graph_options {
+typedef struct ons_model_graph_options {
     const ons_model *model;
     const ons_config *config;
     const ons_dataset *dataset; /* for shapes; NULL: from the model and --dim alone */
@@ -43,14 +43,14 @@ typedef struct ons_stage_graph_options {
     /* Called after each pass that has run, with its name and seconds; NULL: nobody asks. */
     void (*observe)(void *context, const char *pass, double seconds, const ons_graph *graph);
     void *context;
-} ons_stage_graph_options;
+} ons_model_graph_options;
 
 /* The names of all passes, in order: "bind", "fuse", …; NULL behind the last one. */
-const char *ons_stage_graph_pass(size_t index);
+const char *ons_model_graph_pass(size_t index);
 
 /* Everything in *result lives in the graph's arena; on failure there is nothing to free. */
-ons_status *ons_stage_graph_build(const ons_stage_graph_options *options, ons_stage_graph *result);
-void ons_stage_graph_free(ons_stage_graph *stage); /* a zeroed one is fine */
+ons_status *ons_model_graph_build(const ons_model_graph_options *options, ons_model_graph *result);
+void ons_model_graph_free(ons_model_graph *stage); /* a zeroed one is fine */
 
 /* The weights of a bound graph that the globs leave trainable, in the order of the file; `reaches` from
  * ons_gradient_reaches. In `arena`. */
