@@ -72,6 +72,8 @@ static const option_place places[] = {
 #undef CHOICE
 
 _Static_assert(sizeof places / sizeof places[0] <= sizeof((ons_config *)0)->given, "config.h: more of `given`");
+_Static_assert(sizeof places / sizeof places[0] <= sizeof((ons_config *)0)->texts / sizeof *((ons_config *)0)->texts,
+               "config.h: more of `texts`");
 
 /* ------------------------------------------------------------------------------------------------------------ words */
 

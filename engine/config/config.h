@@ -48,7 +48,7 @@ struct ons_config {
     int holders;               /* the caller, and who was made from it */
     struct ons_config *origin; /* of a copy: has the texts; held. NULL: it is none */
     bool given[104];           /* by option: it was set, and is no default */
-    const char *texts[96];     /* what it was set to, its default included; all that was, where it is repeatable */
+    const char *texts[104];    /* what it was set to, its default included; all that was, where it is repeatable */
     int64_t stages_here;       /* that run on one machine, as is known once the processes are; 0: not known */
     /* data */
     ons_pairs inputs, val_inputs, normalize, outputs;
@@ -77,7 +77,7 @@ struct ons_config {
     int64_t warmup;
     /* run */
     int64_t steps, epochs, seed, threads, stages;
-    int64_t devices;  /* 0: as the schedule takes them */
+    int64_t devices; /* 0: as the schedule takes them */
     int64_t vocabulary_shards;
     int64_t replicas; /* ONS_REPLICAS_AUTO: the planner chooses */
     bool shard_optimizer, sync_batchnorm;

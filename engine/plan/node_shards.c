@@ -19,6 +19,59 @@ static ons_status *check(const ons_config *config, const ons_partition_strategy 
     return NULL;
 }
 
+/* -------------------------------------------------------------------------------- what is worked out of data alone */
+
+/* Each value that follows from no weight. */
+static ons_status *find_plain(const ons_graph *graph, ons_arena *arena, bool **plain) {
+    ONS_NEW(*plain, arena, graph->values.count + 1);
+    for (ons_value_id id = 0; id < graph->values.count; ++id) {
+        const ons_value *value = ons_graph_value(graph, id);
+        (*plain)[id] = value->kind != ONS_PARAMETER || !ons_dtype_is_float(value->type.dtype);
+    }
+    for (ons_node_id id = 0; id < graph->nodes.count; ++id) {
+        const ons_node *node = ons_graph_node(graph, id);
+        bool all = true;
+        for (uint32_t i = 0; i < node->input_count; ++i)
+            all &= node->inputs[i] == ONS_NONE || (*plain)[node->inputs[i]];
+        for (uint32_t i = 0; i < node->output_count; ++i)
+            if (node->outputs[i] != ONS_NONE) (*plain)[node->outputs[i]] = all;
+    }
+    return NULL;
+}
+
+/* Whether the node reads a shard of a weight, and beside it nothing that follows from weights. */
+static bool looks_up(const ons_graph *graph, const ons_node *node, const bool *plain) {
+    bool reads = false;
+    for (uint32_t i = 0; i < node->input_count; ++i) {
+        if (node->inputs[i] == ONS_NONE || plain[node->inputs[i]]) continue;
+        const ons_value *value = ons_graph_value(graph, node->inputs[i]);
+        if (value->producer != ONS_NONE || value->shard == 0) return false;
+        reads = true;
+    }
+    return reads;
+}
+
+/* What indices are worked out by (positions that count the words in front) goes with the first shard: the body, which
+ * it would be of otherwise, is behind the tables. */
+static ons_status *take_preparations(const ons_graph *graph, ons_arena *arena, uint32_t *shard_of) {
+    bool *plain, *wanted;
+    ONS_TRY(find_plain(graph, arena, &plain));
+    ONS_NEW(wanted, arena, graph->values.count + 1);
+    for (ons_node_id id = (ons_node_id)graph->nodes.count; id-- > 0;) {
+        const ons_node *node = ons_graph_node(graph, id);
+        bool wants = node->phase == ONS_FORWARD && shard_of[id] != ONS_NONE && looks_up(graph, node, plain);
+        for (uint32_t i = 0; i < node->output_count && !wants; ++i)
+            wants = node->outputs[i] != ONS_NONE && wanted[node->outputs[i]];
+        if (!wants) continue;
+        if (shard_of[id] == ONS_NONE) shard_of[id] = 0;
+        for (uint32_t i = 0; i < node->input_count; ++i)
+            if (node->inputs[i] != ONS_NONE) wanted[node->inputs[i]] |= plain[node->inputs[i]];
+    }
+    return NULL;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ views */
+
 /* The position of what a view shows; its own for what is none, and for a view of data or weights. */
 static uint32_t shown_by(const ons_graph *graph, const ons_graph_work *work, uint32_t position) {
     const ons_node *node = ons_graph_node(graph, work->node_of_position[position]);
@@ -36,6 +89,7 @@ ons_status *ons_node_shards_pose(const ons_config *config, const ons_model_graph
     if (config->vocabulary_shards <= 1 || problem->pipeline.stages == 1) return NULL;
     ONS_TRY(check(config, strategy, problem));
     ONS_TRY(ons_shards_of_nodes(graph->graph, arena, &of_node));
+    ONS_TRY(take_preparations(graph->graph, arena, of_node));
     ONS_NEW(found, arena, 1);
     ONS_NEW(of_position, arena, (size_t)work->work.node_count + 1);
     ONS_NEW(shown, arena, (size_t)work->work.node_count + 1);

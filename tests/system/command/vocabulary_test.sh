@@ -91,6 +91,16 @@ if succeeds plan "${reshaped[@]:0:3}" --batch 8 --micro-batches 4 --vocabulary-s
     if [[ $wrong ]]; then fail "$name" "$wrong"; else pass "$name"; fi
 fi
 
+begin "an index that is worked out of data"
+bytes_below 50 | array ids.npy '<i8' '(16, 3)'
+bytes_below 47 | array classes.npy '<i8' '(16, 3)'
+counted=("$models/counted_positions.onnx" "${reshaped[@]:1}")
+if succeeds train "${counted[@]}" --steps 4 --out whole.onnx --log-json whole.jsonl &&
+    succeeds train "${counted[@]}" --steps 4 --vocabulary-shards 2 --stages 1 --out one.onnx --log-json one.jsonl &&
+    succeeds train "${counted[@]}" --steps 4 --vocabulary-shards 2 --stages 2 --out two.onnx; then
+    if alike whole.jsonl one.jsonl && cmp -s one.onnx two.onnx; then pass "$name"; else fail "$name" "other losses or weights"; fi
+fi
+
 begin "a table that layers index stays whole"
 if succeeds plan "$models/codebook.onnx" "${reshaped[@]:1:2}" --batch 8 --micro-batches 4 --vocabulary-shards 2 --stages 2 -o plan.json; then
     if grep -q '"look_up/shard1"' plan.json && grep -q '"codebook"' plan.json; then pass "$name"; else fail "$name" "other shards"; fi

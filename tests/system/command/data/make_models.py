@@ -188,7 +188,28 @@ def codebook():
     save("codebook", nodes, initialisers, inputs=[value("x", TensorProto.INT64, ("batch", 3))], output_shape=("batch", 3, 50))
 
 
+def counted_positions():
+    """Positions that count the words in front, as RoBERTa's do: the index of a second table, worked out of data alone."""
+    nodes = [
+        helper.make_node("Equal", ["x", "one"], ["none"], name="is_none"),
+        helper.make_node("Not", ["none"], ["some"], name="is_some"),
+        helper.make_node("Cast", ["some"], ["counts"], name="counts", to=TensorProto.INT64),
+        helper.make_node("CumSum", ["counts", "one"], ["counted"], name="count"),
+        helper.make_node("Gather", ["table", "x"], ["rows"], name="look_up"),
+        helper.make_node("Gather", ["places", "counted"], ["at"], name="look_up_places"),
+        helper.make_node("Add", ["rows", "at"], ["a"], name="sum"),
+        helper.make_node("MatMul", ["a", "w"], ["b"], name="first"),
+        helper.make_node("Tanh", ["b"], ["c"], name="bent"),
+        helper.make_node("MatMul", ["c", "w2"], ["d"], name="second"),
+        helper.make_node("MatMul", ["d", "head"], ["y"], name="head"),
+    ]
+    initialisers = [weight("table", (50, 4)), weight(), weight("places", (40, 4)), weight("w2"), weight("head", (4, 50)),
+                    numpy_helper.from_array(np.array(1, np.int64), "one")]
+    save("counted_positions", nodes, initialisers, inputs=[value("x", TensorProto.INT64, ("batch", 3))], output_shape=("batch", 3, 50))
+
+
 def main():
+    counted_positions()
     codebook()
     told()
     reshaped_head()
