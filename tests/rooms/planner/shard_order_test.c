@@ -112,14 +112,20 @@ Test(shard_order, what_shows_a_result_lies_with_it) {
                                     .pipeline = {&ons_generator_one_f_one_b, 2, 4, 0, 1},
                                     .shards = &shards,
                                     .memory = ons_memory_strategy_find("none")};
-    const ons_planned planned = plan(&p, 0);
+    ons_planned planned;
+    expect_success(ons_planner_search(&p, ons_partition_strategy_find("auto"), arena, &planned), 0);
     cr_assert_eq(planned.partition.stages, 7);
-    expect_stage(&planned, 0, 0, "table.0 ");
-    expect_stage(&planned, 1, 1, "table.1 ");
-    expect_stage(&planned, 4, 0, "head.0 view.0 ");
-    expect_stage(&planned, 5, 1, "head.1 view.1 ");
-    expect_stage(&planned, 6, 1, "loss view of loss ");
-    const char *body = names_of(&planned, 3);
+    cr_expect_str_eq(shard_names_of(&planned, 0, arena), "table.0 ");
+    cr_expect_eq(planned.problem.schedule->device_of[0], 0);
+    cr_expect_str_eq(shard_names_of(&planned, 1, arena), "table.1 ");
+    cr_expect_eq(planned.problem.schedule->device_of[1], 1);
+    cr_expect_str_eq(shard_names_of(&planned, 4, arena), "head.0 view.0 ");
+    cr_expect_eq(planned.problem.schedule->device_of[4], 0);
+    cr_expect_str_eq(shard_names_of(&planned, 5, arena), "head.1 view.1 ");
+    cr_expect_eq(planned.problem.schedule->device_of[5], 1);
+    cr_expect_str_eq(shard_names_of(&planned, 6, arena), "loss view of loss ");
+    cr_expect_eq(planned.problem.schedule->device_of[6], 1);
+    const char *body = shard_names_of(&planned, 3, arena);
     cr_expect(strncmp(body, "layer", 5) == 0, "%s", body);
     for (uint32_t i = 0; i < COUNT; ++i)
         cr_expect_eq(planned.node_at[planned.problem.shards->shown[i]], shown[planned.node_at[i]]);
@@ -169,7 +175,7 @@ Test(shard_order, what_prepares_the_data_is_the_first_devices) {
     expect_success(branch_graph_new("cast words", NODES, arena, &g), 0);
     for (int i = 0; i < NODES; ++i) expect_success(branch_graph_add(&g, &nodes[i], &number), 0);
     expect_success(branch_graph_work(&g, 1, &work), 0);
-    const ons_node_shards shards = {2, of};
+    const ons_node_shards shards = {.count = 2, .of = of};
     const ons_planning_problem p = {.work = &work,
                                     .pipeline = {&ons_generator_one_f_one_b, 2, 4, 0, 1},
                                     .shards = &shards,

@@ -85,16 +85,8 @@ static void check_file(const ons_planned *planned, uint64_t seed) {
 
 /* ----------------------------------------------------------------------------------------------------------- stages */
 
-/* The names of a stage's nodes, each with a blank behind it. */
-static const char *names_of(const ons_planned *planned, uint32_t stage) {
-    const char *names = "";
-    for (uint32_t i = planned->partition.first[stage]; i < planned->partition.first[stage + 1]; ++i)
-        names = ons_arena_format(arena, "%s%s ", names, planned->problem.work->nodes[i].name);
-    return names;
-}
-
 static void expect_stage(const ons_planned *planned, uint32_t stage, uint32_t device, const char *names) {
-    cr_expect_str_eq(names_of(planned, stage), names, "stage %u", stage);
+    cr_expect_str_eq(shard_names_of(planned, stage, arena), names, "stage %u", stage);
     cr_expect_eq(planned->problem.schedule->device_of[stage], device, "stage %u", stage);
 }
 
@@ -115,7 +107,7 @@ Test(shard_stages, each_device_has_its_shards_and_a_part_of_the_body) {
     expect_stage(&planned, 7, 1, "logits.2 logits.3 log sum.2 log sum.3 ");
     expect_stage(&planned, 8, 2, "logits.4 logits.5 log sum.4 log sum.5 ");
     expect_stage(&planned, 9, 2, "loss ");
-    cr_expect(strncmp(names_of(&planned, 3), "sum layer 0 ", 12) == 0);
+    cr_expect(strncmp(shard_names_of(&planned, 3, arena), "sum layer 0 ", 12) == 0);
     for (uint32_t i = 0; i < 3; ++i) cr_expect_eq(planned.problem.schedule->device_of[3 + i], i);
     for (uint32_t i = 0; i < p.work->node_count; ++i) {
         uint32_t node = planned.node_at[i];

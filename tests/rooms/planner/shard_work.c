@@ -121,3 +121,10 @@ shard_model shard_language_model(uint32_t shards, uint64_t seed) {
                          .weight_bytes = 1 << 16,
                          .seed = seed};
 }
+
+const char *shard_names_of(const ons_planned *planned, uint32_t stage, ons_arena *arena) {
+    const char *names = "";
+    for (uint32_t i = planned->partition.first[stage]; i < planned->partition.first[stage + 1]; ++i)
+        names = ons_arena_format(arena, "%s%s ", names, planned->problem.work->nodes[i].name);
+    return names;
+}

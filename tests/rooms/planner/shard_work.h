@@ -3,7 +3,7 @@
 #ifndef ONSTAGE_TESTS_ROOMS_PLANNER_SHARD_WORK_H
 #define ONSTAGE_TESTS_ROOMS_PLANNER_SHARD_WORK_H
 
-#include "planner/partition/partition.h"
+#include "planner/search/planner.h"
 #include "tests/rooms/planner/branch_work.h"
 
 /* Seconds are those of a forward part; a backward part takes twice that. */
@@ -32,5 +32,8 @@ ons_status *shard_work_make(const shard_model *model, ons_arena *arena, shard_wo
 
 /* Poses it: 1F1B asked for, without links and capacity. */
 ons_planning_problem shard_work_pose(const shard_work *made, uint32_t devices, uint32_t micro_batches);
+
+/* The names of a stage's nodes, each with a blank behind it. In `arena`. */
+const char *shard_names_of(const ons_planned *planned, uint32_t stage, ons_arena *arena);
 
 #endif

@@ -54,7 +54,7 @@ try_stages() {
     done
     if [[ $unlike ]]; then fail "$name" "$unlike"; else pass "$name"; fi
 }
-try_alike "one vocabulary of encoder and decoder" "${t5[@]}" --batch 4 --no-shuffle
+try_alike "one vocabulary of encoder and decoder" "${t5[@]}" --batch 4 --no-shuffle --clip-norm 1
 shards=4
 micro=(--batch 8 --micro-batches 4)
 try_stages "a tied vocabulary" "${gpt[@]}" "${data[@]}" "${micro[@]}" --clip-norm 0.5 --dropout 0.1
