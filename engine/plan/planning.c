@@ -214,11 +214,29 @@ static ons_status *refuse(ons_planning *p, int64_t exact) {
     return add_usual(p, asked, least, status);
 }
 
+/* The plan that is found under a cap of so many bytes, where one is: a search that begins there may end with another
+ * than the one that took so many, and what is told is what comes then. */
+static ons_status *plan_as_told(ons_planning *p, int64_t bytes) {
+    const ons_planned planned = p->planned;
+    const ons_plan plan = p->plan;
+    int64_t cap = p->problem.capacity_bytes, largest;
+    p->problem.capacity_bytes = bytes;
+    ons_status *status = ons_planner_search(&p->problem, p->strategy, p->arena, &p->planned);
+    if (status == NULL) status = find_exact(p, &largest);
+    p->problem.capacity_bytes = cap;
+    if (status != NULL || largest <= bytes) return status;
+    p->planned = planned;
+    p->plan = plan;
+    return NULL;
+}
+
 static ons_status *fill_exact(ons_planning *p) {
     int64_t cap = p->problem.capacity_bytes, largest;
     ONS_TRY(find_exact(p, &largest));
     if (cap == 0 || largest <= cap) return NULL;
-    return refuse(p, largest < INT64_MAX ? largest : 0);
+    if (largest == INT64_MAX) return refuse(p, 0);
+    ONS_TRY(plan_as_told(p, largest));
+    return refuse(p, largest);
 }
 
 /* Which batches fit, before graphs are made for any of them: two small ones are drawn on. */
