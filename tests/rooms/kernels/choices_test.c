@@ -202,13 +202,15 @@ static void check_way(ons_fixture *fixture, int threads, const ons_choice_table 
     ons_prepared_node_free(&second);
 }
 
+/* In the fixture's arena. */
 static const char *implementation_by(ons_fixture *fixture, int threads, const ons_choice_table *with) {
     ons_prepared_node node;
     ons_choice_table_replace(with);
     must(ons_prepared_node_init(&node, fixture, threads, true));
     ons_choice_table_replace(NULL);
-    const char *text = node.prepare.implementation;
+    const char *text = ons_arena_copy_text(fixture->arena, node.prepare.implementation);
     ons_prepared_node_free(&node);
+    cr_assert_not_null(text);
     return text;
 }
 

@@ -80,7 +80,7 @@ static void look_for_readable(void *context, const ons_local_stages *local_stage
     const pipeline_setting *s = context;
     for (uint32_t i = 0; i < pipeline->stages * (s->replicas > 1 ? s->replicas : 1); ++i) {
         const ons_local_stage *stage = ons_local_stages_get((ons_local_stages *)local_stages, i);
-        const ons_program *program = stage->training.programs[ONS_WHOLE].unit.program;
+        const ons_program *program = stage->training.programs[ONS_WHOLE].step_program.program;
         uint32_t places = 0;
         cr_assert(ons_program_poisons(program));
         cr_expect_null(find_readable(program, &places), "stage %u of %s, %s, %u replicas", i, s->kind->name,
@@ -114,7 +114,7 @@ Test(poison, replicas_likewise) {
 
 /* Of a value that a stage sends; NULL: each of them is needed, or has given its place to what is. */
 static const char *find_sent(const ons_share_program *unit) {
-    const ons_program *program = unit->unit.program;
+    const ons_program *program = unit->step_program.program;
     for (uint32_t i = 0; i < unit->stage.cut->send_count; ++i) {
         ons_value_id value = unit->stage.cut->sends[i].value;
         place here = place_of(program, value, MICRO_BATCHES - 1);
