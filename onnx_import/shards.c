@@ -15,8 +15,7 @@ int64_t ons_shard_begin(int64_t entries, uint32_t shards, uint32_t shard) {
     return entries / shards * shard + (shard < entries % shards ? shard : entries % shards);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- contents
- */
+/* --------------------------------------------------------------------------------------------------------- contents */
 
 /* A tensor of outer rows, each of `entries` entries of `entry` bytes along the axis. */
 typedef struct rows {
@@ -56,8 +55,7 @@ void ons_sharded_put(const ons_sharded *sharded, uint32_t shard, const void *con
     copy_entries(r, begin, end - begin, whole, (char *)contents, false);
 }
 
-/* --------------------------------------------------------------------------------------------------------- the graph
- */
+/* -------------------------------------------------------------------------------------------------------- the graph */
 
 static ons_status *add_part(scope *s, ons_value_id id, const ons_sharded *sharded, uint32_t shard, ons_value_id *part) {
     const ons_tensor whole = *ons_store_get(s->graph->store, ons_graph_value(s->graph, id)->data);

@@ -90,11 +90,16 @@ __device__ inline bool hides_variance(const ons_cuda_batch &s, float inverse) {
 
 constexpr int LAST_RUN = 16; /* summed in float before it goes into a double */
 
-/* Sums of a thread with channels last: of PACK channels, column `column` of `width`, at every `stride`-th position from
- * `begin` to `end`. Distances are from the mean, or, where there is none yet, from the first position's value. */
+/* Every `stride`-th position from `begin` to `end`. */
+struct position_range {
+    uint32_t begin, end, stride;
+};
+
+/* Sums of a thread with channels last: of PACK channels, column `column` of `width`, at some positions. Distances are
+ * from the mean, or, where there is none yet, from the first position's value. */
 template <int PACK, class T, class P>
 __device__ inline void sum_column(const T *x, const T *dy, const P *means, const channel_gate<P> &gate, int64_t column,
-                                  int64_t width, uint32_t begin, uint32_t end, uint32_t stride, double (&first)[PACK],
+                                  int64_t width, const position_range &range, double (&first)[PACK],
                                   double (&second)[PACK]) {
     float shift[PACK];
     open_gate<T> open[PACK];
@@ -103,11 +108,11 @@ __device__ inline void sum_column(const T *x, const T *dy, const P *means, const
         shift[k] = dy != nullptr ? widen(means[column * PACK + k]) : widen(x[column * PACK + k]);
         open[k] = gate_of<T>(gate, column * PACK + k);
     }
-    for (uint32_t i = begin; i < end;) {
+    for (uint32_t i = range.begin; i < range.end;) {
         float near[PACK] = {}, square[PACK] = {};
 #pragma unroll 4
-        for (int run = 0; run < LAST_RUN; ++run, i += stride) {
-            if (i >= end) break;
+        for (int run = 0; run < LAST_RUN; ++run, i += range.stride) {
+            if (i >= range.end) break;
             int64_t at = (int64_t)i * width + column;
             pack<T, PACK> values = reinterpret_cast<const pack<T, PACK> *>(x)[at], slopes = values;
             if (dy != nullptr) slopes = reinterpret_cast<const pack<T, PACK> *>(dy)[at];
@@ -165,7 +170,7 @@ __global__ void sum_channels_last(ons_cuda_batch s, const T *x, const T *dy, con
             if (!__syncthreads_or(hidden)) continue;
         }
         if (column < width && count > 0)
-            sum_column<PACK>(x, dy, means, gate, column, width, begin + row, end, rows, first, second);
+            sum_column<PACK>(x, dy, means, gate, column, width, {begin + row, end, rows}, first, second);
 #pragma unroll
         for (int k = 0; k < PACK; ++k) {
             lanes[0][threadIdx.x][k] = first[k];

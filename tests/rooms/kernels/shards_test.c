@@ -45,8 +45,7 @@ static void *allocate(int64_t count, size_t bytes) {
 
 static int64_t elements(const ons_type *type) { return ons_shape_elements(&type->shape); }
 
-/* ----------------------------------------------------------------------------------------------------------- problems
- */
+/* --------------------------------------------------------------------------------------------------------- problems */
 
 static double draw(problem *p) { return ons_philox_draw(p->seed, 0, p->drawn++).words[0] * 0x1p-32; }
 
@@ -126,8 +125,7 @@ static void free_problem(problem *p) {
     for (int i = 0; i < OPERANDS; ++i) free(p->words[i]);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- graphs
- */
+/* ----------------------------------------------------------------------------------------------------------- graphs */
 
 typedef ons_value_id build_function(ons_builder *b, const problem *p, const ons_value_id *inputs);
 
@@ -271,8 +269,7 @@ static void free_outcome(outcome *o) {
     free(o->gradient_by_kernels);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- comparing
- */
+/* -------------------------------------------------------------------------------------------------------- comparing */
 
 static void expect_near(const problem *p, const char *what, int64_t i, double got, double wanted, double tolerance) {
     cr_assert(fabs(got - wanted) <= tolerance * fmax(1, fabs(wanted)),

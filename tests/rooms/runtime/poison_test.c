@@ -81,8 +81,7 @@ Test(poison, what_is_kept_can_be_read) {
     close_scene(&s);
 }
 
-/* --------------------------------------------------------------------------------------------- micro-batches in flight
- */
+/* ------------------------------------------------------------------------------------------ micro-batches in flight */
 
 /* Forward: product = x · x, which stays until backward: again = product · x, whose sum is kept. */
 typedef struct flight {
