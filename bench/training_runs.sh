@@ -12,7 +12,7 @@ common=(--loss cross_entropy --optimizer adamw)
 # Sets model, data, and how many samples these are.
 choose() { # NAME
     case $1 in
-        gpt) model=bench/models/gpt.onnx data=("${shakespeare[@]}") samples=15685 ;;
+        gpt | words) model=bench/models/$1.onnx data=("${shakespeare[@]}") samples=15685 ;;
         char_gpt) model=examples/shakespeare/char_gpt.onnx data=("${shakespeare[@]}") samples=15685 ;;
         bert) model=bench/models/bert.onnx data=("${shakespeare[@]}") samples=15685 ;;
         *) model=bench/models/$1.onnx data=("${digits[@]}") samples=10000 ;;

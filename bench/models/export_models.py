@@ -2,7 +2,7 @@
 """Exports the small deep models of the pipeline benchmarks, untrained, with a symbolic batch.
 
     python3 export_models.py [bert] [resnet] [plain]     all of these where none is named; each FILE.onnx beside this script
-    python3 export_models.py vit gpt resnet18          too large to be kept
+    python3 export_models.py vit gpt resnet18 words    too large to be kept
 
     bert    24 post-norm encoder layers as in BERT-large, but 48 wide; `tokens` int64 [batch, 64], `logits` [batch, 64, 65]
     resnet  residual blocks of two convolutions with batch normalisation, 5 at each of three sizes (ResNet-32 of the paper
@@ -10,6 +10,8 @@
     plain   16 such blocks of one size, so that it can be cut into equal halves; the same input and output
     vit     6 pre-norm encoder layers, 384 wide, over 49 patches of 4 x 4; the same input and output
     gpt     6 causal layers of 384, as a GPT for characters; `tokens` int64 [batch, 64], `logits` [batch, 64, 65]
+    words   2 such layers of 192 before 32,768 words: the table and the head are nine tenths of the model; `tokens` int64
+            [batch, 64], `logits` [batch, 64, 32768]
     resnet18  ResNet-18 for small pictures; the same input and output as `resnet`
 
 Deep and narrow: what a pipeline's memory is made of are activations, as in training of large models, and a step takes
@@ -103,13 +105,13 @@ class Vit(nn.Module):
 
 
 class Gpt(nn.Module):
-    def __init__(self, width=384, layers=6, heads=6):
+    def __init__(self, width=384, layers=6, heads=6, words=VOCABULARY):
         super().__init__()
-        self.word = nn.Embedding(VOCABULARY, width)
+        self.word = nn.Embedding(words, width)
         self.position = nn.Parameter(torch.empty(TOKENS, width))
         self.layers = nn.ModuleList(PreNormLayer(width, heads, True) for _ in range(layers))
         self.ln = nn.LayerNorm(width)
-        self.head = nn.Linear(width, VOCABULARY)
+        self.head = nn.Linear(width, words)
 
     def forward(self, tokens):
         x = self.word(tokens) + self.position
@@ -175,6 +177,7 @@ MODELS = {
 LARGE = {
     "vit": (Vit, "image", lambda: torch.zeros(2, 1, 28, 28)),
     "gpt": (Gpt, "tokens", lambda: torch.zeros(2, TOKENS, dtype=torch.int64)),
+    "words": (lambda: Gpt(192, 2, 6, 32768), "tokens", lambda: torch.zeros(2, TOKENS, dtype=torch.int64)),
     "resnet18": (lambda: ResNet(1, [(64, 2), (128, 2), (256, 2), (512, 2)]), "image", lambda: torch.zeros(2, 1, 28, 28)),
 }
 
