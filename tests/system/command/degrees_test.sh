@@ -106,11 +106,19 @@ if succeeds plan "${gpt[@]:0:1}" --devices 4 --replicas auto --max-batch --devic
     if (($(rows | wc -l) == 3 && fastest == $(chosen))); then pass "$name"; else fail "$name" "$(rows)"; fi
 fi
 
+# Which one that is depends on what the kernels of this machine need for scratch.
 begin "none fits: what the nearest needs"
+least_memory() { sed -nE 's/.*smallest memory found that does is --memory ([0-9]+) .*/\1/p' "$work/stderr"; }
+nearest=''
+for division in "4 stages in 1 replica" "2 stages in 2 replicas" "1 stage in 4 replicas"; do
+    read -r stages _ _ replicas _ <<<"$division"
+    run plan "${gpt[@]}" --stages "$stages" --replicas "$replicas" --memory 1000
+    if [[ -z $nearest ]] || (($(least_memory) < least)); then nearest=$division least=$(least_memory); fi
+done
 run plan "${gpt[@]}" --devices 4 --replicas auto --memory 1000
-least=$(sed -nE 's/.*smallest memory found that does is --memory ([0-9]+) .*/\1/p' "$work/stderr")
-if ((status != 6)) || ! grep -q "^onstage: --replicas auto: no way to share 4 devices fits; the nearest, 4 stages in 1 replica: no plan fits 1000 B" "$work/stderr"
+if ((status != 6)) || ! grep -q "^onstage: --replicas auto: no way to share 4 devices fits; the nearest, $nearest: no plan fits 1000 B" "$work/stderr"
 then fail "$name" "exit code $status"
+elif [[ $(least_memory) != "$least" ]]; then fail "$name" "$(least_memory) instead of $least"
 elif succeeds plan "${gpt[@]}" --devices 4 --replicas auto --memory "$least"; then
     refuses 6 "no way to share" plan "${gpt[@]}" --devices 4 --replicas auto --memory $((least - 1))
 fi
