@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Measures how much faster each kind of node is with one set of instructions than with another: planner/cost/instruction_survey.inc.
+"""Measures how much faster each kind of node is with one set of instructions than with another: a file of planner/cost/surveys/.
 
     ./bazelw build //tools:onstage
-    python3 bench/pytorch/instruction_survey.py [--rounds N] >planner/cost/instruction_survey.inc
+    python3 bench/pytorch/instruction_survey.py [--rounds N] >planner/cost/surveys/MACHINE.inc
 
 The networks below are trained by nobody: they hold the problems that models are made of, in sizes of their own. `onstage profile`
 measures their nodes with each set, taking turns; of each node the fastest round counts. A line of the table is the nodes of one

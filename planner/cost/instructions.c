@@ -3,20 +3,22 @@
 #include <math.h>
 #include <string.h>
 
-/* The sets of the survey, in the order of its columns. */
-#define SET(NAME, FLOPS, BANDWIDTH) COLUMN_##NAME,
-#define NODE(OPERATOR, MATRIX, FLOPS, BYTES, WRITTEN, ...)
-enum {
-#include "planner/cost/instruction_survey.inc"
-    COLUMNS
-};
-#undef SET
-#undef NODE
+enum { SETS_MOST = 3 };
 
-#define SET(NAME, FLOPS, BANDWIDTH) {#NAME, FLOPS, BANDWIDTH, COLUMN_##NAME},
+/* A problem, and what it takes with each set of its survey, in their order. */
+typedef struct surveyed {
+    const char *operator_name;
+    ons_node_amount amount;
+    double seconds[SETS_MOST];
+} surveyed;
+
+#define SET(NAME, FLOPS, BANDWIDTH) {#NAME, FLOPS, BANDWIDTH},
 #define NODE(OPERATOR, MATRIX, FLOPS, BYTES, WRITTEN, ...)
-static const ons_instruction_set sets[] = {
-#include "planner/cost/instruction_survey.inc"
+static const ons_instruction_set amd_epyc_sets[] = {
+#include "planner/cost/surveys/amd_epyc.inc"
+};
+static const ons_instruction_set intel_xeon_sets[] = {
+#include "planner/cost/surveys/intel_xeon.inc"
 };
 #undef SET
 #undef NODE
@@ -24,22 +26,43 @@ static const ons_instruction_set sets[] = {
 #define SET(NAME, FLOPS, BANDWIDTH)
 #define NODE(OPERATOR, MATRIX, FLOPS, BYTES, WRITTEN, ...)                                                             \
     {OPERATOR, {.flops = FLOPS, .bytes = BYTES, .written = WRITTEN, .matrix = MATRIX}, {__VA_ARGS__}},
-static const struct surveyed {
-    const char *operator_name;
-    ons_node_amount amount;
-    double seconds[COLUMNS];
-} nodes[] = {
-#include "planner/cost/instruction_survey.inc"
+static const surveyed amd_epyc_nodes[] = {
+#include "planner/cost/surveys/amd_epyc.inc"
+};
+static const surveyed intel_xeon_nodes[] = {
+#include "planner/cost/surveys/intel_xeon.inc"
 };
 #undef SET
 #undef NODE
 
-enum { NODES = sizeof nodes / sizeof nodes[0] };
+#define COUNT_OF(ARRAY) ((int)(sizeof(ARRAY) / sizeof(ARRAY)[0]))
+#define SURVEY(MACHINE)                                                                                                \
+    { MACHINE##_sets, COUNT_OF(MACHINE##_sets), MACHINE##_nodes, COUNT_OF(MACHINE##_nodes) }
 
-const ons_instruction_set *ons_instruction_set_find(const char *name) {
-    for (int i = 0; name != NULL && i < COLUMNS; ++i)
-        if (strcmp(sets[i].name, name) == 0) return &sets[i];
+static const struct ons_instruction_survey {
+    const ons_instruction_set *sets;
+    int set_count;
+    const surveyed *nodes;
+    int node_count;
+} surveys[] = {SURVEY(amd_epyc), SURVEY(intel_xeon)};
+
+static const ons_instruction_set *find_set(const struct ons_instruction_survey *survey, const char *name) {
+    for (int i = 0; name != NULL && i < survey->set_count; ++i)
+        if (strcmp(survey->sets[i].name, name) == 0) return &survey->sets[i];
     return NULL;
+}
+
+bool ons_instruction_change_find(const char *from, const char *to, double gain, ons_instruction_change *change) {
+    double nearest = INFINITY;
+    for (int i = 0; i < COUNT_OF(surveys); ++i) {
+        const ons_instruction_set *old = find_set(&surveys[i], from), *new = find_set(&surveys[i], to);
+        if (old == NULL || new == NULL) continue;
+        double distance = fabs(log(new->matrix_flops / old->matrix_flops / gain));
+        if (distance >= nearest) continue;
+        nearest = distance;
+        *change = (ons_instruction_change){&surveys[i], old, new};
+    }
+    return isfinite(nearest);
 }
 
 /* In powers of 2; 0 and 1 are the same. */
@@ -55,24 +78,25 @@ static double nearness(const ons_node_amount *a, const ons_node_amount *b) {
     return 1 / (squares * squares);
 }
 
-static bool is_surveyed(const char *operator_name) {
-    for (int i = 0; i < NODES; ++i)
-        if (strcmp(nodes[i].operator_name, operator_name) == 0) return true;
+static bool is_surveyed(const struct ons_instruction_survey *survey, const char *operator_name) {
+    for (int i = 0; i < survey->node_count; ++i)
+        if (strcmp(survey->nodes[i].operator_name, operator_name) == 0) return true;
     return false;
 }
 
 /* Every problem counts as long as every other, however long it takes, and as long there and back. One that is there
  * with the one set alone takes nothing with the other. */
-double ons_instructions_factor(const ons_instruction_set *from, const ons_instruction_set *to,
-                               const char *operator_name, const ons_node_amount *amount) {
-    bool known = is_surveyed(operator_name);
+double ons_instruction_change_factor(const ons_instruction_change *change, const char *operator_name,
+                                     const ons_node_amount *amount) {
+    const struct ons_instruction_survey *survey = change->survey;
+    bool known = is_surveyed(survey, operator_name);
     double before = 0, after = 0;
-    for (int i = 0; i < NODES; ++i) {
-        bool counts =
-            known ? strcmp(nodes[i].operator_name, operator_name) == 0 : nodes[i].amount.matrix == amount->matrix;
+    for (int i = 0; i < survey->node_count; ++i) {
+        const surveyed *node = &survey->nodes[i];
+        bool counts = known ? strcmp(node->operator_name, operator_name) == 0 : node->amount.matrix == amount->matrix;
         if (!counts) continue;
-        double old = nodes[i].seconds[from->column], new = nodes[i].seconds[to->column];
-        double weight = nearness(&nodes[i].amount, amount) / (old + new);
+        double old = node->seconds[change->from - survey->sets], new = node->seconds[change->to - survey->sets];
+        double weight = nearness(&node->amount, amount) / (old + new);
         before += weight * old;
         after += weight * new;
     }

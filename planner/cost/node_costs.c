@@ -288,7 +288,8 @@ static double modelled_factor(const ons_device_profile *from, const ons_device_p
 /* What times are carried between. */
 typedef struct carrying {
     ons_device_profile here, there;
-    const ons_instruction_set *from, *to; /* NULL: they have the same instructions, or nothing is known of them */
+    bool surveyed; /* they have other instructions, and both are known */
+    ons_instruction_change change;
     ons_device_profile surveyed_from, surveyed_to;
 } carrying;
 
@@ -302,11 +303,11 @@ static void set_rates(ons_device_profile *p, double matrix, double vector, doubl
  * all, or what was fitted to both devices would count twice. */
 static carrying carry_between(const ons_device_profile *here, const ons_device_profile *there) {
     carrying c = {.here = *here, .there = *there};
-    const ons_instruction_set *from = ons_instruction_set_find(here->instructions);
-    const ons_instruction_set *to = ons_instruction_set_find(there->instructions);
-    if (from == NULL || to == NULL || from == to) return c;
-    c.from = from;
-    c.to = to;
+    double gain = there->matrix_flops / here->matrix_flops;
+    c.surveyed = ons_instruction_change_find(here->instructions, there->instructions, gain, &c.change) &&
+                 c.change.from != c.change.to;
+    if (!c.surveyed) return c;
+    const ons_instruction_set *from = c.change.from, *to = c.change.to;
     c.there = c.surveyed_from = c.surveyed_to = *here;
     set_rates(&c.there, there->matrix_flops, there->vector_flops, there->memory_bandwidth);
     set_rates(&c.surveyed_from, from->matrix_flops, from->matrix_flops, from->memory_bandwidth);
@@ -317,8 +318,8 @@ static carrying carry_between(const ons_device_profile *here, const ons_device_p
 /* The survey's factor, and the model's where the rates are others than those of the machine that was surveyed. */
 static double factor_of(const carrying *c, const char *operator_name, const ons_node_amount *amount) {
     double factor = modelled_factor(&c->here, &c->there, amount);
-    if (c->from == NULL) return factor;
-    return factor * ons_instructions_factor(c->from, c->to, operator_name, amount) /
+    if (!c->surveyed) return factor;
+    return factor * ons_instruction_change_factor(&c->change, operator_name, amount) /
            modelled_factor(&c->surveyed_from, &c->surveyed_to, amount);
 }
 

@@ -197,7 +197,9 @@ static double carried(const char *from, const char *to, double rates, double lau
     costs.launch_seconds = launch;
     ons_device_profile device = costs.device;
     device.instructions = to;
-    const ons_instruction_set *sets[] = {ons_instruction_set_find("v3"), ons_instruction_set_find("v4")};
+    ons_instruction_change change;
+    cr_assert(ons_instruction_change_find("v3", "v4", 2, &change));
+    const ons_instruction_set *sets[] = {change.from, change.to};
     ons_device_profile *devices[] = {&costs.device, &device};
     for (int i = 0; i < 2; ++i) {
         devices[i]->matrix_flops = devices[i]->vector_flops = sets[i]->matrix_flops * (i == 1 ? rates : 1);
@@ -209,7 +211,7 @@ static double carried(const char *from, const char *to, double rates, double lau
     expect_success(ons_node_costs_apply(&costs, graph, 4, arena, &cost, NULL));
     expect_success(ons_node_costs_carry(&costs, graph, &device, arena, &cost));
     for (int i = 0; i < 5; ++i) seconds[i] = cost.seconds[i];
-    double factor = ons_instructions_factor(sets[0], sets[1], "Product", &amount);
+    double factor = ons_instruction_change_factor(&change, "Product", &amount);
     ons_graph_free(graph);
     ons_arena_free(arena);
     return factor;
