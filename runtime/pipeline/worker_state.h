@@ -1,5 +1,5 @@
-/* What a worker consists of: shared by worker.c (its life), worker_pass.c, worker_copies.c and worker_messages.c
- * (putting passes on the streams), worker_keep.c and worker_trace.c. */
+/* What a worker consists of: shared by worker.c (its life), worker_pass.c, worker_jobs.c, worker_copies.c and
+ * worker_messages.c (putting passes on the streams), worker_keep.c and worker_trace.c. */
 #ifndef ONSTAGE_RUNTIME_PIPELINE_WORKER_STATE_H
 #define ONSTAGE_RUNTIME_PIPELINE_WORKER_STATE_H
 
