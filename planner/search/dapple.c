@@ -31,7 +31,7 @@ static part make_transfer(const planner *pl, uint32_t layer, uint32_t before, ui
                   ons_link_seconds(ons_link_in_node(pl->chain->problem), l->gradient_bytes) / links, 0};
 }
 
-/* The stages of a plan with the transfers between them, in order: 2 · stages - 1 parts. */
+/* Lists the stages of a plan with the transfers between them, in order: 2 · stages - 1 parts. */
 static uint32_t make_parts(const planner *pl, const ons_replicated_plan *plan) {
     uint32_t count = 0;
     for (uint32_t s = 0; s < plan->stages; ++s) {
@@ -111,9 +111,9 @@ static void evaluate_plan(planner *pl, uint32_t layers, uint32_t devices, ons_re
     if (pl->trial.seconds < kept->seconds) copy_plan(&pl->trial, kept);
 }
 
-/* All ways to put the first `layers` on so many devices: as one stage, or as the best plan of fewer layers and a stage
- * behind it. Only the best plan of each (layers, devices) is made longer, as the paper has it; that is not exact, since
- * the pivot may change with what follows. */
+/* Tries all ways to put the first `layers` on so many devices: as one stage, or as the best plan of fewer layers and a
+ * stage behind it. Only the best plan of each (layers, devices) is made longer, as the paper has it; that is not exact,
+ * since the pivot may change with what follows. */
 static void extend(planner *pl, uint32_t layers, uint32_t devices, ons_replicated_plan *best) {
     pl->trial.stages = 0;
     append(&pl->trial, layers, devices);

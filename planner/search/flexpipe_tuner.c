@@ -245,9 +245,9 @@ static const point *emptiest(const point *points, uint32_t count) {
     return found;
 }
 
-/* Points by rising estimate. Where stages are a chain the estimate is never above the simulation, so the first one that
- * is no faster than what is known ends the group. Where nothing fits, the point that needs least memory is simulated,
- * so that there is something to report. */
+/* Takes points by rising estimate. Where stages are a chain the estimate is never above the simulation, so the first
+ * one that is no faster than what is known ends the group. Where nothing fits, the point that needs least memory is
+ * simulated, so that there is something to report. */
 static ons_status *try_group(tuning *t, const group *g) {
     uint32_t types = ons_flexpipe_types(&t->tuner->space, g->placement), count = 0, fitting = 0;
     point *points = calloc(types, sizeof *points);
@@ -268,7 +268,7 @@ static ons_status *try_group(tuning *t, const group *g) {
     return status;
 }
 
-/* Without the shortcuts of try_group, to measure what they leave out. */
+/* Simulates every point, without the shortcuts of try_group, to measure what these leave out. */
 static ons_status *try_every_point(tuning *t, const group *g) {
     uint32_t types = ons_flexpipe_types(&t->tuner->space, g->placement);
     for (uint32_t i = 0; i < types; ++i) {
@@ -340,7 +340,7 @@ static int by_bound(const void *left, const void *right) {
     return a->sizes.samples < b->sizes.samples ? -1 : a->sizes.samples > b->sizes.samples;
 }
 
-/* Groups by rising bound: the sooner a fast step is known, the more groups are left out unseen. */
+/* Takes groups by rising bound: the sooner a fast step is known, the more groups are left out unseen. */
 static ons_status *try_groups(tuning *t, ons_arena *arena) {
     group *groups;
     uint32_t count;
@@ -359,7 +359,7 @@ static ons_status *try_groups(tuning *t, ons_arena *arena) {
 
 /* ------------------------------------------------------------------------------------------------------- separating */
 
-/* Seconds of a stage's three parts for a micro-batch, which is what separating gradients goes by. */
+/* Finds the seconds of a stage's three parts for a micro-batch, which is what separating gradients goes by. */
 static ons_status *find_times(const ons_flexpipe_found *x, ons_arena *arena, ons_stage_times **times) {
     ONS_NEW(*times, arena, x->schedule->stages);
     for (uint32_t i = 0; i < x->schedule->stages; ++i) {

@@ -19,7 +19,8 @@ static cell *cell_at(const planner *pl, uint32_t stages, uint32_t layer, uint32_
     return &pl->cells[((size_t)stages * (pl->chain->count + 1) + layer) * (pl->devices + 1) + devices];
 }
 
-/* Seconds over the cut in front of a layer, forth and back, for a micro-batch; none at either end of the model. */
+/* Gives the seconds over the cut in front of a layer, forth and back, for a micro-batch; none at either end of the
+ * model. */
 static double transfer_seconds(const planner *pl, uint32_t layer) {
     if (layer == 0 || layer == pl->chain->count) return 0;
     const ons_chain_layer *l = &pl->chain->layers[layer];
@@ -54,8 +55,8 @@ static double stage_seconds(const planner *pl, const sums *s, uint32_t first, ui
     return own / replicas + sum;
 }
 
-/* One cell from cells of later layers: over all first stages, the slower of that stage and the rest. O(layers ·
- * devices) each, so O(layers² · devices²) for a number of stages. */
+/* Fills one cell from cells of later layers: over all first stages, the least of what is slower, that stage or the
+ * rest. O(layers · devices) each, so O(layers² · devices²) for a number of stages. */
 static void fill(const planner *pl, uint32_t stages, uint32_t first, uint32_t devices) {
     cell *c = cell_at(pl, stages, first, devices);
     uint32_t left = stages > 0 ? stages - 1 : 0;

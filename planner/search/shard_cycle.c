@@ -210,7 +210,7 @@ static void shuffle(cycle_search *s, device_cycle *d) {
     d->begins = s->period * by_chance(s, 1024) / 1024;
 }
 
-/* Seconds of each edge's message, by which parts are ready later than they were made. */
+/* Finds the seconds of each edge's message: a part that reads it is ready so much later than it was made. */
 static ons_status *find_messages(cycle_search *s, ons_arena *arena) {
     const ons_placed_plan *p = s->plan;
     ONS_NEW(s->forth, arena, p->edge_count);

@@ -162,7 +162,7 @@ static uint32_t count_beginnings(const dividing *d) {
     return count;
 }
 
-/* Nodes by rank, and within a rank in the file's order, by counting: a stable sort keeps each part in a legal order. */
+/* Sorts the nodes by rank, and within a rank keeps the file's order: a stable sort keeps each part in a legal order. */
 static ons_status *put_in_order(const dividing *d, ons_arena *scratch, ons_arena *arena, ons_shard_order *o) {
     uint32_t *begin, *next, ranks = tail_rank(d) + 1, nodes = d->work->node_count;
     ONS_NEW(begin, arena, (size_t)ranks + 1);

@@ -62,7 +62,8 @@ typedef struct ons_pipeline_tasks {
                                                       ons_pipeline_pieces */
     ons_task_id *forward_half;                     /* [ons_pipeline_place + micro-batch]: the first half, where the part
                                                       is in halves; `forward` has the second one's pieces */
-    ons_task_id *before_forward, *before_backward; /* likewise: the device's task in front; ONS_NO_TASK: none */
+    ons_task_id *before_forward, *before_backward; /* [ons_pipeline_place + micro-batch]: the device's task in front;
+                                                      ONS_NO_TASK: none */
     uint32_t *forward_order, *backward_order;      /* [ons_pipeline_place + i]: the i-th micro-batch */
     uint32_t *forward_count, *backward_count;      /* [number of the copy] */
 } ons_pipeline_tasks;

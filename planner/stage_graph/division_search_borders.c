@@ -17,7 +17,7 @@ typedef struct leftover {
     uint32_t count;
 } leftover;
 
-/* What is left in front of a stage that takes in the common end of branches. */
+/* Gives what is left in front of a stage that takes in the common end of branches. */
 static leftover in_front(const ons_division_search *p, const border *b, const ons_state *like) {
     leftover r = {.count = 0};
     if (b->whole > 0) r.states[r.count++] = between(like, b->branches, 0, b->whole, 0);
@@ -28,7 +28,7 @@ static leftover in_front(const ons_division_search *p, const border *b, const on
     return r;
 }
 
-/* What is left behind a stage that takes in the common beginning of branches. */
+/* Gives what is left behind a stage that takes in the common beginning of branches. */
 static leftover behind_it(const ons_division_search *p, const border *b, const ons_state *like) {
     const ons_composed *branches = part_of(p, b->branches);
     leftover r = {.count = 0};
@@ -41,7 +41,7 @@ static leftover behind_it(const ons_division_search *p, const border *b, const o
     return r;
 }
 
-/* Where the border lies in the decomposition's order: the first position of a stage that has it at its beginning
+/* Gives where the border lies in the decomposition's order: the first position of a stage that has it at its beginning
  * (`at_end`: it takes in the branches' end), or the end of one that takes in their beginning. */
 static uint32_t border_position(const ons_division_search *p, const border *b, bool at_end) {
     const ons_composed *branches = part_of(p, b->branches);

@@ -77,8 +77,8 @@ static ons_status *bisect(search *s, double useful, ons_stage_graph *g) {
 
 /* ----------------------------------------------------------------------------------------------- sizes and the step */
 
-/* The paces that stages may have where the largest micro-batch has so many samples. Joint nodes add the whole batch at
- * once. */
+/* Lists the paces that stages may have where the largest micro-batch has so many samples. Joint nodes add the whole
+ * batch at once. */
 static uint32_t set_paces(const search *s, ons_pace_choice choice, int64_t samples, ons_stage_pace *paces) {
     bool equal = choice == ONS_PACE_EQUAL;
     uint32_t count = 0, sizes = equal ? 1 : SIZES_OF_FREE_PACES, turns = equal ? 1 : TURNS_OF_FREE_PACES;
@@ -187,8 +187,8 @@ static ons_status *take_fastest(search *s, ons_pace_choice choice, int64_t sampl
     return g.stage_count > 0 ? take_if_faster(s, &g, &taken) : NULL;
 }
 
-/* In each arrangement the plan whose slowest stage is fastest, and slower ones that may fill and empty sooner. `useful`
- * shrinks with every plan that is taken, so later arrangements are done with quickly. */
+/* Tries, in each arrangement, the plan whose slowest stage is fastest, and then slower ones that may fill and empty
+ * sooner. `useful` shrinks with every plan that is taken, so later arrangements are done with quickly. */
 static ons_status *take_shortest_step(search *s, ons_pace_choice choice, int64_t samples) {
     ons_stage_pace paces[ONS_PACES_MOST];
     uint32_t count = set_paces(s, choice, samples, paces);

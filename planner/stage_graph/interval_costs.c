@@ -193,7 +193,7 @@ double ons_interval_computing(const ons_interval_costs *c, const ons_interval_wa
     return ons_work_seconds(c->work[size], way->first, way->end) / (double)way->samples;
 }
 
-/* What is left of the sum over replicas when the backward part, beside which it runs, is over. */
+/* Gives what is left of the sum over replicas when the backward part, beside which it runs, is over. */
 static double reduce_seconds(const ons_interval_costs *c, const ons_interval_way *way, uint32_t size, const entry *e) {
     double backward = ons_work_backward_seconds(c->work[size], way->first, way->end);
     return ons_reduce_bytes_seconds(c->problem->hardware, e->weight_gradients, backward, 1u << way->doubled);
@@ -237,8 +237,8 @@ static ons_interval_way way_of(const ons_graph_stage *s) {
     return (ons_interval_way){s->first, s->end, s->pace.samples, logarithm(s->replicas)};
 }
 
-/* Of the values that cross the sender's end, those that it made and the receiver uses. Forth they are of the sender's
- * micro-batch, and gradients are of the receiver's. */
+/* Counts the values that the sender made and the receiver uses. What goes forth is of the sender's micro-batch, and
+ * gradients are of the receiver's. */
 static void predict_edge(const ons_stage_graph *g, const ons_interval_costs *c, ons_graph_edge *e) {
     const ons_graph_stage *from = &g->stages[e->from], *to = &g->stages[e->to];
     const ons_interval_way forth = way_of(from), back = way_of(to);

@@ -114,7 +114,7 @@ static int by_seconds(const void *left, const void *right) {
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
-/* Of the old branch, what stands in front of its late joins; a row of one child is that child. */
+/* Builds what stands in front of the old branch's late joins. A row of one child is that child. */
 static ons_status *build_branch(builder *b, const branch *from, list *children) {
     const ons_composed *old = old_part(b, from->part);
     list row;
