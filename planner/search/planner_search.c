@@ -126,6 +126,7 @@ typedef struct choice {
     uint64_t tasks; /* of all simulations: what they cost */
 } choice;
 
+/* A simulation costs its tasks and something for itself, which counts where there are few. */
 static ons_status *simulate(simulated *x, uint64_t *tasks) {
     ons_pipeline_forecast forecast;
     ons_pipeline_setup setup = {.problem = &x->planned.problem,
