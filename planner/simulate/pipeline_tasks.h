@@ -48,8 +48,8 @@ typedef struct ons_pipeline_tasks {
     ons_split split;
     const ons_schedule *schedule; /* the split's */
     uint32_t micro_batches;       /* of the schedule */
-    ons_stage_tasks *stages;
-    ons_stage_tasks *whole; /* the same before gradients that are apart were taken apart */
+    ons_stage_tasks *stages;      /* input and weight gradients apart, where lists have them so */
+    ons_stage_tasks *whole;       /* the stages with every backward part whole */
     ons_stage_link *links;
     ons_stage_tie *ties;
     uint32_t link_count, tie_count;

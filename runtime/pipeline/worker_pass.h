@@ -67,8 +67,8 @@ ons_status *ons_program_pass_revive(const ons_program_pass *share, ons_value_id 
                                     ons_stream *stream);
 /* Buries what has left, which was waited for until it was gone, and which no node needs any more. */
 ons_status *ons_program_pass_bury_pending(const ons_program_pass *share, const ons_pending *pending);
-/* The same where the compute stream has waited because a node at `position` puts something over it, unless it may still
- * be read: by that node, of the same micro-batch, whose result takes its place, or by nodes of another program. */
+/* Buries what has left and was waited for because a node at `position` puts something over it, unless it may still be
+ * read: by that node, of the same micro-batch, whose result takes its place, or by nodes of another program. */
 ons_status *ons_program_pass_bury_overwritten(const ons_program_pass *share, const ons_pending *pending,
                                               uint32_t micro_batch, uint32_t position);
 
