@@ -375,8 +375,8 @@ ons_status *ons_stage_costs_solution(ons_stage_costs *costs, uint32_t first, uin
     return NULL;
 }
 
-/* Is quicker than an evaluation: the strategy may stop at the first decisions that keep the limit. What it learns, that
- * a stage takes longer than one limit or no longer than another, answers many later questions without it. */
+/* This is quicker than an evaluation: the strategy may stop at the first decisions that keep the limit. What it learns,
+ * that a stage takes longer than one limit or no longer than another, answers many later questions without it. */
 ons_status *ons_stage_costs_within(ons_stage_costs *costs, uint32_t first, uint32_t end, uint32_t stage, double limit,
                                    double *seconds) {
     const ons_planning_problem *p = &costs->problem;
@@ -416,7 +416,7 @@ double ons_stage_costs_transfer(const ons_stage_costs *costs, uint32_t cut) {
 }
 
 /* `least_bytes` is the capacity of the most demanding device, so that a refusal can say what would do. A stage that
- * takes several units at once, or shares them with copies, is as slow for the pipeline as for one of its units. */
+ * takes several units at once, or shares them with copies, counts with the seconds of one unit. */
 ons_status *ons_partition_evaluate(ons_stage_costs *costs, ons_partition *partition) {
     partition->feasible = true;
     partition->bottleneck_seconds = 0;

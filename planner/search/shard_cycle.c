@@ -195,7 +195,7 @@ static void improve(cycle_search *s) {
 
 /* -------------------------------------------------------------------------------------------------------- beginning */
 
-/* A linear congruential generator: the same beginning gives the same lists on every machine. */
+/* Draws a number by a linear congruential generator: the same beginning gives the same lists on every machine. */
 static uint32_t by_chance(cycle_search *s, uint32_t bound) {
     s->random = s->random * 6364136223846793005u + 1442695040888963407u;
     return (uint32_t)((s->random >> 33) % bound);
@@ -270,7 +270,7 @@ static int by_start(const void *left, const void *right) {
     return a->rank < b->rank ? -1 : a->rank > b->rank;
 }
 
-/* A device's list is all parts of all micro-batches in the order in which the cycle would start them: a part of
+/* Makes a device's list of all parts of all micro-batches in the order in which the cycle would start them: a part of
  * micro-batch m starts m periods behind that of the first. Only the order is kept; the simulator finds real times. */
 static ons_status *write_lists(const cycle_search *s, ons_arena *arena, ons_action_list *lists) {
     const ons_placed_plan *p = s->plan;

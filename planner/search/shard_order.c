@@ -25,7 +25,7 @@ static uint32_t device_of(const dividing *d, uint32_t node) {
 static uint32_t body_rank(const dividing *d) { return d->devices; }
 static uint32_t tail_rank(const dividing *d) { return 2 * d->devices + 1; }
 
-/* Finds the leader, and shortens the way to it for the next call (union by path halving). */
+/* Finds the leader, and shortens the way to it for the next call (path halving). */
 static uint32_t leader_of(const dividing *d, uint32_t node) {
     while (d->leader[node] != node) node = d->leader[node] = d->leader[d->leader[node]];
     return node;

@@ -33,8 +33,8 @@ typedef struct seeker {
 
 /* -------------------------------------------------------------------------------------------------------- one split */
 
-/* The times of a stage between its cuts. What crosses the cut in front of it is looked up, as searches come back to the
- * same cuts again and again. */
+/* Sets the times of a stage between its cuts. What crosses the cut in front of it is looked up, as searches come back
+ * to the same cuts again and again. */
 static void set_times(seeker *s, const uint32_t *first, uint32_t stage) {
     uint32_t cut = first[stage];
     s->times[stage] = ons_cuts_times(s->problem, first, stage, 0);

@@ -52,8 +52,8 @@ static void try_first_stage(ons_division_search *p, const ons_state *s, uint32_t
     }
 }
 
-/* Ever fewer children make the first stage. The rest behind it grows, and once that is too much for the devices that
- * are left, it stays so. */
+/* Makes the first stage of ever fewer children. The rest behind it grows, and once that is too much for the devices
+ * that are left, it stays so. */
 static void try_first_stages(ons_division_search *p, const ons_state *s, choice *best) {
     const ons_composed *row = part_of(p, s->part);
     uint32_t end = state_end(p, s);
@@ -127,8 +127,8 @@ static void try_neighbours(ons_division_search *p, const ons_state *s, choice *b
 
 /* ----------------------------------------------------------------------------------------------------------- states */
 
-/* Tries all divisions of a state: what is asked for is in the states that are left, which ons_division_search_solve
- * remembers. */
+/* Tries every division of a state. Each leaves smaller states, which ons_division_search_solve answers from memory
+ * where it has met them before. */
 static void look_for(ons_division_search *p, const ons_state *s, choice *best) {
     *best = (choice){.found = {ONS_NOT_FOUND, 0}};
     ons_composition kind = part_of(p, s->part)->kind;

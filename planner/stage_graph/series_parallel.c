@@ -28,7 +28,7 @@ static bool has(const uint64_t *bits, uint32_t node) { return (bits[node / 64] >
 static void set(uint64_t *bits, uint32_t node) { bits[node / 64] |= (uint64_t)1 << (node % 64); }
 
 /* Nodes stand in a legal order, so whoever precedes a node is known when its readers are told: one pass over the edges,
- * O(edges · nodes / 64), in bits of nodes². */
+ * O(edges · nodes / 64) time and nodes² bits. */
 static ons_status *find_before(decomposer *d) {
     uint32_t count = d->work->node_count;
     d->words = ((size_t)count + 63) / 64;

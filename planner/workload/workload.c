@@ -256,8 +256,9 @@ static ons_status *sum_nodes(const ons_workload *work, ons_work_index *x, ons_ar
     return NULL;
 }
 
-/* Makes sums over all nodes or cuts in front of a position, so that any interval is a difference of two. A saved tensor
- * counts at its first saver, whose backward part, of all savers, runs last and frees it. */
+/* Makes sums over all nodes in front of a position, so that any interval is a difference of two, and sums of what
+ * crosses each cut. A saved tensor counts at its first saver, whose backward part, of all savers, runs last and frees
+ * it. */
 static ons_status *sum_tensors(const ons_workload *work, ons_work_index *x, ons_arena *arena) {
     size_t count = (size_t)work->node_count + 2;
     ONS_NEW(x->saved_by_producer, arena, count);
