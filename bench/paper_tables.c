@@ -143,7 +143,7 @@ typedef struct results {
     const char *profile;
     paper_figures figures[PAPER_MODELS];
     bool figures_alone; /* --figures: without the tables, to the standard output */
-    bool stages_alone;  /* --stages: figures 8 and 9, likewise */
+    bool stages_alone;  /* --stages: figures 8 and 9 without the tables, to the standard output */
 } results;
 
 /* Table 1 counts mini-batches, which the stages cut into as many micro-batches (ZeRO: into shares); Table 2 counts

@@ -22,8 +22,8 @@ typedef struct shared_run {
 /* Which orders a search may use. */
 typedef enum shared_orders {
     SHARED_1F1B,      /* backward first, the limits of 1F1B, as FlexPipe's generator arranges it in lockstep */
-    SHARED_BEST_1F1B, /* the same limits; priorities and the rest searched */
-    SHARED_ANY,       /* all of it searched: gradients apart, more in flight */
+    SHARED_BEST_1F1B, /* the limits of 1F1B; priorities and all else are searched */
+    SHARED_ANY,       /* limits are searched, too: more in flight, gradients apart */
 } shared_orders;
 
 /* Simulates the plan under orders, one change after another as long as that helps; what fits and is faster than *best
@@ -38,9 +38,9 @@ double shared_least_seconds(const ons_placed_plan *plan);
 typedef enum shared_system {
     SHARED_MEGATRON,   /* 1F1B, embedding and head with the first and the last layers */
     SHARED_LOCKSTEP,   /* T-1F1B: both sharded over all devices of a pipeline; as if all parts took as long */
-    SHARED_T_1F1B,     /* the same, priorities searched */
-    SHARED_ONE_TO_ONE, /* more in flight, and gradients apart */
-    SHARED_FLEXPIPE,   /* all placements, too */
+    SHARED_T_1F1B,     /* T-1F1B with its priorities searched */
+    SHARED_ONE_TO_ONE, /* a sharded vocabulary with more in flight than 1F1B, and gradients apart */
+    SHARED_FLEXPIPE,   /* a sharded vocabulary with all placements searched */
     SHARED_SYSTEMS
 } shared_system;
 extern const char *const shared_system_names[SHARED_SYSTEMS];
@@ -58,7 +58,7 @@ typedef struct shared_towers {
 typedef enum towers_system {
     TOWERS_LINE,     /* one plain pipeline, text's stages in front of the other's */
     TOWERS_DISTMM,   /* a pipeline for each tower; gathering holds the devices */
-    TOWERS_HOLDING,  /* likewise; orders searched */
+    TOWERS_HOLDING,  /* a pipeline for each tower; gathering holds the devices, orders are searched */
     TOWERS_FLEXPIPE, /* gathering runs beside; placements and orders searched */
     TOWERS_SYSTEMS
 } towers_system;

@@ -6,7 +6,7 @@
 
 typedef struct best_run {
     double step;      /* seconds, as simulated; infinite: nothing fits */
-    double unordered; /* the same plan's, where stages wait for data alone and not for the stage before */
+    double unordered; /* seconds of that plan's step where stages wait for data alone, and not for the stage before */
     int64_t samples;  /* of a micro-batch */
     uint32_t stages;
     uint32_t replicas; /* of the stage that has most */
@@ -25,7 +25,7 @@ double least_step(const ons_graph_problem *problem);
 /* Gives the line whose step is shortest that the search for graphs finds where it is asked for lines, in any order. */
 ons_status *run_searched_line(const ons_graph_problem *problem, best_run *best);
 
-/* Searches for a graph of stages; `samples` as above. */
+/* Searches for a graph of stages; `samples` 0: with all sizes of micro-batches. */
 ons_status *run_best_graph(const ons_graph_problem *problem, int64_t samples, best_run *best);
 
 #endif

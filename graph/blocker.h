@@ -5,7 +5,7 @@
 #include "base/vector.h"
 
 typedef struct ons_blocker {
-    const char *node; /* or value */
+    const char *node; /* a node's name, or a value's */
     const char *operator_name;
     const char *reason;
     const char *remedy;

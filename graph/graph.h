@@ -127,7 +127,7 @@ typedef struct ons_node {
     const char *name;                /* unique; from the file, or made from the origin's */
     const ons_attribute *attributes; /* one for each of the operator's attribute declarations, in their order */
     ons_value_id *inputs;            /* ONS_NONE where an optional one is left out */
-    ons_value_id *outputs;           /* likewise */
+    ons_value_id *outputs;           /* ONS_NONE where an optional one is left out */
     uint32_t input_count;
     uint32_t output_count;
     ons_phase phase;
@@ -144,7 +144,7 @@ struct ons_graph {
     ONS_VECTOR(ons_value) values;
     ONS_VECTOR(ons_node) nodes;
     ONS_VECTOR(ons_value_id) inputs;          /* in the order of the file */
-    ONS_VECTOR(ons_value_id) outputs;         /* likewise */
+    ONS_VECTOR(ons_value_id) outputs;         /* in the order of the file */
     ONS_VECTOR(ons_value_id) read_by_unknown; /* by nodes of the file that could not be imported: for `check` */
     ons_map value_names;
     ons_map node_names;

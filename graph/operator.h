@@ -186,11 +186,12 @@ typedef enum ons_trait {
                                       that attribute 0 names at i, which is input i */
     ONS_TRAIT_QUANTIZED = 1 << 10, /* computes in integers, for inference alone: `check` names it */
     ONS_TRAIT_LOOP = 1 << 11,      /* attribute 0 is the body of ONNX's Loop: unrolled when shapes are bound */
-    ONS_TRAIT_SCAN = 1 << 12,      /* ONNX's Scan, likewise; attributes: body, num_scan_inputs, axes and directions
-                                      of the inputs, those of the outputs, and whether all have samples at axis 0 */
-    ONS_TRAIT_SEQUENCES = 1 << 13, /* makes or takes an ONNX sequence (ons_forms.decompose replaces it) */
-    ONS_TRAIT_DENSE = 1 << 14,     /* products of matrices, convolutions: what matrix units compute */
-    ONS_TRAIT_MOVES = 1 << 15,     /* output 0 holds elements of input 0, unchanged, in other places */
+    ONS_TRAIT_SCAN = 1 << 12, /* ONNX's Scan: unrolled when shapes are bound. Attributes: body, num_scan_inputs, axes
+                                 and directions of the inputs, those of the outputs, and whether all have samples
+                                 at axis 0 */
+    ONS_TRAIT_SEQUENCES = 1 << 13,      /* makes or takes an ONNX sequence (ons_forms.decompose replaces it) */
+    ONS_TRAIT_DENSE = 1 << 14,          /* products of matrices, convolutions: what matrix units compute */
+    ONS_TRAIT_MOVES = 1 << 15,          /* output 0 holds elements of input 0, unchanged, in other places */
     ONS_TRAIT_ANY_PRECISION = 1 << 16,  /* follows its operands' precision, and computes in float32 inside */
     ONS_TRAIT_FULL_PRECISION = 1 << 17, /* float32 alone, in spite of traits that say otherwise */
     ONS_TRAIT_ADDRESSES = 1 << 18,  /* the last axis of input 1 holds places in input 0, along its first axes or those
@@ -319,7 +320,7 @@ typedef struct ons_inference_form {
     bool differs;          /* false: the node is the same in both */
     const char *attribute; /* is taken out; NULL: none */
     uint32_t inputs;       /* those from here on are taken out; ONS_VARIADIC: all stay */
-    uint32_t outputs;      /* likewise; nothing may read them */
+    uint32_t outputs;      /* those from here on are taken out, and nothing may read them; ONS_VARIADIC: all stay */
 } ons_inference_form;
 #define ONS_SAME_IN_INFERENCE                                                                                          \
     { false, NULL, ONS_VARIADIC, ONS_VARIADIC }

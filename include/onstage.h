@@ -141,7 +141,7 @@ void ons_model_free(ons_model *model); /* NULL is fine; after everything that wa
 /* One thing that keeps a model from being trained. */
 typedef struct ons_problem {
     const char *node;          /* "" where it is not a node's */
-    const char *operator_name; /* "" likewise */
+    const char *operator_name; /* "" where it is not a node's */
     const char *reason;
     const char *remedy; /* "" where there is none but to change the model */
 } ons_problem;
@@ -195,7 +195,7 @@ typedef struct ons_inspection {
     double forward_flops;    /* of one micro-batch */
     const char *assumptions; /* one line each: dimensions that were assumed, weights taken as tied; "" where none */
     const char *graph_text;  /* the bound graph, printed; with the option "after", the training graph after that pass */
-    const char *passes;      /* likewise: one line a pass, with its time; NULL without that option */
+    const char *passes;      /* one line a pass, with its time; NULL without the option "after" */
     const char *precision;   /* one line an operator: what runs in which precision; NULL where all is in float32 */
 } ons_inspection;
 
@@ -285,8 +285,8 @@ typedef struct ons_trainer_status {
     size_t assumption_count;
     const char *notes;      /* one line each: samples that are dropped, and the like; "" where none */
     const char *out;        /* the option; NULL: not given */
-    bool training_form;     /* what is written there normalises by the batch, or drops, wherever it runs */
-    const char *checkpoint; /* likewise */
+    bool training_form;     /* what is written to `out` normalises by the batch, or drops, wherever it runs */
+    const char *checkpoint; /* the option; NULL: not given */
     /* of a planned run: see ons_trainer_stage_count */
     int64_t stages;                                       /* of the whole run */
     const char *pipeline;                                 /* "1f1b", …; NULL: there is no plan */
@@ -295,7 +295,7 @@ typedef struct ons_trainer_status {
     bool is_root; /* false: another process of the run writes files and tells the user */
     /* The validation with the smallest loss so far. */
     int64_t best_step; /* 0: there was none */
-    double best_loss;  /* NaN likewise */
+    double best_loss;  /* NaN: there was none */
     int64_t validations_since_best;
     bool stops_early; /* by the option "early-stop" */
     bool writes_best; /* ons_trainer_save writes the weights of best_step, by the option "best" */
@@ -312,7 +312,7 @@ typedef struct ons_stage_report {
     int64_t arena_bytes;       /* as laid out, before anything is taken */
     int64_t taken_bytes;       /* on the device */
     int64_t swapped_values;    /* for each micro-batch copied to the host and back */
-    int64_t swapped_bytes;     /* of them, one way */
+    int64_t swapped_bytes;     /* of those values, one way */
     int64_t recomputed_values; /* computed again for each micro-batch */
     int64_t recomputed_bytes;
     double predicted_seconds, measured_seconds; /* computing for a micro-batch, without updates; measured: NaN before

@@ -24,8 +24,9 @@ typedef struct function_defaults {
 
 /* A weight of a layer that shared it with others in the file. */
 typedef struct untied_part {
-    ons_value_id from, part; /* the same for the first layer */
-    uint32_t node;           /* of the file, of that layer */
+    ons_value_id from; /* what the layers shared */
+    ons_value_id part; /* what this layer has in its place; the first layer keeps `from` */
+    uint32_t node;     /* of this layer, in the file */
 } untied_part;
 
 typedef struct importer {

@@ -48,12 +48,12 @@ struct ons_model_file {
     ONS_VECTOR(ons_external_file) externals;
     ONS_VECTOR(Onnx__AttributeProto *) attributes; /* unpacked later than the model */
     ONS_VECTOR(ons_graph *) branches;              /* of the last import */
-    ONS_VECTOR(ons_untied_edit) untied;            /* likewise */
-    size_t lost_biases;                            /* likewise */
-    const char *lost_bias;                         /* the first of them */
-    ONS_VECTOR(ons_merge) merges;                  /* likewise */
-    ONS_VECTOR(ons_derived) derived;               /* likewise */
-    ONS_VECTOR(ons_sharded) sharded;               /* likewise */
+    ONS_VECTOR(ons_untied_edit) untied;            /* by the last import */
+    size_t lost_biases;                            /* in the last import */
+    const char *lost_bias;                         /* the first bias that was lost */
+    ONS_VECTOR(ons_merge) merges;                  /* by the last import */
+    ONS_VECTOR(ons_derived) derived;               /* by the last import */
+    ONS_VECTOR(ons_sharded) sharded;               /* by the last import */
 };
 
 /* A file of those bytes, from malloc, in the place of another one; they are freed with it, or where this fails. */

@@ -58,9 +58,9 @@ typedef struct instance {
     graph_tensor *tensors;
     graph_weight *weights;
     uint32_t node_count, tensor_count, weight_count;
-    ons_map node_of, tensor_of;      /* by name */
-    const graph_node *nodes_at_once; /* of graph_at_once, number by number as above */
-    const graph_tensor *tensors_at_once;
+    ons_map node_of, tensor_of;          /* by name */
+    const graph_node *nodes_at_once;     /* of graph_at_once, with the numbers that `nodes` has */
+    const graph_tensor *tensors_at_once; /* of graph_at_once, with the numbers that `tensors` has */
 } instance;
 
 /* Parses both files; what is wrong with them is ONS_INVALID_DATA. Texts in `arena`. Free with instance_free, on failure

@@ -16,7 +16,7 @@
 typedef enum option_kind {
     KIND_TEXT,
     KIND_NAME, /* a text that is one of the option's words */
-    KIND_WORD, /* an ons_word, likewise */
+    KIND_WORD, /* an ons_word, which is one of the option's words */
     KIND_PAIRS,
     KIND_COUNT,    /* an integer ≥ 0 */
     KIND_POSITIVE, /* an integer ≥ 1, or one of the option's words */

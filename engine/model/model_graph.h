@@ -15,7 +15,7 @@ typedef struct ons_model_graph {
     ons_value_id prediction;          /* inference; ONS_NONE: none */
     const char *loss_name;            /* training: as asked for, or the usual one */
     uint32_t class_axis;              /* of the prediction, where the targets are classes */
-    ons_target_weights class_weights; /* likewise, as the loss has them */
+    ons_target_weights class_weights; /* where the targets are classes: the loss's weights of them */
     ons_value_id *outputs;            /* inference: in the order of the model's outputs */
     uint32_t output_count;
     ons_update_result update; /* training */

@@ -9,7 +9,7 @@
 
 typedef struct ons_weight_places {
     const ons_graph *trained; /* whole */
-    const ons_cut *cut;       /* of it */
+    const ons_cut *cut;       /* of `trained` */
     bool *changes;            /* of each value: a step gives it new contents */
     uint32_t *stage_of_node;  /* where the cut has it; ONS_NONE: it is left out */
 } ons_weight_places;

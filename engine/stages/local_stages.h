@@ -13,7 +13,7 @@
 typedef struct ons_local_stage_work {
     uint64_t steps, samples;
     double seconds;        /* from the beginning of a step to its end */
-    double update_seconds; /* of them, in updates */
+    double update_seconds; /* of these seconds, those in updates */
     double busy_seconds;   /* in all other nodes */
     int64_t swapped_bytes; /* copied to the host */
 } ons_local_stage_work;
@@ -27,7 +27,7 @@ typedef struct ons_local_stage {
     ons_device_context *device_context;
     ons_turn_end turns;       /* where another stage here is on the same device; turns.turns NULL: none is */
     ons_transport *world;     /* of the stages of all replicas; NULL: the only stage */
-    ons_transport *transport; /* of those of this replica; NULL likewise */
+    ons_transport *transport; /* of the stages of this replica; NULL: the only stage */
     ons_share training, validation;
     ons_reduction reduction;
     ons_reducer *reducer; /* NULL: it is alone in its ring */

@@ -49,9 +49,10 @@ struct ons_trainer {
     int64_t step, steps, steps_per_epoch, validate_every;
     ons_best best;
     uint64_t digest; /* of all that must stay the same for a resumed run to go on as before */
-    uint64_t
-        ungrouped_digest; /* likewise with other numbers of replicas and copies, whose sums are grouped otherwise */
-    const char *copies;   /* of each stage: "3, 1, 2"; NULL: no stage has any */
+    /* Of all that must stay the same for a resumed run to go on with other numbers of replicas and copies, whose sums
+     * are grouped otherwise. */
+    uint64_t ungrouped_digest;
+    const char *copies; /* of each stage: "3, 1, 2"; NULL: no stage has any */
     /* watching */
     ons_log_json *log;
     ons_tensorboard *board;

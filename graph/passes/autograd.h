@@ -20,7 +20,7 @@ ons_status *ons_differentiate(ons_graph *graph, const ons_registry *registry, on
  * back the sum: one pass over memory for both. Where two inputs are one value the first to ask gets all. */
 ons_value_id ons_gradient_take_flow(ons_gradient *g, uint32_t index);
 
-/* The same for results: the cotangent of output `index` in two summands, the second ONS_NONE where there is one alone.
+/* For gradient rules: the cotangent of output `index` in two summands, the second ONS_NONE where there is one alone.
  * Whoever takes both leaves the sum of them, g->cotangents[index], without a reader: it is pruned. */
 void ons_gradient_take_summands(ons_gradient *g, uint32_t index, ons_value_id *first, ons_value_id *second);
 

@@ -75,13 +75,13 @@ typedef struct cut_step {
     ons_part part;
     bool again;
     bool dropped;        /* a view that nobody reads */
-    cut_operand *inputs; /* as many as the node has; ONS_NONE likewise */
+    cut_operand *inputs; /* as many as the node has; ONS_NONE where an optional one is left out */
 } cut_step;
 
 typedef struct cut_step_swap {
     ons_value_id value;      /* of the whole graph */
-    ons_node_id out_after;   /* likewise */
-    ons_node_id gone_before; /* likewise; ONS_NONE: none */
+    ons_node_id out_after;   /* node of the whole graph */
+    ons_node_id gone_before; /* node of the whole graph; ONS_NONE: none */
     uint32_t in_before;      /* step */
 } cut_step_swap;
 

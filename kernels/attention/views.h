@@ -25,11 +25,11 @@ typedef struct ons_view {
  * multiplied by a positive number counts as the same, and *scale is multiplied by that number. */
 ons_value_id ons_view_source(const ons_graph *graph, ons_value_id value, double *scale);
 
-/* `value` in `base`; false where it is none of its views, or one that parts cannot say. `scale` as above, but set to
- * the product of all numbers on the way. */
+/* `value` in `base`; false where it is none of its views, or one that parts cannot say. `scale` NULL: elements are the
+ * same; else *scale is set to the product of all positive numbers on the way. */
 bool ons_view_within(const ons_graph *graph, ons_value_id base, ons_value_id value, double *scale, ons_view *view);
 
-/* The same elements in the same order under another shape; false where an axis would begin within a part. */
+/* Gives a view of its elements another shape, in their order; false where an axis would begin within a part. */
 bool ons_view_reshape(ons_view *view, const ons_shape *shape);
 void ons_view_transpose(ons_view *view, const uint32_t perm[ONS_AT_LEAST(ONS_RANK_MAX)]);
 

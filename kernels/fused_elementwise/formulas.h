@@ -10,13 +10,13 @@
 typedef enum ons_formula_kind {
     ONS_FORMULA_UNARY,      /* one; the result is of its type */
     ONS_FORMULA_BINARY,     /* two of one type, which is the result's */
-    ONS_FORMULA_VARIADIC,   /* the same, two at a time from the first on */
+    ONS_FORMULA_VARIADIC,   /* any number of one type, which is the result's: two at a time from the first on */
     ONS_FORMULA_COMPARISON, /* two of one type; the result is a truth value */
     ONS_FORMULA_LOGIC,      /* two truth values, and one as the result */
     ONS_FORMULA_TEST,       /* one; the result is a truth value */
     ONS_FORMULA_TERNARY,    /* three of one type, which is the result's */
     ONS_FORMULA_MIXED,      /* what the operator has, of any types; some may be left out */
-    ONS_FORMULA_TYPED,      /* the same; the formula is a template by the result's type */
+    ONS_FORMULA_TYPED,      /* what the operator has, of any types; the formula is a template by the result's type */
 } ons_formula_kind;
 
 typedef struct ons_formula {

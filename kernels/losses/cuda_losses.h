@@ -7,7 +7,7 @@
 /* For losses with class numbers: the state is an ons_class_loss; scratch holds a double for every target. */
 ons_status *ons_cuda_class_loss_prepare(ons_prepare *p);
 
-/* For those whose prediction may be of a half type; the rest is float32. Scratch as above. */
+/* For those whose prediction may be of a half type; the rest is float32. Scratch holds a double for every target. */
 typedef struct ons_cuda_class_loss {
     ons_class_loss loss;
     ons_dtype dtype; /* of the prediction and its gradient */

@@ -13,7 +13,7 @@ typedef enum ons_recurrent_gemm {
     ONS_RP_BACK,    /* dh += d gates R (GRU: of the first two gates) */
     ONS_RP_BACK_H,  /* GRU: d last gate R_h, added to dh with reset_after, by itself otherwise */
     ONS_RP_DX,      /* d gates W */
-    ONS_RP_DX_MORE, /* the same, added: the second direction */
+    ONS_RP_DX_MORE, /* d gates W of the second direction, added to that of the first */
     ONS_RP_DW,      /* d gatesᵀ X */
     ONS_RP_DR,      /* d gatesᵀ h before */
     ONS_RP_DR_H,    /* GRU: d last gateᵀ h before, or the candidates */

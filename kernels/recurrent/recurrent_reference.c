@@ -193,8 +193,8 @@ void ons_recurrent_reference(const ons_operands *o, const ons_step *step, ons_ce
 typedef struct backward {
     sequence s;
     double *dh, *dc;                /* of the states, on the way back: H each */
-    double *before_input;           /* gradients of what enters the activations, by way of W x: G·H */
-    double *before_hidden;          /* the same by way of R h, which differs in GRU's last gate */
+    double *before_input;           /* gradients of W x in what enters the activations: G·H */
+    double *before_hidden;          /* gradients of R h in what enters the activations: others in GRU's last gate */
     double *dq;                     /* of GRU's candidates: H */
     double *dx, *dw, *dr, *db, *dp; /* of this direction; NULL: not wanted */
 } backward;

@@ -9,7 +9,7 @@ typedef struct ons_rotation {
     bool interleaved, inverse;
     int64_t second;                /* distance of the second of a pair in the tables: 0 where pairs share a number */
     uint32_t rank;                 /* of x without its last axis */
-    int64_t dims[ONS_RANK_MAX];    /* and its sizes */
+    int64_t dims[ONS_RANK_MAX];    /* of x without its last axis */
     int64_t strides[ONS_RANK_MAX]; /* of the tables along them */
 } ons_rotation;
 

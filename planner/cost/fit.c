@@ -85,6 +85,8 @@ static double loss(const search *s, const double x[static PARAMETERS]) {
     return 0.6 * median + 0.3 * by_time + 0.1 * mean + pull;
 }
 
+/* The factor begins at 4 and shrinks to half a per cent, so that coarse steps leave small local minima and fine ones
+ * end the search. */
 static double minimise_loss(const search *s, double x[static PARAMETERS]) {
     double best = loss(s, x), factor = 4;
     for (int round = 0; round < ROUNDS && factor > 1.005; ++round) {
@@ -122,6 +124,8 @@ static void keep_if_better(double now, const double x[static PARAMETERS], double
     for (int i = 0; i < PARAMETERS; ++i) best[i] = x[i];
 }
 
+/* Begins with all seven numbers from scattered starts, then with one curve at a time from the best. Curve c has the
+ * numbers 2c + 1 and 2c + 2, so (i + 1) / 2 is c + 1. */
 static void find_best(const search *s, double best[static PARAMETERS]) {
     double least = INFINITY, x[PARAMETERS], scattered[PARAMETERS];
     for (int start = 0; start < STARTS; ++start) {
@@ -136,6 +140,8 @@ static void find_best(const search *s, double best[static PARAMETERS]) {
         }
 }
 
+/* Samples that are held out have no part in the fit, so that the error that is noted is one of operators that the fit
+ * has not seen. */
 ons_status *ons_device_profile_fit(ons_device_profile *profile, const ons_fit_sample *samples, uint32_t count,
                                    ons_arena *arena) {
     ons_fit_sample *seen;

@@ -43,6 +43,7 @@ static bool is_tensor(const maker *m, ons_value_id id) {
                                        : ons_is_forward_unit(ons_graph_node(m->graph, value->producer));
 }
 
+/* A tensor is data from outside, or what a forward node makes. A weight is none, nor is a view of another value. */
 static ons_status *list_tensors(maker *m) {
     size_t count = m->graph->values.count;
     ONS_NEW(m->tensor_of_value, m->arena, count + 1);
@@ -77,6 +78,9 @@ static int compare_uses(const void *left, const void *right) {
     return a->position < b->position ? -1 : a->position > b->position;
 }
 
+/* Counts, and writes where there is room, who reads each tensor in forward parts and who in backward parts. What a view
+ * shows is read where the view is read. A backward node may stand at an earlier position than the node that made what
+ * it reads: it then counts at that one, where the tensor is there. */
 static size_t collect_uses(const maker *m, use *uses) {
     size_t count = 0;
     for (ons_node_id id = 0; id < m->graph->nodes.count; ++id) {
@@ -146,6 +150,7 @@ static void carry(maker *m, uint32_t tensor, int64_t bytes) {
     t->gradient_bytes = bytes > t->gradient_bytes ? bytes : t->gradient_bytes;
 }
 
+/* Turns the tensors' lists of readers round: which tensors each position reads, for the search for a path. */
 static ons_status *list_reads(maker *m) {
     const ons_workload *work = &m->r->work;
     uint32_t count = 0;
@@ -268,6 +273,8 @@ static int64_t local_bytes(const maker *m, const ons_node *node, bool made) {
     return bytes;
 }
 
+/* Frees what a backward node was the last to read, each value once even where the node reads it twice, and what it made
+ * for nobody. */
 static int64_t dying_bytes(const maker *m, ons_node_id id) {
     const ons_node *node = ons_graph_node(m->graph, id);
     int64_t bytes = local_bytes(m, node, false);
@@ -301,6 +308,8 @@ static ons_status *find_local_peaks(maker *m) {
 
 /* ------------------------------------------------------------------------------------------------------------ nodes */
 
+/* A position's times are those of the forward node there and of all backward and update nodes that go with it. Weight
+ * gradients behind the last input gradient are late: what the stage sends back does not wait for them. */
 static ons_status *list_nodes(maker *m) {
     ONS_NEW(m->r->work.nodes, m->arena, m->r->work.node_count);
     for (uint32_t i = 0; i < m->r->work.node_count; ++i) {

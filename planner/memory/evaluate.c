@@ -86,6 +86,8 @@ static void find_reruns_at(ons_memory_workspace *w, const uint8_t *decisions, ui
     sort_ascending(w->reruns + before, w->rerun_count - before);
 }
 
+/* Goes from the last backward part to the first: a node that ran again for a later position is there already for the
+ * earlier ones. */
 static void find_reruns(ons_memory_workspace *w, const uint8_t *decisions, ons_prefetch prefetch) {
     ++w->walk_number;
     w->rerun_count = 0;
@@ -341,6 +343,8 @@ static int64_t add_kept(account *a, const ons_stage_tensor *t, uint32_t end) {
     return t->bytes;
 }
 
+/* Adds the intervals of a tensor by its decision, as the table at the top of this file has them. Returns the bytes that
+ * each waiting micro-batch holds of it. */
 static int64_t add_tensor(account *a, uint32_t index, ons_decision decision) {
     const ons_memory_workspace *w = a->w;
     const ons_stage_tensor *t = &w->tensors[index];
@@ -371,6 +375,8 @@ static int64_t find_apart(const ons_memory_workspace *w, const uint8_t *decision
     return ons_work_apart_bytes(p->work, p->first, p->end, &p->load) + p->load.between * back;
 }
 
+/* Sums the changes up part by part. What waits is told apart from what runs (`stash` and `peak`), which is how reports
+ * show a stage's memory. */
 static void find_memory(ons_memory_workspace *w, const uint8_t *decisions, double seconds, ons_walk *walk) {
     account a = {w, w->changes, 0, w->part_count, waiting(w), seconds};
     int64_t held = 0, alive = 0, peak = -1;
@@ -404,6 +410,8 @@ void ons_stage_walk(ons_memory_workspace *w, const uint8_t *decisions, ons_prefe
 
 /* -------------------------------------------------------------------------------------------------- given decisions */
 
+/* What a plan's file decides may have been edited: whatever a walk relies on is checked here, in words that name the
+ * tensor. */
 static ons_status *check_decision(ons_memory_workspace *w, const ons_tensor_decision *d, const uint8_t *decisions) {
     ONS_CHECK(d->tensor < w->work->tensor_count, ONS_INVALID_ARGUMENT, "decision about tensor %u: there are %u",
               d->tensor, w->work->tensor_count);

@@ -16,6 +16,8 @@ typedef struct enumeration {
     int64_t best_total, least;
 } enumeration;
 
+/* Decides the candidates from `next` on in every way, each set of decisions once: those in front of the last one
+ * decided are not looked at again. */
 static void enumerate(enumeration *e, uint32_t next) {
     ons_memory_workspace *w = e->w;
     ons_walk walk;

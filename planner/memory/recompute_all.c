@@ -59,6 +59,8 @@ static void place_cuts(ons_memory_workspace *w, uint32_t segments, int64_t total
     for (; done < w->node_count; ++done) w->boundary[done] = w->node_count;
 }
 
+/* A tensor that is needed within its segment alone is made again there; what lies over the segment's end is kept, or
+ * swapped. */
 static void decide(const ons_memory_workspace *w, bool swap, uint8_t *decisions) {
     memset(decisions, ONS_KEEP, w->tensor_count);
     for (uint32_t i = 0; i < w->candidate_count; ++i) {

@@ -66,7 +66,7 @@ struct ons_memory_workspace {
     int64_t *gradient_before; /* [position]: right before */
     /* Whole ticks (see ons_stage_open), by position. */
     double *forward_seconds, *backward_seconds;
-    double period_seconds;  /* the problem's, likewise */
+    double period_seconds;  /* the problem's, in whole ticks */
     double forward_end;     /* where the first backward part starts, in the period */
     double compute_seconds; /* forward and backward */
 

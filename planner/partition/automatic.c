@@ -73,6 +73,8 @@ static ons_status *balance_times(best *b) {
     return isfinite(seconds) ? keep_if_better(b) : NULL;
 }
 
+/* Takes step 5: under a smaller capacity strategies decide otherwise, and the split that follows may be faster at the
+ * real one. */
 static ons_status *try_smaller_capacities(best *b) {
     int64_t capacity = ons_stage_costs_problem(b->costs)->capacity_bytes;
     uint64_t most = ons_stage_costs_optimised_nodes(b->costs) + NODE_BUDGET;
@@ -166,6 +168,7 @@ static ons_status *try_baselines(best *b, ons_arena *arena) {
     return NULL;
 }
 
+/* Takes the steps that the top of this file lists, each only where what is known is not good enough yet. */
 static ons_status *search_split(best *b, ons_arena *arena, uint32_t *candidate_cuts) {
     bool proven, may_fit = true;
     ONS_TRY(ons_bisection_search(b->costs, &(ons_bisection_options){.relaxed = true, .tolerance = 1e-13}, b->trial,

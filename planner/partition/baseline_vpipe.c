@@ -22,7 +22,9 @@ typedef struct stage_cost {
 } stage_cost;
 
 typedef struct split_cost {
-    double excess, slowest, squares;
+    double excess;  /* bytes over the cap, of all stages */
+    double slowest; /* seconds */
+    double squares; /* sum of squared seconds */
 } split_cost;
 
 typedef struct vpipe_search {
@@ -104,6 +106,8 @@ static ons_status *evaluate_all(vpipe_search *s, split_cost *cost) {
     return NULL;
 }
 
+/* One pass of Kernighan and Lin: moves are made even where they make things worse, since a better split may lie behind
+ * a worse one; at the end all moves behind the best split are undone. */
 static ons_status *pass(vpipe_search *s, split_cost *best, bool *improved) {
     split_cost start;
     *improved = false;

@@ -7,11 +7,12 @@
 
 enum { MOST_NODES_MOVED = 10 };
 
+/* A split in the beam. */
 typedef struct entry {
     uint32_t *first;
-    double seconds;
-    int64_t over_bytes;
-    bool expanded;
+    double seconds;     /* of a step, estimated */
+    int64_t over_bytes; /* by which the fullest device is above the capacity; 0: it fits */
+    bool expanded;      /* its moves have been tried */
 } entry;
 
 typedef struct beam {
@@ -80,6 +81,7 @@ static double to_beat(const beam *b) {
     return last != NULL && last->over_bytes == 0 ? last->seconds : INFINITY;
 }
 
+/* A lower bound rules out most trials before the estimate, which walks all actions, is made. */
 static void look_at_trial(beam *b) {
     double limit = to_beat(b);
     if (!set_times(b) || ons_step_bound(&b->walk, b->times) >= limit) return;
@@ -147,6 +149,9 @@ static void begin_with(beam *b, const uint32_t *first) {
     look_at_trial(b);
 }
 
+/* The search begins with even seconds; with even bytes of weights and saved activations; and, where the model's first
+ * nodes need no backward part, with even seconds of the nodes behind them, as the frozen ones are no part of the
+ * pipeline's back and forth. */
 static ons_status *begin(beam *b, ons_arena *arena) {
     double *seconds, *bytes;
     uint32_t *first, frozen = ons_cuts_frozen(b->p->work);

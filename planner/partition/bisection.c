@@ -296,6 +296,8 @@ static bool may_hold(const ons_stage_costs *costs, uint32_t first, uint32_t end,
     return m.weights + m.gradients + m.states + m.versions <= capacity;
 }
 
+/* Stages as long as they may be give the furthest cuts from the front, and the earliest ones from the back. Each end is
+ * found by bisection, since what is asked (may_hold) grows with the stage. */
 void ons_bisection_windows(const ons_stage_costs *costs, double limit, uint32_t *earliest, uint32_t *furthest) {
     uint32_t stages = stage_count(costs), count = node_count(costs);
     furthest[0] = 0;
@@ -388,6 +390,8 @@ static ons_status *find_floor(ons_stage_costs *costs, int64_t *floor) {
     return NULL;
 }
 
+/* Goes from the floor, below which nothing fits whatever is decided, by doubling steps to a capacity that does, then
+ * halves. Each try is a whole search, so that the answer is to within 1/64 and no closer. */
 static ons_status *least_capacity(ons_stage_costs *costs, ons_partition_attempt *attempt, void *context,
                                   int64_t *least) {
     int64_t low, high;

@@ -88,6 +88,8 @@ static bool is_quick(const ons_planning_problem *p, const ons_cut_range *s, uint
     return transfer(p, cut) <= fmin(left, right);
 }
 
+/* Goes from the compute-balanced cut towards the memory-balanced one, as the paper sorts them. Each stage must keep a
+ * node at least, and a cut to which two others move counts once. */
 uint32_t ons_identify_and_sort(ons_cut_finder *finder, const ons_cut_range *span, uint32_t stage,
                                const ons_balanced_cuts *interval, uint32_t *cuts) {
     const ons_planning_problem *p = finder->problem;

@@ -21,7 +21,7 @@ typedef struct cut_table {
     ons_stage_costs *costs;
     const ons_workload *work;
     uint32_t stages;
-    double limit;                  /* only what is better counts */
+    double limit;                  /* seconds; only what is better counts */
     uint32_t *earliest, *furthest; /* of the cut in front of each stage */
     double *before, *after;        /* best bottleneck of the stages up to a cut: in front of the stage, behind it */
     uint32_t **from;               /* [stage][cut behind it - earliest]: the cut in front of it */
@@ -56,6 +56,8 @@ static ons_status *try_stage(cut_table *p, uint32_t stage, uint32_t begin, uint3
     return NULL;
 }
 
+/* Tries all ends of the stage, and for each all beginnings from the shortest stage to the longest: once the nodes alone
+ * take as long as the best, longer ones cannot help. */
 static ons_status *fill_stage(cut_table *p, uint32_t stage) {
     uint32_t likely = p->earliest[stage];
     for (uint32_t end = p->earliest[stage + 1]; end <= p->furthest[stage + 1]; ++end) {
@@ -88,6 +90,8 @@ static ons_status *fill_cut_table(cut_table *p, ons_arena *scratch) {
     return NULL;
 }
 
+/* Only cuts in windows are looked at in which a better split could have them. Where a window is empty there is none,
+ * and what is known is proven best. `proven` is false where pairs of cuts are too many, or the budget ends first. */
 static ons_status *improve(cut_table *p, ons_arena *scratch, uint32_t *first, double *bottleneck, bool *proven) {
     ONS_NEW(p->earliest, scratch, (size_t)p->stages + 1);
     ONS_NEW(p->furthest, scratch, (size_t)p->stages + 1);
@@ -126,6 +130,8 @@ ons_status *ons_exact_improve(ons_stage_costs *costs, double at_least, uint64_t 
     return status;
 }
 
+/* Searches without memory first, for a lower bound, and then with memory, for a good split, which the dynamic program
+ * improves on or proves best. */
 static ons_status *split(ons_stage_costs *costs, ons_arena *arena, ons_partition *partition) {
     double at_least, bottleneck;
     bool proven;

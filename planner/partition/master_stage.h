@@ -21,7 +21,7 @@ typedef struct ons_master_stage_times {
 typedef struct ons_master_stage_finder {
     uint32_t stages, micro_batches;
     double *forward, *backward;         /* [stage · micro-batches + micro-batch]: when the part ends */
-    double *after_forward, *after_back; /* likewise: the longest chain behind it */
+    double *after_forward, *after_back; /* [stage · micro-batches + micro-batch]: the longest chain behind the part */
 } ons_master_stage_finder;
 
 ons_status *ons_master_stage_finder_make(uint32_t stages, uint32_t micro_batches, ons_arena *arena,

@@ -11,7 +11,7 @@
  */
 typedef struct memo_entry {
     uint32_t first, end; /* end 0: free */
-    uint32_t load;
+    uint32_t load;       /* its class: see ons_stage_costs.load_class */
     /* Whatever the capacity is: it does not fit with less, and fits with as much. 0 and INT64_MAX where not known. */
     int64_t least_bytes, enough_bytes;
     uint32_t asked; /* the number of the capacity that the rest is about; 0: none */
@@ -51,6 +51,8 @@ static bool is_alike(const ons_planning_problem *p, uint32_t a, uint32_t b) {
            ons_stage_capacity(p, a) == ons_stage_capacity(p, b);
 }
 
+/* Stages of one class share what is remembered: with the same load and on the same kind of device, the same nodes cost
+ * the same. A class is named by its first stage. */
 static ons_status *prepare(ons_stage_costs *costs) {
     ons_planning_problem *p = &costs->problem;
     uint32_t stages = p->pipeline.stages;
@@ -327,6 +329,8 @@ ons_status *ons_stage_costs_evaluate_exactly(ons_stage_costs *costs, uint32_t fi
     return evaluate_stage(costs, first, end, stage, true, 0, evaluation);
 }
 
+/* Asks ever dearer questions, and stops at the first answer: what the nodes take as they are, what nothing can save,
+ * what is remembered, the strategy. */
 ons_status *ons_stage_costs_fits(ons_stage_costs *costs, uint32_t first, uint32_t end, uint32_t stage, bool *fits) {
     const ons_planning_problem *p = &costs->problem;
     int64_t capacity = ons_stage_capacity(p, stage);
@@ -371,6 +375,8 @@ ons_status *ons_stage_costs_solution(ons_stage_costs *costs, uint32_t first, uin
     return NULL;
 }
 
+/* This is quicker than an evaluation: the strategy may stop at the first decisions that keep the limit. What it learns,
+ * that a stage takes longer than one limit or no longer than another, answers many later questions without it. */
 ons_status *ons_stage_costs_within(ons_stage_costs *costs, uint32_t first, uint32_t end, uint32_t stage, double limit,
                                    double *seconds) {
     const ons_planning_problem *p = &costs->problem;
@@ -409,6 +415,8 @@ double ons_stage_costs_transfer(const ons_stage_costs *costs, uint32_t cut) {
     return transfer(&costs->problem, ons_link_in_node(&costs->problem), cut);
 }
 
+/* `least_bytes` is the capacity of the most demanding device, so that a refusal can say what would do. A stage that
+ * takes several units at once, or shares them with copies, counts with the seconds of one unit. */
 ons_status *ons_partition_evaluate(ons_stage_costs *costs, ons_partition *partition) {
     partition->feasible = true;
     partition->bottleneck_seconds = 0;

@@ -72,7 +72,7 @@ typedef struct ons_plan_stage {
     int64_t send_bytes, receive_bytes;
     ons_stage_memory memory;
     int64_t memory_bytes;        /* the arena: memory.total, or what the layout took */
-    int64_t fragmentation_bytes; /* of it, over the lower bound of lifetimes */
+    int64_t fragmentation_bytes; /* of memory_bytes, those over the lower bound of lifetimes */
 } ons_plan_stage;
 
 /* A split is chosen for the fastest step, as simulated, or for the fastest slowest stage. */

@@ -24,7 +24,7 @@ typedef struct ons_goal {
 typedef struct ons_goal_forecast {
     double steps;
     double seconds; /* of computing alone */
-    double money;   /* likewise, of all devices; 0: not known */
+    double money;   /* of computing alone, of all devices; 0: not known */
     /* Where devices fail; otherwise 0. */
     double checkpoint_seconds;
     double failure_seconds; /* mean time between failures of all devices */

@@ -99,6 +99,8 @@ static ons_status *add_times(const ons_question *q, const ons_planned *planned, 
     return NULL;
 }
 
+/* Plans the question, in one order of the nodes. A schedule that cannot be made of so many stages, devices and
+ * micro-batches is an answer ("not known") and no failure; so is a model that does not fit. */
 static ons_status *search_plan(const ons_question *q, const ons_workload *work, ons_arena *arena, ons_answer *a) {
     const ons_device_profile *profile = q->device->profile;
     ons_planned planned;

@@ -2,8 +2,10 @@
 
 #include <stdlib.h>
 
+/* An action at its place in time. Forward and backward parts take a slot each: the order is that of the paper, whatever
+ * they take in seconds. */
 typedef struct slot {
-    uint32_t at;
+    uint32_t at; /* slots from the step's beginning */
     ons_action action;
 } slot;
 
@@ -65,6 +67,8 @@ static ons_status *generate(const ons_pipeline *p, ons_arena *arena, ons_action_
     return NULL;
 }
 
+/* Two copies of each stage, the second on the device that lies opposite: so its distance from the first, the stride, is
+ * negative in the second half. */
 static ons_status *group(const ons_pipeline *p, ons_arena *arena, const ons_stage_grouping **groupings) {
     ons_stage_grouping *items;
     ONS_NEW(items, arena, p->stages);

@@ -13,6 +13,8 @@ static const char *place_words(int64_t stride, char words[PLACE_WORDS]) {
     return words;
 }
 
+/* The first action of a stage that is met says where its first copy lies; the others lie a stride apart. All other
+ * actions must agree with that. */
 static ons_status *place_action(ons_schedule *s, uint32_t device, uint32_t i) {
     const ons_action *a = &s->lists[device].items[i];
     ONS_CHECK(a->stage < s->stages && a->micro_batch < ons_schedule_copy_micro_batches(s, a->stage), ONS_INVALID_DATA,
@@ -190,6 +192,7 @@ uint32_t ons_schedule_versions(const ons_schedule *s, uint32_t device) {
 
 /* ----------------------------------------------------------------------------------------------------------- making */
 
+/* Walks each list twice, for all but updates and for updates; both keep their order. */
 ons_status *ons_schedule_put_updates_last(ons_schedule *s, ons_arena *arena) {
     for (uint32_t device = 0; device < s->devices; ++device) {
         ons_action_list *list = &s->lists[device];
@@ -261,6 +264,8 @@ static bool is_left(const ons_schedule *s, const ons_action *a, uint32_t left) {
     return a->micro_batch < left;
 }
 
+/* Leaves the actions of the micro-batches that are left; the update of a synchronous step stays, and names the last of
+ * them. */
 static void shorten_list(const ons_schedule *s, const ons_schedule *shorter, const ons_action_list *from,
                          ons_action_list *to) {
     for (uint32_t i = 0; i < from->count; ++i) {

@@ -66,6 +66,8 @@ static bool has_place(const scheduler *s, uint32_t device, uint32_t at) {
     return o->device_limits == NULL || d->places + (d->count - at) <= o->device_limits[device];
 }
 
+/* Looks at what was done in earlier steps alone: of what another device does in this step the device hears in the next.
+ */
 static bool is_ready(const scheduler *s, part_type type, uint32_t device, uint32_t at) {
     uint32_t stage = s->devices[device].stages[at], next = s->done[type][stage];
     if (next >= s->p->micro_batches) return false;
@@ -139,6 +141,7 @@ static void run_part(scheduler *s, part_type type, uint32_t device, uint32_t at)
     ++d->turns[type].run;
 }
 
+/* A device without a part of the type that it prefers takes one of the other type. */
 static bool step_device(scheduler *s, uint32_t device, bool yielding) {
     part_type type = preferred_type(s, device);
     for (uint32_t i = 0; i < TYPES; ++i, type = type == FORWARD ? BACKWARD : FORWARD) {

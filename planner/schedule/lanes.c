@@ -50,6 +50,8 @@ static ons_status *find_beside(const ons_schedule_lanes *lanes, ons_arena *arena
     return NULL;
 }
 
+/* Copies lie crosswise over devices; as lanes they lie in a row, the copies of a stage beside each other, which every
+ * other part of the program knows how to run. */
 ons_status *ons_schedule_lanes_find(const ons_schedule *s, ons_arena *arena, ons_schedule_lanes *lanes) {
     ons_stage_grouping *groupings;
     uint32_t *device, **places, *device_of, *beside, lane = 0;

@@ -17,7 +17,8 @@ typedef struct ons_schedule_lanes {
     ons_schedule schedule;
     const uint32_t *device; /* [lane]: that it lies on */
     const uint32_t *beside; /* [lane]: the other one on its device; NULL: no device has two */
-    /* [lane][2 · micro-batch + 1 where it is a backward part]: where the device's list has it; NULL likewise */
+    /* [lane][2 · micro-batch + 1 where it is a backward part]: where the device's list has it;
+     * NULL: no device has two lanes */
     const uint32_t *const *places;
 } ons_schedule_lanes;
 

@@ -11,9 +11,10 @@
  *     ──▶ weight gradients on that way are stashed ──▶ a timeline with them; kept if it is not slower
  */
 
+/* A part in a timeline. */
 typedef struct event {
     ons_action action;
-    double begin, end;
+    double begin, end;         /* seconds from the step's beginning */
     const struct event *cause; /* what it waited for; NULL: nothing but its device */
     uint32_t position;         /* in its device's list */
     bool in_place;             /* a weight gradient right behind the input gradient of micro-batch `behind` */
@@ -23,8 +24,8 @@ typedef struct event {
 typedef struct timeline {
     event **events;  /* [device] */
     uint32_t *count; /* [device] */
-    double step;
-    bool *stashed; /* [stage * micro-batches + micro-batch]: the weight gradient behind this input gradient */
+    double step;     /* seconds */
+    bool *stashed;   /* [stage * micro-batches + micro-batch]: the weight gradient behind this input gradient */
 } timeline;
 
 typedef struct stage_counts {
@@ -35,7 +36,7 @@ typedef struct separator {
     const ons_schedule *s;
     const ons_stage_times *times;
     const uint32_t *in_flight;
-    double slack;   /* what rounding may add up to */
+    double slack;   /* seconds that rounding may add up to */
     bool *given_up; /* [stage * micro-batches + micro-batch][gradient]: a bubble before this part stays */
     timeline kept, tried;
     /* While a timeline is made: */
@@ -135,6 +136,8 @@ static void put_part(separator *x, uint32_t device, ons_action a, double ready, 
     e->behind = a.micro_batch;
 }
 
+/* Runs the device's list until a part waits for one that has not run. Before a part that waits for a while, stashed
+ * weight gradients that fit in are run. */
 static bool advance(separator *x, uint32_t device) {
     const ons_action_list *list = &x->s->lists[device];
     const event *cause;
@@ -216,6 +219,8 @@ static void keep_tried(separator *x) {
     x->tried = c;
 }
 
+/* Takes bubble after bubble, the earliest first. Weight gradients are stashed for one, and stay so if the step is no
+ * longer for it; else that bubble is given up for good, so that the loop ends. */
 static void fill_bubbles(separator *x) {
     size_t parts = (size_t)x->s->stages * x->s->micro_batches;
     double least = x->kept.step; /* not that of the timeline before, or rounding would add up */

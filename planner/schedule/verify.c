@@ -49,6 +49,8 @@ static int64_t first_device(const ons_schedule *s, uint32_t device, const ons_ac
     return device - a->copy * (ons_grouping_stride(ons_schedule_grouping(s, a->stage)));
 }
 
+/* Checks what all later rules index by: kind, stage, copy, micro-batch, and the device, which must be the one where the
+ * stage's copy lies. */
 static ons_status *check_action(const ons_verifier *v, uint32_t device, uint32_t i, const ons_action *a) {
     ONS_CHECK((uint32_t)a->kind < ONS_ACTION_COUNT, ONS_INVALID_DATA, "device %u, action %u: no such kind of action",
               device, i);
@@ -160,6 +162,8 @@ static uint32_t present_kinds(const ons_verifier *v, const lane *l, uint32_t mic
     return present;
 }
 
+/* Checks which actions of a micro-batch are there: one forward part, a backward part that is whole or in two, swaps in
+ * pairs, and, where lists name messages at all, every message that the edges need and no other. */
 static ons_status *check_presence(const ons_verifier *v, const lane *l, uint32_t mb, uint32_t present,
                                   uint32_t wanted) {
     ONS_CHECK(present & ONS_BIT(ONS_ACTION_FORWARD), ONS_INVALID_DATA, "stage %s, micro-batch %u: forward is missing",
@@ -207,6 +211,8 @@ static uint32_t input_position(const ons_verifier *v, const lane *l, uint32_t mb
     return whole != 0 ? whole : *position(v, l, mb, ONS_ACTION_INPUT_GRADIENT);
 }
 
+/* Micro-batches pass a stage in ascending order: gradients are added in that order, which decides the bits of the sum,
+ * and places are taken in turn. A synchronous step updates once, behind the last. */
 static ons_status *check_update(const ons_verifier *v, const lane *l, uint32_t mb) {
     bool last = mb + 1 == l->micro_batches;
     uint32_t update = *position(v, l, mb, ONS_ACTION_UPDATE);

@@ -81,6 +81,7 @@ static bool takes_gradient(ons_action_kind kind) {
 
 static bool carries(ons_action_kind kind) { return kind == ONS_ACTION_FORWARD || takes_gradient(kind); }
 
+/* Tests whether every unit of the micro-batch has come over the edge, from whichever copies of the sender make them. */
 static bool has_come(const ons_verifier *v, const ons_action *a, uint32_t edge, bool gradient) {
     uint32_t first = ons_schedule_first_unit(v->s, a->stage, a->copy, a->micro_batch);
     for (uint32_t i = 0; i < ons_schedule_grouping(v->s, a->stage).size; ++i) {
@@ -140,6 +141,7 @@ static void advance(ons_verifier *v, uint32_t device) {
     }
 }
 
+/* Says in words what a device stands at and for which message, and in which direction, it waits. */
 static ons_status *describe_wait(const ons_verifier *v, uint32_t device, uint32_t stuck, uint32_t edge, bool gradient,
                                  bool sends) {
     const ons_action *a = &v->s->lists[device].items[stuck];

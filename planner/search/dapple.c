@@ -6,7 +6,8 @@
 
 /* Transfers are stages of their own between those of layers. */
 typedef struct part {
-    double forward, backward, reduce;
+    double forward, backward; /* seconds of a micro-batch */
+    double reduce;            /* seconds at the step's end: replicas add their gradients up */
 } part;
 
 typedef struct planner {
@@ -17,6 +18,7 @@ typedef struct planner {
     part *parts;
 } planner;
 
+/* A ring: each of r replicas sends a piece of 1 / r of the bytes 2 (r - 1) times. */
 static double all_reduce(const ons_planning_problem *p, int64_t bytes, uint32_t replicas) {
     return replicas > 1 ? 2.0 * (replicas - 1) * ons_link_seconds(ons_link_in_node(p), bytes / replicas) : 0;
 }
@@ -29,6 +31,7 @@ static part make_transfer(const planner *pl, uint32_t layer, uint32_t before, ui
                   ons_link_seconds(ons_link_in_node(pl->chain->problem), l->gradient_bytes) / links, 0};
 }
 
+/* Lists the stages of a plan with the transfers between them, in order: 2 · stages - 1 parts. */
 static uint32_t make_parts(const planner *pl, const ons_replicated_plan *plan) {
     uint32_t count = 0;
     for (uint32_t s = 0; s < plan->stages; ++s) {
@@ -108,6 +111,9 @@ static void evaluate_plan(planner *pl, uint32_t layers, uint32_t devices, ons_re
     if (pl->trial.seconds < kept->seconds) copy_plan(&pl->trial, kept);
 }
 
+/* Tries all ways to put the first `layers` on so many devices: as one stage, or as the best plan of fewer layers and a
+ * stage behind it. Only the best plan of each (layers, devices) is made longer, as the paper has it; that is not exact,
+ * since the pivot may change with what follows. */
 static void extend(planner *pl, uint32_t layers, uint32_t devices, ons_replicated_plan *best) {
     pl->trial.stages = 0;
     append(&pl->trial, layers, devices);

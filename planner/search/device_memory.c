@@ -9,10 +9,10 @@ typedef struct sharing {
     ons_stage_memo *memo;
     ons_stage_costs *costs;
     const ons_schedule *schedule;
-    int64_t capacity;
-    int64_t *bytes, *least; /* [stage]: as it is, and the smallest capacity that does */
+    int64_t capacity;       /* bytes of a device; 0: no limit */
+    int64_t *bytes, *least; /* [stage]: what it takes as it is, and the smallest capacity that does */
     int64_t *nothing;       /* [stage]: 0 */
-    int64_t *share, *best;  /* [stage]: capacities: those that are tried, and the fastest */
+    int64_t *share, *best;  /* [stage]: its part of the capacity: what is tried, and the fastest so far */
 } sharing;
 
 static uint32_t first_of(const sharing *s, uint32_t stage) { return s->planned->partition.first[stage]; }
@@ -28,10 +28,12 @@ static int64_t sum_on(const sharing *s, const int64_t *bytes, uint32_t device) {
     return sum;
 }
 
+/* Nothing fits one byte, so that the first evaluation says which capacity would do; the second says how fast the stage
+ * is with it. */
 ons_status *ons_device_memory_least(ons_stage_memo *memo, ons_stage_costs *costs, uint32_t first, uint32_t end,
                                     uint32_t stage, ons_device_rest *least) {
     ons_stage_evaluation v;
-    ONS_TRY(ons_stage_memo_evaluate(memo, costs, first, end, stage, 1, true, &v)); /* which says what would do */
+    ONS_TRY(ons_stage_memo_evaluate(memo, costs, first, end, stage, 1, true, &v));
     least->bytes = v.least_bytes;
     ONS_TRY(ons_stage_memo_evaluate(memo, costs, first, end, stage, least->bytes, true, &v));
     least->seconds = v.feasible ? v.seconds : INFINITY;
@@ -117,6 +119,8 @@ static ons_status *try_from_least(const sharing *s, uint32_t device, double *fas
     return NULL;
 }
 
+/* Shares one device's capacity among its stages. Where they fit as they are there is nothing to decide. Shares in which
+ * few stages save anything come first: a stage that saves nothing costs no time, and no search. */
 static ons_status *share_device(const sharing *s, uint32_t device, int64_t *need) {
     double fastest = INFINITY;
     *need = sum_on(s, s->bytes, device);
@@ -143,6 +147,8 @@ static ons_status *take_solutions(const sharing *s, ons_arena *arena) {
     return ons_planned_copy_decisions(planned, arena);
 }
 
+/* Devices are shared one by one: what a stage decides changes no other device's memory. `least_bytes` is what the
+ * device that needs most would need, so that a refusal can name a capacity that does. */
 static ons_status *share_all(sharing *s, ons_arena *scratch, ons_arena *arena) {
     ons_partition *p = &s->planned->partition;
     uint32_t stages = s->schedule->stages;

@@ -44,7 +44,8 @@ static ons_stage_priority order_at(uint32_t index, uint32_t devices) {
     return (ons_stage_priority){.depth_first = index % 2 == 1, .interval = index / 2 == 1 ? devices : 0};
 }
 
-/* The last digit of a number in mixed radix, which it loses. */
+/* Takes the last digit off a number in mixed radix: a point of the grid is such a number, with a digit for each
+ * dimension. */
 static uint32_t take(uint32_t *index, uint32_t radix) {
     uint32_t digit = *index % radix;
     *index /= radix;

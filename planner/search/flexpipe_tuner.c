@@ -19,10 +19,10 @@ typedef struct point {
     ons_planning_problem problem;
     ons_schedule schedule;
     uint32_t *first;
-    uint64_t hash; /* of the lists */
-    bool runs;     /* with the room that receivers have */
-    double estimate;
-    int64_t bytes;
+    uint64_t hash;   /* of the lists */
+    bool runs;       /* with the room that receivers have */
+    double estimate; /* of a step, in seconds */
+    int64_t bytes;   /* of the fullest device */
 } point;
 
 /* Pairs of pp and mbs with a placement. */
@@ -30,7 +30,7 @@ typedef struct group {
     ons_flexpipe_sizes sizes;
     ons_placement placement;
     const ons_workload *work;
-    double bound;    /* no step is faster */
+    double bound;    /* seconds that no step takes less than */
     double exchange; /* seconds in which copies add up their gradients */
 } group;
 
@@ -43,6 +43,7 @@ typedef struct tuning {
 
 /* ---------------------------------------------------------------------------------------------------------- a point */
 
+/* 1F1B has S - s micro-batches in flight on stage s of S; half as many are rounded up, so that each stage has one. */
 static ons_status *set_limits(const ons_flexpipe_type *t, uint32_t stages, ons_arena *arena,
                               ons_flexpipe_options *options) {
     uint32_t *limits;
@@ -65,6 +66,8 @@ static ons_status *make_lists(const tuning *t, const group *g, ons_arena *arena,
     return ons_schedule_make(pipeline, arena, &p->schedule);
 }
 
+/* A point of the group is a number; schedule and cuts follow from it, and can be made again from it, so that what is
+ * only looked at need not be kept. */
 static ons_status *make_point(const tuning *t, const group *g, uint32_t index, ons_arena *arena, point *p) {
     double *before;
     *p = (point){.index = index, .problem = *t->problem};
@@ -78,6 +81,7 @@ static ons_status *make_point(const tuning *t, const group *g, uint32_t index, o
     return ons_schedule_can_run(&p->schedule, &p->runs);
 }
 
+/* The estimate goes by the lists. The bound does not: it holds for every schedule of these cuts (ons_step_bound). */
 static ons_status *estimate(point *p, ons_arena *arena, double *bound) {
     ons_step_walk walk;
     ons_step_stage *times;
@@ -93,6 +97,8 @@ static ons_status *estimate(point *p, ons_arena *arena, double *bound) {
     return NULL;
 }
 
+/* Different preferences often give the same lists, of which one is simulated. Lists that differ and share a hash of 64
+ * bits would cost a point, and nothing else. */
 static uint64_t hash_lists(const ons_schedule *s) {
     uint64_t h = ONS_HASH_BASIS;
     for (uint32_t device = 0; device < s->devices; ++device)
@@ -239,6 +245,9 @@ static const point *emptiest(const point *points, uint32_t count) {
     return found;
 }
 
+/* Takes points by rising estimate. Where stages are a chain the estimate is never above the simulation, so the first
+ * one that is no faster than what is known ends the group. Where nothing fits, the point that needs least memory is
+ * simulated, so that there is something to report. */
 static ons_status *try_group(tuning *t, const group *g) {
     uint32_t types = ons_flexpipe_types(&t->tuner->space, g->placement), count = 0, fitting = 0;
     point *points = calloc(types, sizeof *points);
@@ -259,6 +268,7 @@ static ons_status *try_group(tuning *t, const group *g) {
     return status;
 }
 
+/* Simulates every point, without the shortcuts of try_group, to measure what these leave out. */
 static ons_status *try_every_point(tuning *t, const group *g) {
     uint32_t types = ons_flexpipe_types(&t->tuner->space, g->placement);
     for (uint32_t i = 0; i < types; ++i) {
@@ -286,6 +296,7 @@ static double exchange_seconds(const tuning *t, const group *g) {
     return share * bytes / g->sizes.devices / t->problem->link_bandwidth;
 }
 
+/* Any schedule of the group will do: the bound is that of sizes, placement and cuts, which all of them share. */
 static ons_status *find_bound(const tuning *t, group *g) {
     point p;
     ons_arena *scratch = ons_arena_new();
@@ -329,6 +340,7 @@ static int by_bound(const void *left, const void *right) {
     return a->sizes.samples < b->sizes.samples ? -1 : a->sizes.samples > b->sizes.samples;
 }
 
+/* Takes groups by rising bound: the sooner a fast step is known, the more groups are left out unseen. */
 static ons_status *try_groups(tuning *t, ons_arena *arena) {
     group *groups;
     uint32_t count;
@@ -347,6 +359,7 @@ static ons_status *try_groups(tuning *t, ons_arena *arena) {
 
 /* ------------------------------------------------------------------------------------------------------- separating */
 
+/* Finds the seconds of a stage's three parts for a micro-batch, which is what separating gradients goes by. */
 static ons_status *find_times(const ons_flexpipe_found *x, ons_arena *arena, ons_stage_times **times) {
     ONS_NEW(*times, arena, x->schedule->stages);
     for (uint32_t i = 0; i < x->schedule->stages; ++i) {

@@ -32,6 +32,8 @@ static ons_status *check_devices(const ons_planning_problem *problem) {
 
 /* ------------------------------------------------------------------------------------------------- stages to a plan */
 
+/* Tests whether the stages are a line: each sends to the next one. Edges are sorted by the stages that they lead from
+ * and to, so the first edge of a stage says it. */
 static bool is_straight(const ons_stage_graph *g) {
     for (uint32_t i = 0, at = 0; i + 1 < g->stage_count; ++i) {
         while (at < g->edge_count && g->edges[at].from < i) ++at;
@@ -131,6 +133,8 @@ static ons_status *list_works(const ons_stage_choice *choice, ons_arena *arena, 
     return NULL;
 }
 
+/* Asks GraphPipe's search, which counts samples; here a micro-batch is one of them (list_works). So its batch is the
+ * number of micro-batches, and without a choice of sizes each stage takes one at a time. */
 static ons_status *search_divisions(const ons_planning_problem *problem, int64_t capacity, bool any_order,
                                     ons_arena *arena, ons_graphpipe_result *result) {
     const ons_stage_choice choice = choice_of(problem);
@@ -185,6 +189,8 @@ static ons_status *take_cuts(const ons_stage_graph *g, bool any_order, ons_arena
     return planned->problem.choice == NULL ? NULL : take_works(g, arena, &planned->problem);
 }
 
+/* GraphPipe's search counts stages as they are. Where none fit the capacity it is asked for stages without one: a
+ * memory strategy may make these fit, and where it does not the refusal says how much memory would do. */
 static ons_status *search_graph(const ons_planning_problem *problem, bool any_order, ons_arena *arena,
                                 ons_graph_stages *found) {
     ons_graphpipe_result result;

@@ -21,6 +21,7 @@ typedef struct pfeife {
 
 /* -------------------------------------------------------------------------------------------------------- schedules */
 
+/* Device d of D prefetches min(k, D - 1 - d) micro-batches, the pattern of the paper's figure 3 (pfeife.h). */
 static ons_status *make_vectors(const pfeife *s, uint32_t loops, uint32_t loop_micro_batches, uint32_t most_prefetch,
                                 ons_looped_vectors **vectors) {
     uint32_t *prefetch;
@@ -57,11 +58,14 @@ static ons_status *can_run(const pfeife *s, const ons_schedule *schedule, bool *
 
 /* ----------------------------------------------------------------------------------------------------------- search */
 
+/* Bytes beyond the capacity come first, so that a search from cuts that do not fit moves towards some that do. */
 static bool is_better(const ons_beam_split *a, const ons_beam_split *b) {
     if (b->first == NULL || a->over_bytes != b->over_bytes) return b->first == NULL || a->over_bytes < b->over_bytes;
     return a->seconds < b->seconds;
 }
 
+/* The best cuts of the schedule before, where it had as many stages, are what the search begins with: neighbours among
+ * the vectors have cuts that are nearly the same. */
 static ons_status *look_for_cuts(pfeife *s, uint64_t most_splits, ons_pfeife_plan *plan) {
     ons_planning_problem problem = *s->problem;
     ons_beam_options beam = s->options->beam;
@@ -79,6 +83,7 @@ static ons_status *look_for_cuts(pfeife *s, uint64_t most_splits, ons_pfeife_pla
     return NULL;
 }
 
+/* Keeps the few best by insertion, the best first; the one behind them falls out. */
 static void remember(pfeife *s, const ons_pfeife_plan *plan) {
     uint32_t i = s->brief_count;
     for (; i > 0 && is_better(&plan->split, &s->brief[i - 1].split); --i) s->brief[i] = s->brief[i - 1];
@@ -86,6 +91,8 @@ static void remember(pfeife *s, const ons_pfeife_plan *plan) {
     if (s->brief_count < REFINED) ++s->brief_count;
 }
 
+/* A critical path takes time in proportion to the parts of a step, so that long schedules get a small number of splits
+ * first, and the best of them a large one (refine). */
 static ons_status *try_schedule(pfeife *s, uint32_t loops, uint32_t loop_micro_batches, uint32_t most_prefetch) {
     ons_looped_vectors *vectors;
     ons_pfeife_plan plan;
@@ -118,6 +125,8 @@ static ons_status *try_prefetch(pfeife *s, uint32_t loops, uint32_t loop_micro_b
     return NULL;
 }
 
+/* The paper wants a B_l that divides the micro-batches and is no smaller than the number of devices. Cuts of fewer
+ * loops are for fewer stages, and nothing to begin with. */
 static ons_status *try_loops(pfeife *s, uint32_t loops) {
     s->start = NULL;
     if (loops == 1) return try_prefetch(s, 1, s->micro_batches);

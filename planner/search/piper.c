@@ -3,7 +3,7 @@
 #include "planner/partition/link.h"
 #include "planner/search/layer_chain.h"
 
-/* Of the layers from one on, on so many devices, in so many stages where their number is given. */
+/* The best plan of the layers from one on, on so many devices, in so many stages where their number is given. */
 typedef struct cell {
     double seconds;
     uint32_t end, replicas; /* of its first stage */
@@ -19,6 +19,8 @@ static cell *cell_at(const planner *pl, uint32_t stages, uint32_t layer, uint32_
     return &pl->cells[((size_t)stages * (pl->chain->count + 1) + layer) * (pl->devices + 1) + devices];
 }
 
+/* Gives the seconds over the cut in front of a layer, forth and back, for a micro-batch; none at either end of the
+ * model. */
 static double transfer_seconds(const planner *pl, uint32_t layer) {
     if (layer == 0 || layer == pl->chain->count) return 0;
     const ons_chain_layer *l = &pl->chain->layers[layer];
@@ -28,8 +30,8 @@ static double transfer_seconds(const planner *pl, uint32_t layer) {
 
 /* Sums over a stage's layers, as it grows. */
 typedef struct sums {
-    double seconds;
-    int64_t parameters, saved, held;
+    double seconds;                  /* of a micro-batch, forth and back */
+    int64_t parameters, saved, held; /* bytes; `saved` of each micro-batch in flight */
 } sums;
 
 static void add_layer(sums *s, const ons_chain_layer *layer) {
@@ -39,8 +41,9 @@ static void add_layer(sums *s, const ons_chain_layer *layer) {
     s->held += layer->held_bytes;
 }
 
-/* Infinite where the stage does not fit. Of all bytes that replicas add up each sends and receives (d - 1) / d, twice.
- */
+/* Seconds of a micro-batch on a stage of `replicas`, which with all that is behind it takes `devices`; infinite where
+ * the stage does not fit. Of all bytes that replicas add up, once in a step, each sends and receives (d - 1) / d,
+ * twice. */
 static double stage_seconds(const planner *pl, const sums *s, uint32_t first, uint32_t end, uint32_t devices,
                             uint32_t replicas) {
     const ons_planning_problem *p = pl->chain->problem;
@@ -52,6 +55,8 @@ static double stage_seconds(const planner *pl, const sums *s, uint32_t first, ui
     return own / replicas + sum;
 }
 
+/* Fills one cell from cells of later layers: over all first stages, the least of what is slower, that stage or the
+ * rest. O(layers · devices) each, so O(layers² · devices²) for a number of stages. */
 static void fill(const planner *pl, uint32_t stages, uint32_t first, uint32_t devices) {
     cell *c = cell_at(pl, stages, first, devices);
     uint32_t left = stages > 0 ? stages - 1 : 0;
@@ -68,6 +73,8 @@ static void fill(const planner *pl, uint32_t stages, uint32_t first, uint32_t de
     }
 }
 
+/* Behind the last layer no stages are left to make: that is done where none are wanted, and impossible otherwise. Where
+ * any number of stages will do, `stages` is 0 everywhere. */
 static void fill_all(const planner *pl, uint32_t stages) {
     for (uint32_t d = 0; d <= pl->devices; ++d)
         cell_at(pl, stages, pl->chain->count, d)->seconds = stages == 0 ? 0 : INFINITY;
@@ -75,6 +82,7 @@ static void fill_all(const planner *pl, uint32_t stages) {
         for (uint32_t d = 0; d <= pl->devices; ++d) fill(pl, stages, layer, d);
 }
 
+/* Walks from the first layer on; each cell names its first stage, and what is left is another cell. */
 static void take_plan(const planner *pl, uint32_t devices, ons_replicated_plan *plan) {
     uint32_t left = pl->stages;
     for (uint32_t layer = 0; layer < pl->chain->count;) {

@@ -49,6 +49,8 @@ static ons_status *fill_decisions(const ons_planned *planned, uint32_t index, on
     return NULL;
 }
 
+/* A plan names nodes and tensors, and not positions: it must be readable by a run that numbers them otherwise. Nodes
+ * are named one by one only where they do not stand in the file's order. */
 static ons_status *fill_stage(const ons_planning_problem *p, const ons_planned *planned, uint32_t index,
                               ons_arena *arena, ons_plan_stage *stage) {
     const ons_stage_solution *solution = &planned->solutions[index];

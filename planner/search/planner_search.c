@@ -23,7 +23,8 @@ enum { CAREFUL_MOST_NODES = 1100 };
 enum {
     ORDERS = ONS_ORDER_COUNT + 1,
     REFINED = 8,    /* splits whose cuts are moved, the best by estimate; half as many of a large graph */
-    SIMULATED = 16, /* those, the one with the fastest slowest stage, and the next best; likewise */
+    SIMULATED = 16, /* splits that are simulated: the refined ones, the one with the fastest slowest stage, and the
+                       next best; half as many of a large graph */
 };
 
 /* Moving cuts by what the simulator says ends after so many tasks simulated, in all, or nodes of stages optimised. */
@@ -126,6 +127,7 @@ typedef struct choice {
     uint64_t tasks; /* of all simulations: what they cost */
 } choice;
 
+/* A simulation costs its tasks and something for itself, which counts where there are few. */
 static ons_status *simulate(simulated *x, uint64_t *tasks) {
     ons_pipeline_forecast forecast;
     ons_pipeline_setup setup = {.problem = &x->planned.problem,

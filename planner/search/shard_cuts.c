@@ -29,6 +29,8 @@ void ons_shard_cuts_place(const ons_shard_order *o, const uint32_t *cuts, uint32
 
 /* ------------------------------------------------------------------------------------------------------------ rests */
 
+/* Adds a stage that is no part of the body to what its device holds: once as it is, and once in the least memory that
+ * it can do with, which may cost it time. */
 static ons_status *add_part(const ons_shard_cutting *c, ons_stage_memo *memo, const ons_shard_part *part,
                             uint32_t stage) {
     ons_device_rest *rests = &c->rests[part->device * ONS_SHARD_RESTS], least;
@@ -56,7 +58,9 @@ ons_status *ons_shard_cutting_make(const ons_planning_problem *problem, const on
 
 /* ----------------------------------------------------------------------------------------------------- one interval */
 
-/* Whether the device can do these nodes of the body beside its rest; more nodes are never faster. */
+/* Whether the device can do these nodes of the body beside its rest; more nodes are never faster. Computing alone is
+ * asked first, since it is a subtraction and memory is a search. The body may have what the rest leaves: the rest as it
+ * is, or, where that leaves too little, the rest in its least memory and so in more time. */
 static ons_status *is_within(const ons_shard_cutting *c, uint32_t device, uint32_t first, uint32_t end, double limit,
                              bool *within) {
     const ons_device_rest *rests = &c->rests[device * ONS_SHARD_RESTS];
@@ -134,8 +138,9 @@ static uint32_t last_before(const ons_shard_cutting *c, const bool *row, uint32_
     return before;
 }
 
-/* Where the next device can begin. Of all beginnings of this one the last in front of an end leaves it fewest nodes. A
- * device has a node at least, so that what it can end at may have gaps, where that one takes too long. */
+/* Where the next device can begin. Of all beginnings of this one the last in front of an end leaves it fewest nodes,
+ * and more nodes are never faster, so no other beginning need be looked at. A device has a node at least, so that what
+ * it can end at may have gaps, where that one takes too long. */
 static ons_status *reach_from(const ons_shard_cutting *c, uint32_t device, double limit, const bool *row, bool *next) {
     uint32_t first = c->order->body_first, most = c->order->body_end - (c->order->devices - 1 - device), furthest;
     bool is_last = device + 1 == c->order->devices;
@@ -152,6 +157,8 @@ static ons_status *reach_from(const ons_shard_cutting *c, uint32_t device, doubl
     return NULL;
 }
 
+/* Fills the table from the first device to the last. The limit can be kept if the last device can end at the body's
+ * end. */
 static ons_status *reach(const ons_shard_cutting *c, double limit, bool *reached, bool *found) {
     uint32_t devices = c->order->devices, width = c->order->body_end - c->order->body_first + 1;
     memset(reached, 0, ((size_t)devices + 1) * width);
@@ -174,7 +181,8 @@ static uint32_t choose_cut(const ons_shard_cutting *c, const bool *row, uint32_t
     return best;
 }
 
-/* The cut in front of a device that ends at `end`. */
+/* The cut in front of a device that ends at `end`. The last one that can be reached leaves most nodes to the devices in
+ * front, the earliest one with which this device keeps the limit leaves them fewest. */
 static ons_status *choose_begin(const ons_shard_cutting *c, uint32_t device, uint32_t end, double limit,
                                 ons_shard_filling filling, const bool *row, uint32_t *begin) {
     uint32_t low, high = last_before(c, row, end);
@@ -186,6 +194,8 @@ static ons_status *choose_begin(const ons_shard_cutting *c, uint32_t device, uin
     return NULL;
 }
 
+/* The table says which cuts can be reached from the front; so cuts are chosen from the back, each of them one from
+ * which the way to the front is known. */
 static ons_status *find_cuts(const ons_shard_cutting *c, double limit, bool *reached, uint32_t *cuts, bool *found) {
     uint32_t devices = c->order->devices;
     ONS_TRY(reach(c, limit, reached, found));
@@ -208,6 +218,8 @@ static double slowest_message(const ons_shard_cutting *c) {
     return most;
 }
 
+/* Bisects the limit. No cuts are faster than all work shared evenly, which is where the search begins; the first limit
+ * that can be kept is the upper end. A limit with which no cuts were found is taken for too small. */
 static ons_status *find_fastest(const ons_shard_cutting *c, bool *reached, double *seconds) {
     double all = ons_work_seconds(c->problem->work, 0, c->problem->work->node_count);
     double low = all / c->order->devices * (1 - 1e-9), high = low, most = SLOWEST * fmax(all, slowest_message(c));

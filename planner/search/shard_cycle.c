@@ -18,8 +18,8 @@ static const double LESS = 1e-9; /* of the period: what counts as sooner */
 typedef struct device_cycle {
     uint32_t *parts; /* in their order; NO_PART: nothing is run, for what the device has over */
     uint32_t count;
-    double begins; /* the first of them, within the period */
-    double idle;
+    double begins; /* seconds from the period's beginning to the first of them */
+    double idle;   /* seconds of the period in which the device computes nothing */
 } device_cycle;
 
 enum { NO_PART = UINT32_MAX };
@@ -27,17 +27,18 @@ enum { NO_PART = UINT32_MAX };
 typedef struct cycle_search {
     const ons_placed_plan *plan;
     uint32_t stages;
-    double period, waiting;
+    double period;        /* seconds */
+    double waiting;       /* ons_shard_cycle.waiting */
     double frequency;     /* 1 / period */
     double *forth, *back; /* [edge]: seconds of its messages; 0 within a device */
     device_cycle *devices;
-    double *seconds; /* [part] */
-    double *offset;  /* [part]: where in the period it begins */
-    double *ready;   /* [part]: of the first micro-batch */
-    double *start;   /* likewise: when the device comes to it */
-    double *known;   /* [part]: `ready`, in the best way so far, */
-    double *spare;   /* and room for another */
-    uint32_t *trial; /* room for an order */
+    double *seconds; /* [part]: how long it computes */
+    double *offset;  /* [part]: seconds from the period's beginning to the part's */
+    double *ready;   /* [part]: when the first micro-batch could begin it, in seconds from the step's beginning */
+    double *start;   /* [part]: when its device comes to it with the first micro-batch, on the same clock */
+    double *known;   /* [part]: `ready` in the best way so far */
+    double *spare;   /* [part]: room in which a trial keeps its own `known` */
+    uint32_t *trial; /* room for a device's order that is tried */
     uint64_t random, tried;
 } cycle_search;
 
@@ -61,7 +62,9 @@ static void place(cycle_search *s, const device_cycle *d) {
     }
 }
 
-/* When the device comes to the part for the first time after it is ready. */
+/* When the device comes to the part for the first time after it is ready: `ready` rounded up to the part's place in a
+ * period. A part that is late by no more than rounding (LESS) still catches that period, else equal times would cost a
+ * whole one. Conversion to an integer rounds towards 0, so one is added where something was cut off. */
 static void start_part(cycle_search *s, uint32_t part) {
     double periods = (s->ready[part] - s->offset[part]) * s->frequency - LESS;
     int64_t whole = (int64_t)periods; /* towards 0 */
@@ -73,7 +76,8 @@ static void wait_for(cycle_search *s, uint32_t part, uint32_t other, double mess
     if (come > s->ready[part]) s->ready[part] = come;
 }
 
-/* Edges lead to later stages, and are few at each: all are in the order of their beginnings. */
+/* Follows the first micro-batch forth and back through all stages. One pass each way is enough: edges lead to later
+ * stages, and are listed by the stage where they begin. */
 static void follow(cycle_search *s) {
     const ons_placed_plan *p = s->plan;
     ++s->tried;
@@ -90,7 +94,9 @@ static void follow(cycle_search *s) {
     }
 }
 
-/* The whole way of a micro-batch, and how long stages keep it. */
+/* What the search makes small, in seconds: the whole way of a micro-batch, which is how long a pipeline takes to fill
+ * and drain; and, by `waiting`, the mean time that a stage keeps a micro-batch, which is how many it has in flight, and
+ * so memory. */
 static double cost(cycle_search *s) {
     double first = INFINITY, last = 0, kept = 0;
     follow(s);
@@ -105,6 +111,7 @@ static double cost(cycle_search *s) {
 
 /* ----------------------------------------------------------------------------------------------------------- search */
 
+/* Remembers when parts are ready in the way that was just followed, for try_beginnings. */
 static void know(cycle_search *s) { memcpy(s->known, s->ready, 2 * (size_t)s->stages * sizeof *s->known); }
 
 /* The device begins so that it comes to one of its parts the moment that this is ready. */
@@ -128,6 +135,7 @@ static void try_beginnings(cycle_search *s, device_cycle *d, double *best, bool 
     }
 }
 
+/* Writes the device's order with the part at `from` taken out and put in at place `to`. */
 static void move_part(const device_cycle *d, uint32_t from, uint32_t to, uint32_t *order) {
     uint32_t count = 0;
     for (uint32_t i = 0; i < d->count; ++i) {
@@ -138,6 +146,9 @@ static void move_part(const device_cycle *d, uint32_t from, uint32_t to, uint32_
     if (count == to) order[count] = d->parts[from];
 }
 
+/* Tries each part at each other place in the device's order. A new order seldom suits the old beginning, so before it
+ * is judged, orders that are not much worse (NEAR) may choose another one. What `known` says belongs to the order that
+ * is kept, so a trial writes its own. */
 static void try_moves(cycle_search *s, device_cycle *d, double *best, bool *improved) {
     for (uint32_t from = 0; from < d->count; ++from)
         for (uint32_t to = 0; to < d->count; ++to) {
@@ -168,6 +179,7 @@ static void try_moves(cycle_search *s, device_cycle *d, double *best, bool *impr
         }
 }
 
+/* Goes over the devices until a whole sweep finds nothing sooner, or the budget is used up. */
 static void improve(cycle_search *s) {
     bool improved = true;
     double best = cost(s);
@@ -183,6 +195,7 @@ static void improve(cycle_search *s) {
 
 /* -------------------------------------------------------------------------------------------------------- beginning */
 
+/* Draws a number by a linear congruential generator: the same beginning gives the same lists on every machine. */
 static uint32_t by_chance(cycle_search *s, uint32_t bound) {
     s->random = s->random * 6364136223846793005u + 1442695040888963407u;
     return (uint32_t)((s->random >> 33) % bound);
@@ -197,6 +210,7 @@ static void shuffle(cycle_search *s, device_cycle *d) {
     d->begins = s->period * by_chance(s, 1024) / 1024;
 }
 
+/* Finds the seconds of each edge's message: a part that reads it is ready so much later than it was made. */
 static ons_status *find_messages(cycle_search *s, ons_arena *arena) {
     const ons_placed_plan *p = s->plan;
     ONS_NEW(s->forth, arena, p->edge_count);
@@ -246,7 +260,7 @@ static ons_status *begin(cycle_search *s, const ons_shard_cycle *cycle, ons_aren
 
 typedef struct timed_action {
     double start;
-    uint32_t rank; /* of those that start at once */
+    uint32_t rank; /* of those that start at once: as data flows, forward parts by rising stage, then back */
     ons_action action;
 } timed_action;
 
@@ -256,6 +270,8 @@ static int by_start(const void *left, const void *right) {
     return a->rank < b->rank ? -1 : a->rank > b->rank;
 }
 
+/* Makes a device's list of all parts of all micro-batches in the order in which the cycle would start them: a part of
+ * micro-batch m starts m periods behind that of the first. Only the order is kept; the simulator finds real times. */
 static ons_status *write_lists(const cycle_search *s, ons_arena *arena, ons_action_list *lists) {
     const ons_placed_plan *p = s->plan;
     uint32_t batch = (uint32_t)p->batch;

@@ -23,6 +23,8 @@ static void add_cycles(ons_shard_way *ways, uint32_t *count, size_t first, size_
     for (size_t i = first; i < end; ++i) ways[(*count)++] = (ons_shard_way){.cyclic = true, .cycle = CYCLES[i]};
 }
 
+/* Adds greedy lists with a few micro-batches more in flight than 1F1B has: for each number all types of preference, and
+ * of backward parts those of later stages first, then those of earlier ones. */
 static void add_extras(ons_shard_way *ways, uint32_t *count, size_t first, size_t end) {
     for (size_t extra = first; extra < end; ++extra)
         for (size_t type = 0; type < COUNT(TYPES); ++type)
@@ -52,6 +54,8 @@ ons_status *ons_shard_ways_list(ons_arena *arena, ons_shard_way **ways, uint32_t
     return NULL;
 }
 
+/* Says what each stage takes for one micro-batch, in seconds. The backward part is told in two, input and weight
+ * gradients, as plans of placed stages have it; lists here run both at once. */
 static ons_status *place_stages(const ons_planning_problem *problem, const ons_shard_order *o, const uint32_t *first,
                                 ons_arena *arena, ons_placed_plan *plan) {
     uint32_t *device_of;
@@ -72,6 +76,8 @@ static ons_status *place_stages(const ons_planning_problem *problem, const ons_s
     return NULL;
 }
 
+/* `pairs` is a matrix over stages; where nothing goes from one to the other, `to` is 0, as nothing is sent to the first
+ * stage. */
 ons_status *ons_shard_placed_plan(const ons_planning_problem *problem, const ons_shard_order *o, const uint32_t *first,
                                   ons_arena *arena, ons_placed_plan *plan) {
     uint32_t stages = ons_shard_stage_count(o);

@@ -13,7 +13,7 @@ typedef struct dividing {
     uint32_t *leader;    /* [node]: nodes of a device's shards that hang together lead to the same one */
     bool *prepares;      /* [node]: it makes what tables are read by, of the data alone, as a cast of the words does */
     bool *late;          /* [leader] */
-    uint32_t *rank;      /* [node] */
+    uint32_t *rank;      /* [node]: of the part that it is in */
 } dividing;
 
 static bool is_sharded(const dividing *d, uint32_t node) { return d->shards->of[node] != ONS_NO_SHARD; }
@@ -25,6 +25,7 @@ static uint32_t device_of(const dividing *d, uint32_t node) {
 static uint32_t body_rank(const dividing *d) { return d->devices; }
 static uint32_t tail_rank(const dividing *d) { return 2 * d->devices + 1; }
 
+/* Finds the leader, and shortens the way to it for the next call (path halving). */
 static uint32_t leader_of(const dividing *d, uint32_t node) {
     while (d->leader[node] != node) node = d->leader[node] = d->leader[d->leader[node]];
     return node;
@@ -43,7 +44,8 @@ static ons_status *check_shards(const dividing *d) {
     return NULL;
 }
 
-/* Of the shards of a device, nodes that read each other's results. */
+/* Of the shards of a device, nodes that read each other's results are early or late together: what only prepares a late
+ * node, as the transposed weight of a head does, would else be a stage in front of the body. */
 static void join(dividing *d) {
     for (uint32_t i = 0; i < d->work->node_count; ++i) d->leader[i] = i;
     for (uint32_t i = 0; i < d->work->node_count; ++i)
@@ -88,6 +90,8 @@ static void find_late(dividing *d, bool *behind_body) {
     }
 }
 
+/* Gives each node the part that it is in. What needs a late shard, directly or by other nodes, spreads along the edges:
+ * of nodes that are no shard's it makes the tail. What shows a result goes with the node that makes it. */
 static void find_ranks(dividing *d, bool *behind_late) {
     for (uint32_t i = 0; i < d->work->node_count; ++i) {
         for (uint32_t k = d->back.begin[i]; k < d->back.begin[i + 1]; ++k) {
@@ -111,6 +115,8 @@ static const char *name_part(const dividing *d, uint32_t node) {
     return d->rank[node] < tail_rank(d) ? "what shards do behind the body" : "what joins the shards";
 }
 
+/* Messages go to later stages alone. A node that reads a result of a part behind its own would need one that goes back.
+ */
 static ons_status *check_directions(const dividing *d) {
     for (uint32_t i = 0; i < d->work->node_count; ++i)
         for (uint32_t k = d->back.begin[i]; k < d->back.begin[i + 1]; ++k) {
@@ -156,6 +162,7 @@ static uint32_t count_beginnings(const dividing *d) {
     return count;
 }
 
+/* Sorts the nodes by rank, and within a rank keeps the file's order: a stable sort keeps each part in a legal order. */
 static ons_status *put_in_order(const dividing *d, ons_arena *scratch, ons_arena *arena, ons_shard_order *o) {
     uint32_t *begin, *next, ranks = tail_rank(d) + 1, nodes = d->work->node_count;
     ONS_NEW(begin, arena, (size_t)ranks + 1);

@@ -16,7 +16,8 @@ static const double SLACKS[] = {0, 0.01, 0.03, 0.08};
 /* Other cuts are tried with the fastest ways of the first. */
 enum { WAYS_KEPT = 10 };
 
-/* What is simulated at most, in tasks. */
+/* What is simulated at most, in tasks of the simulator. Budgets count work and not seconds, so that the same problem
+ * gives the same plan on every machine. */
 enum {
     TASKS_OF_WAYS = 300000,
     TASKS_OF_CUTS = 300000, /* twice: by computing, and with memory */
@@ -49,6 +50,8 @@ typedef struct shard_search {
 
 /* ---------------------------------------------------------------------------------------------------- what is asked */
 
+/* Options that place stages, size or copy them, or order their actions contradict what this search decides itself. Each
+ * is refused by its name, so that none is ignored in silence. */
 static ons_status *check_problem(const ons_planning_problem *problem) {
     const ons_pipeline *p = &problem->pipeline;
     ONS_CHECK(p->devices == 0 || p->devices == p->stages, ONS_INVALID_ARGUMENT,
@@ -123,6 +126,8 @@ static ons_status *run(shard_search *s, const uint32_t *first, uint32_t way, ons
     return NULL;
 }
 
+/* Of a trial that fits, `bytes` is what all stages take together, by which steps of the same time are compared; of one
+ * that does not, the smallest capacity of a device that would do. */
 static void take_result(const ons_shard_stages *found, trial *t) {
     t->feasible = found->planned.partition.feasible;
     t->step_seconds = found->step_seconds;
@@ -183,6 +188,7 @@ static double least_step(const shard_search *s, const uint32_t *first) {
     return most;
 }
 
+/* No way to make lists can save cuts whose slowest device alone computes for as long as the best whole step takes. */
 static bool is_hopeless(const shard_search *s, const uint32_t *first) {
     return s->best_count > 0 && s->best[0].feasible && least_step(s, first) * (1 - EQUAL) >= s->best[0].step_seconds;
 }
@@ -211,7 +217,8 @@ static ons_status *try_kept_ways(shard_search *s, const uint32_t *first) {
     return NULL;
 }
 
-/* The first cuts that are tried are tried in all ways, others in those that were fast. */
+/* The first cuts that are tried are tried in all ways to make lists, others in those that were fast: which way is fast
+ * depends on how parts interlock, which a cut that moves by a few nodes hardly changes. */
 static ons_status *try_ways_of(shard_search *s, const uint32_t *cuts) {
     uint32_t *first;
     ONS_NEW(first, s->arena, (size_t)ons_shard_stage_count(&s->order) + 1);
@@ -222,6 +229,8 @@ static ons_status *try_ways_of(shard_search *s, const uint32_t *cuts) {
     return NULL;
 }
 
+/* Tries the cuts whose slowest device is as fast as can be, then cuts that let it be a little slower (SLACKS). Of each
+ * such limit there are several cuts (ons_shard_filling), which differ in where devices have time to spare. */
 static ons_status *try_cuts(shard_search *s, const ons_shard_cutting *cutting) {
     uint32_t *cuts, row = s->order.devices + 1;
     double fastest;
@@ -252,6 +261,8 @@ static ons_status *try_cuts_with_memory(shard_search *s) {
 
 /* ------------------------------------------------------------------------------------------------------ moving cuts */
 
+/* Moves one cut of the best trial by so many nodes. The move counts where the simulated step becomes shorter, and not
+ * where it becomes equal: so moves come to an end. */
 static ons_status *move_cut(shard_search *s, uint32_t cut, int64_t stride, bool *improved) {
     const trial *best = &s->best[0];
     uint32_t *first, stages = ons_shard_stage_count(&s->order);
@@ -270,7 +281,8 @@ static ons_status *move_cut(shard_search *s, uint32_t cut, int64_t stride, bool 
     return NULL;
 }
 
-/* What cuts by computing do not see, the simulator does: where a device waits. */
+/* What cuts by computing do not see, the simulator does: where a device waits. Strides fall by halves to a single node,
+ * from about an eighth of a device's share of the body. */
 static ons_status *move_cuts(shard_search *s) {
     int64_t stride = 1, nodes = s->order.body_end - s->order.body_first;
     uint32_t body = s->order.early_count;
@@ -309,6 +321,8 @@ static bool is_without_decisions(const shard_search *s) {
     return s->problem.capacity_bytes == 0 || s->problem.memory == NULL;
 }
 
+/* Cuts by computing alone come first: they are quick to find, and right where all fits. Only where a stage can decide
+ * about its memory are cuts searched again with what it would then need. */
 static ons_status *search(shard_search *s, ons_shard_stages *found) {
     ons_shard_cutting cutting;
     ONS_TRY(ons_shard_ways_list(s->arena, &s->ways, &s->way_count));

@@ -8,7 +8,7 @@
 #include "planner/partition/step_estimate.h"
 
 static const uint64_t NODE_BUDGET = 4000;        /* of stages optimised, for each way of moving cuts */
-static const uint64_t ESTIMATE_BUDGET = 1 << 21; /* of stages times micro-batches estimated, likewise */
+static const uint64_t ESTIMATE_BUDGET = 1 << 21; /* of stages times micro-batches estimated, for each such way */
 enum { STRIDES = 8, PASSES = 4, PLACES = 256, FEW_SPLITS = 20000 };
 
 /* How much slower than the best a baseline's split may be to be looked at. */
@@ -24,14 +24,17 @@ typedef struct seeker {
     ons_step_stage *times;
     ons_step_walk walk;
     ons_cut_ends *ends; /* [cut], where `known` */
-    bool *known;
+    bool *known;        /* [cut] */
     uint32_t *best, *trial;
-    double seconds; /* of `best` */
-    uint64_t most_nodes, estimated;
+    double seconds;      /* of a step with `best`, estimated */
+    uint64_t most_nodes; /* stages may be optimised until so many of their nodes were */
+    uint64_t estimated;  /* stages times micro-batches so far */
 } seeker;
 
 /* -------------------------------------------------------------------------------------------------------- one split */
 
+/* Sets the times of a stage between its cuts. What crosses the cut in front of it is looked up, as searches come back
+ * to the same cuts again and again. */
 static void set_times(seeker *s, const uint32_t *first, uint32_t stage) {
     uint32_t cut = first[stage];
     s->times[stage] = ons_cuts_times(s->problem, first, stage, 0);
@@ -46,7 +49,9 @@ static bool fits_as_is(const seeker *s, const uint32_t *first, uint32_t stage) {
     return capacity == 0 || ons_stage_costs_bytes(s->costs, first[stage], first[stage + 1], stage) <= capacity;
 }
 
-/* A step's seconds, infinite where it is no less than `limit`: what is not to be optimised for it is not. */
+/* A step's seconds, infinite where it is no less than `limit`. To optimise a stage costs far more than all else here:
+ * so a lower bound of the step is asked before and after each, with the stages that are known by then, and each stage
+ * is told the most that it may take. */
 static ons_status *step_seconds(seeker *s, const uint32_t *first, double limit, double *seconds) {
     const ons_pipeline *p = &s->problem->pipeline;
     *seconds = INFINITY;
@@ -139,7 +144,8 @@ static uint64_t count_splits(const seeker *s, uint64_t most) {
     return count < most ? count : most;
 }
 
-/* The next split in the order of their cuts; false where there is none. */
+/* The next split in lexicographic order of its cuts: the last cut that can move moves by one, and those behind it
+ * follow it as closely as they can. False where there is none. */
 static bool next_trial(seeker *s) {
     uint32_t i = s->stages - 1;
     while (i > 0 && s->trial[i] + 1 >= s->trial[i + 1]) --i;

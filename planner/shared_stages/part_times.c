@@ -13,6 +13,8 @@ static ons_status *number_all(ons_part_times *t, ons_arena *arena) {
     return NULL;
 }
 
+/* Sorts the edges by the stage at one of their ends. It sorts by counting, so that the edges of a stage keep their
+ * order. */
 static ons_status *sort_edges(const ons_placed_plan *p, bool into, ons_arena *arena, uint32_t **list,
                               uint32_t **first) {
     ONS_NEW(*list, arena, p->edge_count);
@@ -52,6 +54,7 @@ bool ons_part_is_left(const ons_part_times *t, ons_part_type type, uint32_t stag
     return done(t, type, stage, copy) < ons_placed_copy_parts(t->plan, stage, copy);
 }
 
+/* Both stages cut the same batch into parts, of `own` and `taken` samples: the range is rounded outwards. */
 void ons_part_range(const ons_placed_plan *plan, uint32_t stage, uint32_t part, uint32_t other, uint32_t *first,
                     uint32_t *end) {
     int64_t own = plan->stages[stage].samples, taken = plan->stages[other].samples;
@@ -85,6 +88,8 @@ static double before(const ons_placed_stage *s, ons_collective collective) {
     return s->holds ? 0 : s->collectives[collective];
 }
 
+/* A forward part is ready when everything that the stages in front send for the part has come, and the collective in
+ * front of it is over. */
 static double forward_ready(const ons_part_times *t, uint32_t stage, uint32_t part) {
     double ready = 0;
     for (uint32_t i = t->into_first[stage]; i < t->into_first[stage + 1]; ++i)
@@ -92,6 +97,8 @@ static double forward_ready(const ons_part_times *t, uint32_t stage, uint32_t pa
     return ready + before(&t->plan->stages[stage], ONS_BEFORE_FORWARD);
 }
 
+/* An input gradient is ready when the part's own forward part is over on all copies, and every later stage has sent its
+ * gradient. */
 static double input_ready(const ons_part_times *t, uint32_t stage, uint32_t part) {
     double ready = finished(t, ONS_PART_FORWARD, stage, part);
     for (uint32_t i = t->out_first[stage]; i < t->out_first[stage + 1] && ready < INFINITY; ++i)

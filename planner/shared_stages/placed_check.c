@@ -44,6 +44,8 @@ static ons_status *types_of(const ons_action *a, ons_part_type *first, ons_part_
     }
 }
 
+/* A copy's parts of one type come in ascending order, each once; a gradient comes behind what it needs of the same
+ * copy. The order decides the bits of sums, so it is a rule and not a preference. */
 static ons_status *check_turn(const checker *c, const ons_action *a, ons_part_type type) {
     ONS_CHECK(ons_part_is_left(&c->times, type, a->stage, a->copy), ONS_INVALID_DATA,
               "stage %u, copy %u: %s of part %u, but it has run all of its parts", a->stage, a->copy,
@@ -120,6 +122,8 @@ static ons_status *run_action(checker *c, uint32_t device, bool *ran) {
     return holds ? take_on_all(c, s, first, last) : take(c, device, first, last);
 }
 
+/* Lets every device run as far as it can, round after round, until none moves: lists that hang are found without times,
+ * in any order of devices. */
 static ons_status *run_lists(checker *c) {
     for (bool moved = true; moved;) {
         moved = false;

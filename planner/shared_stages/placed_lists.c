@@ -11,7 +11,7 @@ typedef struct local_copy {
 typedef struct device_state {
     local_copy *copies; /* ascending by stage */
     uint32_t count;
-    double free_at;
+    double free_at;     /* seconds, or steps in lockstep, from the beginning */
     double wake;        /* where it found nothing to do: looks again then */
     ons_part_type last; /* forward or input gradient: what it did last */
 } device_state;
@@ -49,6 +49,8 @@ static bool holds(const generator *g, ons_part_type type, uint32_t stage) {
     return g->plan->stages[stage].holds && type != ONS_PART_WEIGHT;
 }
 
+/* Copies that hold their devices for a collective come to one part at a time: with two begun, each could hold a device
+ * that the other needs. */
 static bool is_other_held(const generator *g, ons_part_type type, const local_copy *c) {
     if (!g->holding || !holds(g, type, c->stage)) return false;
     return g->held_type != type || g->held_stage != c->stage ||
@@ -71,6 +73,8 @@ static bool consider(const generator *g, ons_part_type type, const local_copy *c
 
 enum { TOGETHER = 1, ALONE = 2 };
 
+/* Chooses, of the device's stages of these kinds, the first that can run, in the order that is preferred for the type.
+ */
 static bool choose_among(const generator *g, const device_state *d, ons_part_type type, int kinds, double now,
                          choice *found) {
     bool back = type == ONS_PART_FORWARD ? g->order->forward_depth_first : g->order->backward_depth_first;
@@ -92,6 +96,8 @@ static ons_part_type preferred(const generator *g, const device_state *d) {
     return g->order->type == ONS_FORWARD_FIRST ? ONS_PART_FORWARD : ONS_PART_INPUT;
 }
 
+/* Takes the preferred type where a part of it can run, then the other one. Weight gradients that were put off fill what
+ * is left. */
 static choice choose(const generator *g, const device_state *d, double now) {
     choice found = {.next = INFINITY};
     ons_part_type first = preferred(g, d), second = first == ONS_PART_FORWARD ? ONS_PART_INPUT : ONS_PART_FORWARD;
@@ -156,6 +162,7 @@ static void take_held(generator *g, uint32_t device, const choice *x, double now
     for (uint32_t i = 0; !g->holding && i < s->copies; ++i) g->devices[s->devices[i]].free_at = end + collectives[1];
 }
 
+/* Notes the part, and lets look again whoever may be able to go on by it. */
 static void run_part(generator *g, uint32_t device, const choice *x, double now) {
     device_state *d = &g->devices[device];
     const local_copy *c = x->of;
@@ -273,6 +280,8 @@ static int64_t behind(const ons_placed_plan *plan, uint32_t stage, const int64_t
     return most;
 }
 
+/* Goes from the last stage to the first. A stage has its own part in flight, and all samples that the stages behind it
+ * have, or these would wait for it. Copies in turn share the parts. */
 ons_status *ons_placed_limits(const ons_placed_plan *plan, uint32_t extra, ons_arena *arena, uint32_t **limits) {
     int64_t *samples;
     ONS_NEW(samples, arena, plan->stage_count);

@@ -54,6 +54,8 @@ static ons_status *wait_for(simulator *x, ons_task_id task, ons_task_id before) 
 
 /* ------------------------------------------------------------------------------------------------------------ marks */
 
+/* Marks stand between what a stage computes and what it exchanges, so that neither need know the other's tasks. Where
+ * no collective lies between two marks, the second follows the first at once. */
 static ons_status *mark_part(simulator *x, uint32_t stage, uint32_t part, uint32_t way) {
     const ons_placed_stage *s = &x->plan->stages[stage];
     part_marks *m = &x->marks[way][x->numbers.first_part[stage] + part];
@@ -118,6 +120,8 @@ static ons_status *add_holding_collective(simulator *x, uint32_t device, const o
     return NULL;
 }
 
+/* Adds a part of one copy. It waits for the mark that all copies go by, and the mark behind it waits for all of them.
+ * Memory for what is saved is taken by the forward part, and freed by the part that ends the gradients. */
 static ons_status *add_part(simulator *x, uint32_t device, const ons_action *a, uint32_t way, double seconds,
                             ons_task_id *id) {
     const ons_placed_stage *s = &x->plan->stages[a->stage];
@@ -182,6 +186,8 @@ static ons_status *set_memory(simulator *x) {
 
 static void note(simulator *x, exchange e) { x->exchanges[x->count++] = e; }
 
+/* ons_collective has two for each way, before and behind the computing: so i / 2 is the way, and i mod 2 says between
+ * which marks. */
 static void list_collectives(simulator *x, uint32_t stage) {
     const ons_placed_stage *s = &x->plan->stages[stage];
     for (uint32_t part = 0; part < ons_placed_parts(x->plan, stage) && !s->holds; ++part)
@@ -233,6 +239,7 @@ static ons_status *list_message(simulator *x, const ons_placed_edge *e, bool gra
     return NULL;
 }
 
+/* A part waits for all parts of the other stage that share samples with it: one of a barrier for many. */
 static ons_status *list_edge(simulator *x, const ons_placed_edge *e, bool gradient) {
     uint32_t from = gradient ? e->to : e->from, to = gradient ? e->from : e->to, first, end;
     for (uint32_t part = 0; part < ons_placed_parts(x->plan, to); ++part) {
@@ -285,7 +292,8 @@ static ons_status *add_message(simulator *x, const exchange *e) {
     return wait_for(x, e->end, id);
 }
 
-/* last: [device], of its collective stream. */
+/* It begins on all its devices at once, when each has come to the end of its collective stream: that is what the task
+ * `all` waits for. last: [device], of its collective stream. */
 static ons_status *add_collective(simulator *x, const exchange *e, ons_task_id *last) {
     ons_task_id all, id;
     ONS_TRY(add_task(x, &e->action, ONS_NO_RESOURCE, 0, &all));
@@ -306,6 +314,9 @@ static int by_place(const void *a, const void *b) {
     return x->end < y->end ? -1 : x->end > y->end;
 }
 
+/* Streams serve in the order of adding, so exchanges need an order. They run once with links that never make anybody
+ * wait; in the order in which they can begin there, they are then added to the streams, so none stands in front of one
+ * that it waits for. */
 static ons_status *run_with_links(simulator *x) {
     ons_task_id *last;
     ons_simulation_savepoint before = ons_simulation_get_savepoint(x->s);
@@ -338,6 +349,7 @@ static ons_status *simulate(simulator *x) {
     return run_with_links(x);
 }
 
+/* Peak and busiest device are each the most of any device; the bubbles are those of all devices together. */
 static ons_status *sum_up(const simulator *x, ons_placed_forecast *f) {
     double busy = 0;
     *f = (ons_placed_forecast){.seconds = ons_simulation_seconds(x->s)};

@@ -16,6 +16,7 @@ static ons_status *put_on_all(const ons_placed_line *l, ons_arena *arena, ons_pl
     return NULL;
 }
 
+/* There is room for two devices; a stage that goes one way has the first alone. */
 static ons_status *put_on_one(const ons_placed_line *l, uint32_t i, ons_arena *arena, ons_placed_stage *stage) {
     uint32_t *devices, at = place(l, i);
     ONS_NEW(devices, arena, 2);
@@ -75,6 +76,7 @@ static bool has_device(const uint32_t *devices, uint32_t count, uint32_t device)
     return false;
 }
 
+/* Lists each device once, whichever of the lines' last stages lies there. */
 ons_status *ons_placed_plan_add_barrier(ons_placed_plan *plan, const ons_placed_stage *costs, const uint32_t *last,
                                         uint32_t count, ons_arena *arena) {
     uint32_t *devices, most = 0, copies = 0;

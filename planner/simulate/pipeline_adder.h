@@ -12,11 +12,11 @@ typedef struct ons_pipeline_adder {
     /* out[number of the stage's copy][micro-batch · copies to the host + copy]: to the host; in[copy]: back */
     ons_task_id **out, *in;
     ons_task_id *transfers; /* by ons_pipeline_transfer, as pipeline_transfers.c numbers them */
-    ons_task_id *arrivals;  /* likewise: what readers wait for, mostly the transfer itself */
+    ons_task_id *arrivals;  /* by ons_pipeline_transfer: what readers wait for, mostly the transfer itself */
     /* [number of the stage's copy]: the last part that adds to weights' gradients; what begins when all copies have
      * theirs; the update */
     ons_task_id *gradient_last, *sum, *update;
-    bool *forward_newest; /* likewise: a forward part was added last, no backward part since */
+    bool *forward_newest; /* [number of the stage's copy]: its last part was a forward part */
     bool free_links;      /* transfers take their time, but nobody waits for a link */
 } ons_pipeline_adder;
 

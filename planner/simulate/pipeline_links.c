@@ -1,11 +1,14 @@
 #include "planner/simulate/pipeline_tasks.h"
 
-/* Links by [from · stages + to]; most pairs of stages exchange nothing. */
+/* Gives the tensor as the stage has it: a stage with micro-batches of its own size has a workload of that size. */
 static const ons_work_tensor *tensor_in(const ons_split *split, uint32_t stage, uint32_t tensor) {
     const ons_planning_problem *p = split->problem;
     return &(p->stage_works != NULL ? p->stage_works[stage] : p->work)->tensors[tensor];
 }
 
+/* Adds a tensor that crosses the cut in front of stage `to` to the link from the stage that makes it, if `to` uses it.
+ * A message leaves when the last of its values has been made, and is waited for when the first is read. Backward parts
+ * run from the last node to the first, so that a gradient leaves behind that of the first reader. */
 static void add_crossing(const ons_split *split, uint32_t to, uint32_t tensor, ons_stage_link *pairs) {
     const ons_work_tensor *t = tensor_in(split, to, tensor);
     uint32_t first, last, from = ons_split_stage_of(split, t->producer);
@@ -71,6 +74,7 @@ static uint32_t next_stage(const ons_split *split, const ons_work_weight *w, uin
     return stage;
 }
 
+/* Every pair of stages that use the weight exchanges all of its gradient: each then adds up the same sum itself. */
 static void add_tied(const ons_split *split, const ons_work_weight *w, int64_t *pairs) {
     for (uint32_t i = 0; i < w->user_count;) {
         uint32_t a = next_stage(split, w, &i);

@@ -32,6 +32,8 @@ static bool is_asynchronous(const stretch *x) {
                                    : ons_pipeline_is_asynchronous(&setup->problem->pipeline);
 }
 
+/* Simulates so many micro-batches. Where these are not those of a schedule that is known, the generator makes lists for
+ * them. */
 static ons_status *simulate(stretch *x, uint32_t micro_batches, ons_arena *arena) {
     const ons_pipeline_setup *setup = x->setup;
     const ons_planning_problem *p = setup->problem;
@@ -117,6 +119,8 @@ static ons_device_forecast *device_of(const ons_pipeline_forecast *f, const ons_
     return &f->devices[ons_schedule_device(s, stage, unit / g.size % g.copies)];
 }
 
+/* Adds the bytes of a step over one link, message by message: copies of a stage are on different devices, and stages
+ * may take units in groups of different sizes. */
 static void add_link_traffic(const ons_schedule *s, const ons_stage_link *link, uint32_t units,
                              ons_pipeline_forecast *f) {
     for (uint32_t i = 0; i < units; i += ons_stage_link_units(s, link, i)) {
@@ -160,6 +164,8 @@ static void add_traffic(const stretch *x, ons_pipeline_forecast *f, uint32_t mic
     }
 }
 
+/* Times of the simulated stretch are brought to a step by the share of its micro-batches. `bubble_share` counts all of
+ * the step in which the device does not compute, whatever it waits for. */
 static ons_status *report_devices(const stretch *x, ons_arena *arena, ons_pipeline_forecast *f) {
     double share = (double)x->setup->problem->pipeline.micro_batches / x->tasks.micro_batches;
     ONS_NEW(f->devices, arena, x->tasks.schedule->devices);

@@ -44,6 +44,8 @@ static ons_status *check_tie(const ons_pipeline_tasks *x, const ons_stage_tie *t
     return NULL;
 }
 
+/* Makes room for the tasks of a run, by micro-batch, and notes what lists say of single micro-batches: halves of
+ * forward parts, input gradients apart. */
 static ons_status *allocate_tasks(ons_pipeline_tasks *x, ons_arena *arena) {
     size_t count = (size_t)x->split.stages * x->micro_batches;
     ONS_NEW(x->forward, arena, x->split.stages);
@@ -210,6 +212,9 @@ static ons_status *add_first_half(ons_pipeline_adder *a, const ons_action *actio
     return add_piece(a, action, &half, id);
 }
 
+/* Adds the pieces of a forward part in a row on the compute stream, and beside them the copies to the host that they
+ * trigger. `copied`, `used` and `gone` count through the copies sorted by the piece that matters, so that each is met
+ * once. */
 static ons_status *add_forward(ons_pipeline_adder *a, const ons_action *action) {
     ons_pipeline_tasks *x = a->x;
     const ons_stage_tasks *t = &x->stages[action->stage];
@@ -253,6 +258,8 @@ static ons_status *wait_before(ons_pipeline_adder *a, const ons_action *action, 
     return NULL;
 }
 
+/* Before a piece come the copies back that begin there: each waits until the compute stream has come to the piece, as
+ * the runtime triggers it, and for its own copy to the host. The piece that needs a copied value waits for it. */
 static ons_status *add_backward(ons_pipeline_adder *a, const ons_action *action) {
     ons_pipeline_tasks *x = a->x;
     uint32_t stage = action->stage, number = number_of(x, action), begun = 0, needed = 0, gone = 0;
@@ -353,6 +360,8 @@ static ons_status *add_computations(ons_pipeline_adder *a) {
     return NULL;
 }
 
+/* Streams are added in the order of ons_device_stream, so that their numbers need not be kept. Before the first task a
+ * device has what its stages hold all the time. */
 static ons_status *add_streams(ons_pipeline_adder *a) {
     static const char *const names[ONS_DEVICE_STREAMS] = {
         [ONS_STREAM_COMPUTE] = "compute",   [ONS_STREAM_SEND] = "send",       [ONS_STREAM_RECEIVE] = "receive",
@@ -392,7 +401,9 @@ static ons_status *allocate(ons_pipeline_adder *a, ons_arena *arena) {
     return NULL;
 }
 
-/* Once with links that are free, for the order in which the transfers are served. */
+/* Transfers are simulated first with links that are free, which tells when each could start; then in that order, on
+ * links that serve one at a time (ons_pipeline_tasks_run says why that cannot hang). Computations are the same both
+ * times, and are kept. */
 static ons_status *simulate_twice(ons_pipeline_adder *a, ons_arena *arena) {
     ons_pipeline_transfer *transfers;
     size_t count;

@@ -48,8 +48,8 @@ typedef struct ons_pipeline_tasks {
     ons_split split;
     const ons_schedule *schedule; /* the split's */
     uint32_t micro_batches;       /* of the schedule */
-    ons_stage_tasks *stages;
-    ons_stage_tasks *whole; /* the same before gradients that are apart were taken apart */
+    ons_stage_tasks *stages;      /* input and weight gradients apart, where lists have them so */
+    ons_stage_tasks *whole;       /* the stages with every backward part whole */
     ons_stage_link *links;
     ons_stage_tie *ties;
     uint32_t link_count, tie_count;
@@ -62,7 +62,8 @@ typedef struct ons_pipeline_tasks {
                                                       ons_pipeline_pieces */
     ons_task_id *forward_half;                     /* [ons_pipeline_place + micro-batch]: the first half, where the part
                                                       is in halves; `forward` has the second one's pieces */
-    ons_task_id *before_forward, *before_backward; /* likewise: the device's task in front; ONS_NO_TASK: none */
+    ons_task_id *before_forward, *before_backward; /* [ons_pipeline_place + micro-batch]: the device's task in front;
+                                                      ONS_NO_TASK: none */
     uint32_t *forward_order, *backward_order;      /* [ons_pipeline_place + i]: the i-th micro-batch */
     uint32_t *forward_count, *backward_count;      /* [number of the copy] */
 } ons_pipeline_tasks;

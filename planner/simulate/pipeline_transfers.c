@@ -93,6 +93,9 @@ static ons_status *add_arrival(ons_pipeline_adder *a, ons_task_id sent, ons_acti
     return ons_adder_wait(a, *id, travel);
 }
 
+/* Adds a transfer as one task on both devices' streams. Within a device it takes no time. What leaves without asking
+ * holds the streams for its bytes alone: the latency is a task of its own beside them, and memory is taken at its end.
+ */
 static ons_status *add_transfer(ons_pipeline_adder *a, const ons_pipeline_transfer *t) {
     const ons_pipeline_tasks *x = a->x;
     uint32_t early = t->tie ? x->ties[t->link].first : x->links[t->link].from;
@@ -140,6 +143,7 @@ typedef struct way {
     const ons_message_ends *ends; /* where parts make and read what goes */
 } way;
 
+/* Tests whether the message that begins with the unit is one for which the sender asks the receiver first. */
 static bool asks(const way *w, uint32_t unit) {
     const ons_pipeline_tasks *x = w->a->x;
     return ons_link_asks(link_between(x, w->link->from, w->link->to, unit),
@@ -154,6 +158,7 @@ static uint32_t count_places(const way *w, uint32_t ahead) {
     return 1 + (apart > ahead ? apart : ahead);
 }
 
+/* Looks up what is the same for all micro-batches over the link, one way. */
 static way make_way(ons_pipeline_adder *a, uint32_t number, bool gradient) {
     const ons_pipeline_tasks *x = a->x;
     const ons_stage_link *link = &x->links[number];
@@ -250,6 +255,8 @@ static ons_status *connect_receiver(const way *w, uint32_t copy, uint32_t i) {
     return NULL;
 }
 
+/* Counts the micro-batches of both ends by their turn in the lists: the i-th one that a copy makes need not be the i-th
+ * one that another copy reads. */
 static ons_status *connect_link(ons_pipeline_adder *a, uint32_t number, bool gradient) {
     const way w = make_way(a, number, gradient);
     const ons_schedule *s = a->x->schedule;

@@ -10,15 +10,16 @@
 typedef struct stream {
     uint32_t device;
     const char *name;
-    bool ordered;
-    double busy;
+    bool ordered; /* its tasks run one after the other, as they were added */
+    double busy;  /* seconds of all its tasks in the last run */
 } stream;
 
 typedef struct dependency {
     ons_task_id before, task;
-    double lag;
+    double lag; /* seconds; see ons_simulation_add_dependency */
 } dependency;
 
+/* What a device holds before the first task. */
 typedef struct held_memory {
     uint32_t device;
     int64_t bytes;
@@ -30,7 +31,7 @@ struct ons_simulation {
     ONS_VECTOR(dependency) dependencies;
     ONS_VECTOR(held_memory) held;
     ons_task_times *times; /* of the last run; NULL before */
-    uint32_t *order;       /* [task] */
+    uint32_t *order;       /* [task]: its place among all, none in front of what it waits for */
     uint32_t timed;        /* tasks in the last run */
     ons_task_id last;
 };
@@ -147,6 +148,8 @@ static ons_status *allocate(const ons_simulation *s, successors *x) {
     return whole ? NULL : ons_status_out_of_memory();
 }
 
+/* Sorts dependencies by the task that comes before, by counting. `begin` is filled two places further on, so that it is
+ * right once each entry has been moved on by the tasks put there. */
 static ons_status *link_dependencies(const ons_simulation *s, successors *x) {
     size_t n = s->tasks.count;
     for (size_t i = 0; i < s->dependencies.count; ++i) {
@@ -164,6 +167,7 @@ static ons_status *link_dependencies(const ons_simulation *s, successors *x) {
     return NULL;
 }
 
+/* Makes the task follow the one that was last on the stream, which is its first or its second resource. */
 static void link_one(const ons_simulation *s, successors *x, ons_task_id *last, ons_task_id task, int which) {
     const ons_task_spec *t = &s->tasks.items[task];
     ons_resource_id r = which == 0 ? t->resource : t->second_resource;
@@ -189,6 +193,8 @@ static ons_status *link_streams(const ons_simulation *s, successors *x) {
     return NULL;
 }
 
+/* One of the things that the task waits for is over. The latest of them decides when it starts, and is its cause:
+ * causes followed back from the last task are the critical path. */
 static void release(ons_simulation *s, successors *x, ons_task_id before, ons_task_id task, double earliest,
                     uint32_t *tail) {
     ons_task_times *t = &s->times[task];
@@ -259,6 +265,8 @@ static ons_status *describe_cycle(const ons_simulation *s, const ons_task_id *ba
                           length > NAMED_TASKS - 1 ? ", and so on in a circle" : "", length, stuck, s->tasks.count);
 }
 
+/* Every task that was never run waits for another such task. One of these is noted for each, so that the way back from
+ * any of them ends in a circle. */
 static ons_status *find_cycle(const ons_simulation *s, const successors *x, uint32_t stuck) {
     size_t n = s->tasks.count;
     ons_task_id *back = malloc((n + 1) * sizeof *back), from = ONS_NO_TASK;
@@ -325,6 +333,8 @@ typedef struct memory_change {
     bool ends;
 } memory_change;
 
+/* Changes at the same time stand in the order of their tasks, and a task's own start before its end: else a peak would
+ * count bytes that one task has freed before the other took them. */
 static int by_time(const void *left, const void *right) {
     const memory_change *a = left, *b = right;
     if (a->seconds != b->seconds) return a->seconds < b->seconds ? -1 : 1;

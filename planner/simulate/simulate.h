@@ -33,8 +33,8 @@ typedef struct ons_task_spec {
         second_resource; /* a transfer occupies the receiver's and the sender's stream; ONS_NO_RESOURCE: none */
     double seconds;
     int64_t start_bytes;      /* change of the memory of the first resource's device when the task starts */
-    int64_t end_bytes;        /* and when it ends */
-    int64_t second_end_bytes; /* change of the memory of the second resource's device when it ends */
+    int64_t end_bytes;        /* change of the memory of the first resource's device when the task ends */
+    int64_t second_end_bytes; /* change of the memory of the second resource's device when the task ends */
 } ons_task_spec;
 ons_status *ons_simulation_add_task(ons_simulation *s, const ons_task_spec *spec, ons_task_id *id);
 /* `task` starts no earlier than `lag` seconds after the end of `before`; where that is negative, so many seconds before

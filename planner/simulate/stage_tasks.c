@@ -21,9 +21,9 @@ typedef struct maker {
     ons_stage_tasks *tasks;
     ons_stage_link *pairs;
     uint32_t stage, first, end, count; /* positions */
-    /* by part */
+    /* By part. Bytes: of tensors that it puts into memory and takes out of it, and of what it needs while it runs. */
     int64_t *made, *freed, *transient;
-    double *seconds, *weight_seconds;
+    double *seconds, *weight_seconds; /* all, and of these those of weight gradients */
     ons_action_kind *kind;
     bool *cut;       /* a piece starts with it */
     uint32_t *piece; /* that holds it */
@@ -81,6 +81,8 @@ static void charge_copies(maker *m, double share) {
     }
 }
 
+/* Lists parts in the order of the walk: forward parts by rising position, then backward parts by falling position, each
+ * behind what runs again for it. */
 static void list_parts(maker *m) {
     const ons_work_node *nodes = m->work->nodes + m->first;
     const ons_memory_workspace *w = m->walk;
@@ -116,7 +118,9 @@ static uint64_t find_gone(const maker *m, uint32_t local) {
     return gone > used ? gone : used + 1;
 }
 
-/* Pieces are not known yet: parts stand in their places until finish_copies. */
+/* Copies name parts until finish_copies knows the pieces. Where a copy starts, is waited for, or frees its memory, a
+ * piece begins. Where the plan counts on the memory being free before the copy back, pieces wait for the copy to the
+ * host; where it is not free before then, nobody need. */
 static void swap_tensor(maker *m, uint32_t local, const ons_stage_load *load) {
     const ons_memory_workspace *w = m->walk;
     const ons_stage_tensor *s = &w->tensors[local];
@@ -147,6 +151,8 @@ static bool is_sent(const maker *m, const ons_work_tensor *t) {
            (t->saver_count > 0 && t->savers[t->saver_count - 1] >= m->end);
 }
 
+/* Where the walk has a value in memory: it is made in the part in which it is born and freed behind its last use, and
+ * again where it runs again. A value that a later stage still needs is freed when it was sent (pipeline_links.c). */
 static void place_value(maker *m, uint32_t local, ons_decision decision, const ons_stage_load *load) {
     const ons_memory_workspace *w = m->walk;
     const ons_stage_tensor *s = &w->tensors[local];
@@ -183,6 +189,9 @@ static uint32_t count_gradients(const maker *m, const ons_work_tensor *t) {
     return stages;
 }
 
+/* Gradients that come from later stages are put into memory by their transfers, one for each such stage, and all are
+ * freed by the backward part of the node that made the value. Where none comes, the last reader in this stage makes the
+ * gradient. */
 static void place_gradient(maker *m, const ons_stage_tensor *s) {
     const ons_work_tensor *t = &m->work->tensors[s->tensor];
     const uint32_t *part = m->walk->backward_part;
@@ -230,7 +239,9 @@ static void run_part(const maker *m, level *l, uint32_t part, int64_t freed) {
     l->now -= freed;
 }
 
-/* Parts [from, to) as pieces. */
+/* Joins parts [from, to) to pieces, which begin where `cut` says so. A piece takes the most that it needs at its start
+ * and gives back at its end what it does not leave full: so the peak over time is that of the parts, without a task for
+ * each of them. `kept` is the same where nothing is freed before weight gradients are made. */
 static ons_status *make_pieces(maker *m, uint32_t from, uint32_t to, ons_stage_piece **pieces, uint32_t *count) {
     level l = {0, 0}, kept = {0, 0};
     *count = 0;
@@ -318,6 +329,8 @@ static void finish_messages(const maker *m) {
     }
 }
 
+/* What a whole backward piece frees on its way stays until the weight gradients are made, whose one piece takes nothing
+ * more and frees it all. */
 ons_status *ons_stage_tasks_divide(const ons_stage_tasks *tasks, ons_arena *arena, ons_stage_tasks *divided) {
     ons_stage_piece *pieces, weight = {.kind = ONS_ACTION_WEIGHT_GRADIENT};
     ONS_NEW(pieces, arena, tasks->backward_count);
@@ -374,7 +387,8 @@ ons_status *ons_stage_tasks_sort(ons_stage_tasks *t, ons_arena *arena) {
     return sort_copies(t, arena, offsetof(ons_stage_copy, gone_backward), &t->by_gone_backward);
 }
 
-/* From parts to pieces. Copies that start together are served in the order in which they are needed. */
+/* Puts pieces where copies named parts. Copies that start together are served in the order in which they are needed,
+ * since a stream serves tasks in the order of adding. */
 static ons_status *finish_copies(maker *m) {
     ons_stage_tasks *t = m->tasks;
     uint32_t *by_need;
@@ -409,6 +423,8 @@ static ons_status *allocate(maker *m) {
     return NULL;
 }
 
+/* Values and copies say where parts must be cut; then parts are joined to pieces, and messages and copies, which named
+ * parts, name pieces. */
 static ons_status *make(maker *m, const ons_stage_load *load) {
     ons_tensor_decision *decisions;
     uint32_t count;

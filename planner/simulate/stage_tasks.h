@@ -49,7 +49,7 @@ typedef struct ons_stage_link {
     bool gradient;
     int64_t bytes, gradient_bytes;
     int64_t freed_bytes;                       /* by the sender when the values were sent */
-    int64_t taken_bytes, taken_gradient_bytes; /* the same values, for a micro-batch of the receiver */
+    int64_t taken_bytes, taken_gradient_bytes; /* of the values that `bytes` count, for a micro-batch of the receiver */
     ons_message_ends ends, gradient_ends;
 } ons_stage_link;
 

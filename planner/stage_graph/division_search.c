@@ -52,6 +52,8 @@ static void try_first_stage(ons_division_search *p, const ons_state *s, uint32_t
     }
 }
 
+/* Makes the first stage of ever fewer children. The rest behind it grows, and once that is too much for the devices
+ * that are left, it stays so. */
 static void try_first_stages(ons_division_search *p, const ons_state *s, choice *best) {
     const ons_composed *row = part_of(p, s->part);
     uint32_t end = state_end(p, s);
@@ -125,6 +127,8 @@ static void try_neighbours(ons_division_search *p, const ons_state *s, choice *b
 
 /* ----------------------------------------------------------------------------------------------------------- states */
 
+/* Tries every division of a state. Each leaves smaller states, which ons_division_search_solve answers from memory
+ * where it has met them before. */
 static void look_for(ons_division_search *p, const ons_state *s, choice *best) {
     *best = (choice){.found = {ONS_NOT_FOUND, 0}};
     ons_composition kind = part_of(p, s->part)->kind;
@@ -154,6 +158,8 @@ ons_found ons_division_search_solve(ons_division_search *p, const ons_state *s) 
 
 /* --------------------------------------------------------------------------------------------------------- the plan */
 
+/* Only what was found is remembered of a state, and not how: each state on the way to the plan is looked at once more.
+ * That is cheap, as its own smaller states are remembered. */
 static void write_stages(ons_division_search *p, const ons_state *s, ons_stage_graph *g) {
     choice c;
     look_for(p, s, &c);
@@ -168,6 +174,7 @@ static int by_position(const void *a, const void *b) {
     return x->first < y->first ? -1 : x->first > y->first;
 }
 
+/* Devices are given away in the order of the stages' first nodes. */
 static ons_status *write_plan(ons_division_search *p, const ons_state *all, ons_arena *arena, ons_stage_graph *g) {
     const ons_graph_problem *problem = p->problem;
     uint32_t device = 0;

@@ -17,6 +17,7 @@ typedef struct leftover {
     uint32_t count;
 } leftover;
 
+/* Gives what is left in front of a stage that takes in the common end of branches. */
 static leftover in_front(const ons_division_search *p, const border *b, const ons_state *like) {
     leftover r = {.count = 0};
     if (b->whole > 0) r.states[r.count++] = between(like, b->branches, 0, b->whole, 0);
@@ -27,6 +28,7 @@ static leftover in_front(const ons_division_search *p, const border *b, const on
     return r;
 }
 
+/* Gives what is left behind a stage that takes in the common beginning of branches. */
 static leftover behind_it(const ons_division_search *p, const border *b, const ons_state *like) {
     const ons_composed *branches = part_of(p, b->branches);
     leftover r = {.count = 0};
@@ -39,6 +41,8 @@ static leftover behind_it(const ons_division_search *p, const border *b, const o
     return r;
 }
 
+/* Gives where the border lies in the decomposition's order: the first position of a stage that has it at its beginning
+ * (`at_end`: it takes in the branches' end), or the end of one that takes in their beginning. */
 static uint32_t border_position(const ons_division_search *p, const border *b, bool at_end) {
     const ons_composed *branches = part_of(p, b->branches);
     uint32_t which = at_end ? b->whole : b->whole - 1;
@@ -58,6 +62,8 @@ static ons_found solve_with(ons_division_search *p, ons_state *s, uint32_t devic
     return fits_devices(p, s) ? ons_division_search_solve(p, s) : (ons_found){ONS_NOT_FOUND, 0};
 }
 
+/* Tries all numbers of devices for the first state, and gives the rest to the second one. Both stand beside each other,
+ * so what counts of the pair is the one with more samples in flight, and the fuller device. */
 static bool share(ons_division_search *p, const leftover *r, uint32_t devices, shared *best) {
     best->found = (ons_found){ONS_NOT_FOUND, 0};
     for (uint32_t given = r->count == 1 ? devices : 1; given <= (r->count == 1 ? devices : devices - 1); ++given) {
@@ -133,6 +139,7 @@ static void try_common_beginning(ons_division_search *p, const ons_state *s, con
 typedef void try_border(ons_division_search *p, const ons_state *s, const border *at, uint32_t child, uint32_t doubled,
                         uint32_t pace, choice *best);
 
+/* Replicas are a power of two, and leave at least a device to what the stage does not take. */
 static void try_paces(ons_division_search *p, const ons_state *s, const border *at, uint32_t child, uint32_t own,
                       try_border *try, choice *best) {
     for (uint32_t doubled = 0; 1u << doubled < s->devices; ++doubled)
@@ -140,6 +147,7 @@ static void try_paces(ons_division_search *p, const ons_state *s, const border *
             try(p, s, at, child, doubled, pace, best);
 }
 
+/* The border lies between two branches, or in the last one, of which the stage then has only the last children. */
 void ons_division_search_try_common_ends(ons_division_search *p, const ons_state *s, choice *best) {
     const ons_composed *row = part_of(p, s->part), *branches = child_of(p, row, s->from);
     if (branches->kind != ONS_COMPOSED_BRANCHES) return;
@@ -153,6 +161,7 @@ void ons_division_search_try_common_ends(ons_division_search *p, const ons_state
     }
 }
 
+/* The border lies between two branches, or in the first one, of which the stage then has only the first children. */
 void ons_division_search_try_common_beginnings(ons_division_search *p, const ons_state *s, choice *best) {
     const ons_composed *row = part_of(p, s->part);
     for (uint32_t at = s->from + 1; at < s->to; ++at) {

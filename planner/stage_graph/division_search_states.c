@@ -19,11 +19,15 @@ void ons_states_forget(ons_states *s) {
     s->count = 0;
 }
 
+/* Packs a state into bits; the widths are the bounds that stand beside its fields (division_search_states.h), so that
+ * two states never share a key. */
 static void make_key(const ons_state *s, uint64_t key[2]) {
     key[0] = (uint64_t)s->part << 42 | (uint64_t)s->from << 26 | (uint64_t)s->to << 10 | s->devices;
     key[1] = (uint64_t)s->next_in_flight << 16 | (uint64_t)s->next_pace << 8 | s->own_pace;
 }
 
+/* Open addressing: the slot of the key, or the free one where it would go. Slots of earlier rounds count as free, which
+ * makes forgetting all states O(1). */
 static slot *find(slot *slots, uint32_t capacity, uint32_t round, const uint64_t key[2]) {
     uint64_t at = (key[0] ^ (key[1] * 0xff51afd7ed558ccdu)) * 0x9e3779b97f4a7c15u;
     at ^= at >> 32;

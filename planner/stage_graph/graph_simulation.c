@@ -28,6 +28,7 @@ static ons_status *add_task(simulator *x, ons_action_kind kind, uint32_t stage, 
 
 /* ----------------------------------------------------------------------------------------------------- computations */
 
+/* A stage's replicas do the same at the same time, so that one list and one stream stand for all of them. */
 static ons_status *add_stage(simulator *x, uint32_t stage) {
     const ons_graph_stage *s = &x->g->stages[stage];
     const ons_interval_way way = {s->first, s->end, s->pace.samples, logarithm(s->replicas)};

@@ -39,8 +39,8 @@ static ons_status *divide_within(search *s, double limit, bool least_memory, ons
 }
 
 /* Finds a first plan by limits that grow from the least possible on, until nothing is slower than what is known
- * already.
- */
+ * already: by 2 %, then by ever larger steps, three times the one before. A dynamic program under a tight limit is
+ * quick, as little fits it; a bisection from far above would begin with slow ones. */
 static ons_status *find_first(search *s, double least, double useful, double *below, ons_stage_graph *g) {
     double factor = 1, grow = 0.02;
     *below = least;
@@ -54,7 +54,9 @@ static ons_status *find_first(search *s, double least, double useful, double *be
     return NULL;
 }
 
-/* `useful`: slower plans are not wanted. stage_count 0: there is none. */
+/* `useful`: slower plans are not wanted. stage_count 0: there is none. A plan that was found is mostly faster than the
+ * limit under which it was, so that its own time becomes the upper end. Only the last search, under the time that was
+ * found, breaks ties by memory. */
 static ons_status *bisect(search *s, double useful, ons_stage_graph *g) {
     double below, least = ons_division_search_least_seconds(s->view->divisions) * (1 - 1e-9);
     g->stage_count = 0;
@@ -75,6 +77,8 @@ static ons_status *bisect(search *s, double useful, ons_stage_graph *g) {
 
 /* ----------------------------------------------------------------------------------------------- sizes and the step */
 
+/* Lists the paces that stages may have where the largest micro-batch has so many samples. Joint nodes add the whole
+ * batch at once. */
 static uint32_t set_paces(const search *s, ons_pace_choice choice, int64_t samples, ons_stage_pace *paces) {
     bool equal = choice == ONS_PACE_EQUAL;
     uint32_t count = 0, sizes = equal ? 1 : SIZES_OF_FREE_PACES, turns = equal ? 1 : TURNS_OF_FREE_PACES;
@@ -86,6 +90,8 @@ static uint32_t set_paces(const search *s, ons_pace_choice choice, int64_t sampl
     return count;
 }
 
+/* Stages of a line wait for the one before even where nothing goes from it to them, so edges say that before lists are
+ * made. */
 static ons_status *simulate(search *s, ons_stage_graph *g, double *seconds) {
     ons_action_list *lists;
     ons_simulation *simulation;
@@ -181,6 +187,8 @@ static ons_status *take_fastest(search *s, ons_pace_choice choice, int64_t sampl
     return g.stage_count > 0 ? take_if_faster(s, &g, &taken) : NULL;
 }
 
+/* Tries, in each arrangement, the plan whose slowest stage is fastest, and then slower ones that may fill and empty
+ * sooner. `useful` shrinks with every plan that is taken, so later arrangements are done with quickly. */
 static ons_status *take_shortest_step(search *s, ons_pace_choice choice, int64_t samples) {
     ons_stage_pace paces[ONS_PACES_MOST];
     uint32_t count = set_paces(s, choice, samples, paces);

@@ -12,7 +12,7 @@ enum { MOST_SIZES = 31, FIRST_ENTRIES = 1 << 12 };
 /* An interval with 2^size samples on each replica. */
 typedef struct entry {
     uint64_t key;             /* 0: free */
-    int64_t bytes, saved;     /* with one micro-batch in flight, and what each further one adds */
+    int64_t bytes, saved;     /* of a device with one micro-batch in flight, and what each further one adds */
     int64_t sent, taken;      /* over the device's link, each way, for a micro-batch */
     int64_t weight_gradients; /* bytes that replicas add up in a step */
 } entry;
@@ -95,6 +95,7 @@ static uint32_t size_of(const ons_interval_costs *c, const ons_interval_way *way
 
 /* ---------------------------------------------------------------------------------------------------------- entries */
 
+/* Tests whether an ascending list has an item in [first, end). */
 static bool is_within(const uint32_t *list, uint32_t count, uint32_t first, uint32_t end) {
     uint32_t low = 0, high = count;
     while (low < high) {
@@ -131,6 +132,9 @@ static void find_messages(const ons_workload *work, uint32_t first, uint32_t end
     }
 }
 
+/* Memory grows by the same bytes with each micro-batch in flight, so that two of them tell all. The workload knows of
+ * no branches and counts what crosses the cuts as a line would have it; what really comes to the stage is counted in
+ * its place. */
 static void fill(const ons_workload *work, uint32_t first, uint32_t end, entry *e) {
     ons_stage_load load = {.in_flight = 1, .versions = 1, .accumulates = true};
     ons_stage_memory one, two;
@@ -189,6 +193,7 @@ double ons_interval_computing(const ons_interval_costs *c, const ons_interval_wa
     return ons_work_seconds(c->work[size], way->first, way->end) / (double)way->samples;
 }
 
+/* Gives what is left of the sum over replicas when the backward part, beside which it runs, is over. */
 static double reduce_seconds(const ons_interval_costs *c, const ons_interval_way *way, uint32_t size, const entry *e) {
     double backward = ons_work_backward_seconds(c->work[size], way->first, way->end);
     return ons_reduce_bytes_seconds(c->problem->hardware, e->weight_gradients, backward, 1u << way->doubled);
@@ -232,6 +237,8 @@ static ons_interval_way way_of(const ons_graph_stage *s) {
     return (ons_interval_way){s->first, s->end, s->pace.samples, logarithm(s->replicas)};
 }
 
+/* Counts the values that the sender made and the receiver uses. What goes forth is of the sender's micro-batch, and
+ * gradients are of the receiver's. */
 static void predict_edge(const ons_stage_graph *g, const ons_interval_costs *c, ons_graph_edge *e) {
     const ons_graph_stage *from = &g->stages[e->from], *to = &g->stages[e->to];
     const ons_interval_way forth = way_of(from), back = way_of(to);

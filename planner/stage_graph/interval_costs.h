@@ -38,7 +38,8 @@ double ons_interval_computing(const ons_interval_costs *costs, const ons_interva
  * device sends or takes meanwhile where these take longer; the sum over replicas that nothing hides; the update.
  * Remembered. Infinite: no such way, or short memory. */
 double ons_interval_seconds(ons_interval_costs *costs, const ons_interval_way *way);
-/* Gives the memory of each replica with so many samples of all replicas in flight. INT64_MAX as above. */
+/* Gives the memory of each replica with so many samples of all replicas in flight. INT64_MAX: no such way, or short
+ * memory. */
 int64_t ons_interval_bytes(ons_interval_costs *costs, const ons_interval_way *way, int64_t in_flight);
 
 /* The parts of that time, for a simulation. */

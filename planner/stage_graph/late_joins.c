@@ -114,6 +114,7 @@ static int by_seconds(const void *left, const void *right) {
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
+/* Builds what stands in front of the old branch's late joins. A row of one child is that child. */
 static ons_status *build_branch(builder *b, const branch *from, list *children) {
     const ons_composed *old = old_part(b, from->part);
     list row;
@@ -128,6 +129,8 @@ static ons_status *build_branch(builder *b, const branch *from, list *children) 
     return NULL;
 }
 
+/* Branches whose ends joined early stand beside each other, the longest first, and the cheap nodes that joined them
+ * follow in the row. */
 static ons_status *build_branches(builder *b, const ons_composed *old, list *row) {
     branches found = {.count = 0};
     list children;

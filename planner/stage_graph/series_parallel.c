@@ -27,6 +27,8 @@ static const uint64_t *row_of(const decomposer *d, uint32_t node) { return d->be
 static bool has(const uint64_t *bits, uint32_t node) { return (bits[node / 64] >> (node % 64)) & 1; }
 static void set(uint64_t *bits, uint32_t node) { bits[node / 64] |= (uint64_t)1 << (node % 64); }
 
+/* Nodes stand in a legal order, so whoever precedes a node is known when its readers are told: one pass over the edges,
+ * O(edges · nodes / 64) time and nodes² bits. */
 static ons_status *find_before(decomposer *d) {
     uint32_t count = d->work->node_count;
     d->words = ((size_t)count + 63) / 64;
@@ -108,7 +110,9 @@ static int by_beginning(const void *a, const void *b) {
     return x->begin < y->begin ? -1 : x->begin > y->begin;
 }
 
-/* Sorts the nodes by branch, keeping their order within each. `branches`: room for `count`. */
+/* Sorts the nodes by branch, keeping their order within each. Branches stand from the longest to the shortest; in the
+ * mixed arrangement long and short ones alternate, so that neighbours, which may be one stage, add up to about the
+ * same. `branches`: room for `count`. */
 static void gather(decomposer *d, uint32_t from, uint32_t end, branch *branches) {
     uint32_t count = 0;
     for (uint32_t i = from; i < end; ++i) {
@@ -231,6 +235,8 @@ static uint32_t find_conversion(decomposer *d, uint32_t from, uint32_t end, uint
     return best;
 }
 
+/* Cuts the nodes wherever a row can be cut. Where it cannot, it is converted: cut once, where least freedom is lost. A
+ * child may be a row itself, and its children are then taken up, since rows in rows say nothing. */
 static ons_status *make_row(decomposer *d, uint32_t from, uint32_t end, uint32_t *part) {
     parts row;
     uint32_t first = d->placed, cut = from, begin = from, child, *cuts, cut_count = 0;

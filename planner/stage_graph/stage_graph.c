@@ -77,6 +77,7 @@ void ons_stage_graph_set_in_flight(ons_stage_graph *g) {
 
 /* ------------------------------------------------------------------------------------------------------- conditions */
 
+/* Checks C1: the stages hold every position once, in their order, and the order every node once. */
 static ons_status *check_cover(const ons_stage_graph *g, const ons_workload *work, ons_arena *arena) {
     bool *seen;
     uint32_t end = 0;
@@ -124,6 +125,7 @@ static bool has_edge(const ons_stage_graph *g, uint32_t from, uint32_t to) {
     return bsearch(&wanted, g->edges, g->edge_count, sizeof *g->edges, by_stages) != NULL;
 }
 
+/* Checks C2: edges rise, so that they make no circle, and there is one wherever data goes. */
 static ons_status *check_edges(const ons_stage_graph *g, const ons_work_edges *readers, const uint32_t *stage_of) {
     for (uint32_t i = 0; i < g->edge_count; ++i) {
         ONS_CHECK(g->edges[i].from < g->edges[i].to && g->edges[i].to < g->stage_count, ONS_INVALID_DATA,
@@ -142,6 +144,7 @@ static ons_status *check_edges(const ons_stage_graph *g, const ons_work_edges *r
     return NULL;
 }
 
+/* Checks C3: every device belongs to one stage. */
 static ons_status *check_devices(const ons_stage_graph *g, ons_arena *arena) {
     bool *taken;
     uint32_t count = 0;
@@ -160,6 +163,8 @@ static ons_status *check_devices(const ons_stage_graph *g, ons_arena *arena) {
     return NULL;
 }
 
+/* Replicas share a micro-batch evenly, micro-batches the batch, and as many samples are in flight as Table 2 asks for,
+ * or all that there are. */
 static ons_status *check_samples(const ons_stage_graph *g) {
     for (uint32_t i = 0; i < g->stage_count; ++i) {
         const ons_graph_stage *s = &g->stages[i];

@@ -2,6 +2,8 @@
 
 #include "planner/schedule/writer.h"
 
+/* Writes kFkB with `ahead` micro-batches in flight: forward parts up to that number, then in turn k backward parts and
+ * forward parts for the places that these freed. With k = 1 that is 1F1B. */
 static void put_list(const ons_stage_graph *g, uint32_t stage, ons_action_list *list) {
     const ons_graph_stage *s = &g->stages[stage];
     uint32_t count = ons_graph_micro_batches(g, stage), forward = 0, backward = 0;
@@ -101,6 +103,8 @@ static ons_status *copy_list(const ons_action_list *from, uint32_t copy, ons_are
     return NULL;
 }
 
+/* Micro-batches of stages differ in size, and a schedule counts all of them in one unit: the greatest number of samples
+ * that divides what each replica takes at once, unless one is given. */
 ons_status *ons_stage_lists_schedule(const ons_stage_graph *g, int64_t unit, ons_arena *arena, ons_schedule *schedule) {
     ons_action_list *lists;
     ons_stage_grouping *groupings;

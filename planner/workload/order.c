@@ -15,6 +15,7 @@ const char *ons_order_name(ons_order_kind kind) { return names[kind]; }
 
 typedef void visit_edge(void *context, uint32_t from, uint32_t to);
 
+/* Readers and savers both need what the producer makes: an edge is met once for each of them, and may be met twice. */
 static void for_each_edge(const ons_workload *work, bool forward, visit_edge *visit, void *context) {
     for (uint32_t i = 0; i < work->tensor_count; ++i) {
         const ons_work_tensor *t = &work->tensors[i];
@@ -39,6 +40,7 @@ static void fill_edge(void *context, uint32_t from, uint32_t to) {
     f->next[f->place[from]++] = to;
 }
 
+/* Makes two passes: one counts the edges of each node, one puts them in their places. */
 ons_status *ons_work_edges_make(const ons_workload *work, bool forward, ons_arena *arena, ons_work_edges *edges) {
     uint64_t *sums;
     edge_filler filler;
@@ -149,6 +151,7 @@ static ons_status *search_depth_first(const ons_workload *work, const ons_work_e
     return NULL;
 }
 
+/* Depth is looked at for every kind of order, as that is what notices a cycle. */
 ons_status *ons_work_order(const ons_workload *work, ons_order_kind kind, uint32_t stages, ons_arena *arena,
                            uint32_t **result) {
     uint32_t count = work->node_count, *depths, *order;
@@ -215,6 +218,8 @@ static ons_status *move_layers(const ons_workload *work, ons_arena *arena, ons_w
     return NULL;
 }
 
+/* Positions change, and with them everything that names one: producers, readers, savers, users and layers. Lists must
+ * ascend, so each is sorted anew. */
 ons_status *ons_work_reorder(const ons_workload *work, const uint32_t *order, ons_arena *arena, ons_workload *result) {
     uint32_t *position;
     ons_workload moved = *work;

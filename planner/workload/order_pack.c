@@ -23,9 +23,9 @@ enum {
 /* A set of taken nodes of a block. */
 typedef struct taken_set {
     uint32_t before, node; /* the step that led to it: index of the step before, position of the node in the block */
-    uint32_t stage;
-    double load; /* of that stage */
-    double done; /* seconds of all nodes taken */
+    uint32_t stage;        /* that the last node went to */
+    double load;           /* seconds of that stage so far */
+    double done;           /* seconds of all nodes taken */
 } taken_set;
 
 typedef struct taken_step {
@@ -52,9 +52,9 @@ typedef struct packer {
     level now, next;
     uint32_t *slots; /* hash table of the next level: index + 1 */
     taken_step *steps;
-    double *waste;
-    uint32_t *ready;
-    double total; /* seconds of all nodes */
+    double *waste;   /* seconds, of each set of a level: see thin_out */
+    uint32_t *ready; /* positions in the block that may be taken next */
+    double total;    /* seconds of all nodes */
 } packer;
 
 /* ----------------------------------------------------------------------------------------------------------- blocks */
@@ -318,6 +318,7 @@ static double best_of_order(const packer *p, const uint32_t *order, double low) 
     return high;
 }
 
+/* Makes room for the block that needs most of each; blocks are worked on one after the other. */
 static ons_status *reserve(packer *p, ons_arena *arena) {
     size_t sets = 1, masks = 1, slots = 1, steps = 1, needs = 1;
     for (uint32_t b = 0; b < p->block_count; ++b) {
@@ -342,6 +343,8 @@ static ons_status *reserve(packer *p, ons_arena *arena) {
     return NULL;
 }
 
+/* Bisects the time of the slowest stage. No order is below the longest node, nor below all work shared evenly; the
+ * legal order reaches `high` without any change. `order` is always one that reaches `high`. */
 static ons_status *search_order(packer *p, ons_arena *arena, uint32_t *order) {
     const ons_workload *work = p->work;
     uint32_t count = work->node_count;

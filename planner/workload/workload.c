@@ -42,6 +42,7 @@ static ons_status *check_nodes(const ons_workload *work, int64_t *sum) {
     return NULL;
 }
 
+/* Everything behind this check indexes by these numbers and adds these sizes without looking again. */
 static ons_status *check(const ons_workload *work) {
     int64_t sum = 0;
     ONS_CHECK(work->node_count > 0, ONS_INVALID_DATA, "there is no node to plan");
@@ -138,6 +139,8 @@ static void weight_crosses(const ons_workload *work, uint32_t item, membership *
     weight_span(&work->weights[item], &m->from, &m->to);
 }
 
+/* Turns "what an item belongs to" round into "which items belong to each node or cut", in two passes over the items:
+ * one counts, one places. Items are met in rising order, so that every list ascends. */
 static ons_status *make_lists(const ons_workload *work, uint32_t items, find_membership *find, ons_arena *arena,
                               ons_work_lists *lists) {
     uint32_t *next;
@@ -185,6 +188,8 @@ static void sum_changes(int64_t *changes, uint32_t count) {
     for (uint32_t i = 1; i <= count; ++i) changes[i] += changes[i - 1];
 }
 
+/* A sparse table: row r holds the greatest of each 2^r neighbours. Any range is two of these that may overlap, which a
+ * greatest number does not mind, so that a question takes O(1). */
 ons_status *ons_range_maximum_make(ons_range_maximum *m, int64_t *values, uint32_t count, ons_arena *arena) {
     uint32_t levels = 1;
     while (count >> levels != 0) ++levels;
@@ -251,6 +256,9 @@ static ons_status *sum_nodes(const ons_workload *work, ons_work_index *x, ons_ar
     return NULL;
 }
 
+/* Makes sums over all nodes in front of a position, so that any interval is a difference of two, and sums of what
+ * crosses each cut. A saved tensor counts at its first saver, whose backward part, of all savers, runs last and frees
+ * it. */
 static ons_status *sum_tensors(const ons_workload *work, ons_work_index *x, ons_arena *arena) {
     size_t count = (size_t)work->node_count + 2;
     ONS_NEW(x->saved_by_producer, arena, count);
@@ -279,6 +287,8 @@ static ons_status *sum_tensors(const ons_workload *work, ons_work_index *x, ons_
     return NULL;
 }
 
+/* A weight counts at its first user. An interval that holds a later user but not the first finds it among the weights
+ * that cross its beginning (find_weights). */
 static ons_status *sum_weights(const ons_workload *work, ons_work_index *x, ons_arena *arena) {
     size_t count = (size_t)work->node_count + 2;
     ONS_NEW(x->weights, arena, count);
@@ -358,6 +368,8 @@ static bool any_within(const uint32_t *list, uint32_t count, uint32_t first, uin
     return first_from(list, count, first, end) < end;
 }
 
+/* The difference of the sums has every weight whose first user is in the interval. A weight of earlier users that is
+ * used here as well is a copy of its own in this stage. */
 static void find_weights(const ons_workload *work, uint32_t first, uint32_t end, const ons_stage_load *load,
                          ons_stage_memory *m) {
     const ons_work_index *x = work->index;

@@ -41,7 +41,7 @@ typedef struct ons_work_tensor {
     int64_t gradient_bytes;  /* of what flows back to the producer; 0: no gradient */
     uint32_t producer;       /* ONS_NO_NODE: it comes with the data, to every stage that uses it */
     const uint32_t *readers; /* whose forward part reads it: ascending, each once */
-    const uint32_t *savers;  /* whose backward part reads it, likewise; an output's saver may be its producer */
+    const uint32_t *savers;  /* whose backward part reads it: ascending, each once, perhaps its producer */
     uint32_t reader_count, saver_count;
 } ons_work_tensor;
 
@@ -82,7 +82,7 @@ ons_status *ons_workload_finish(ons_workload *work, ons_arena *arena);
 /* Add up the seconds of all nodes in [first, end), for one micro-batch: O(1). */
 double ons_work_forward_seconds(const ons_workload *work, uint32_t first, uint32_t end);
 double ons_work_backward_seconds(const ons_workload *work, uint32_t first, uint32_t end);
-double ons_work_weight_seconds(const ons_workload *work, uint32_t first, uint32_t end); /* of it: weight gradients */
+double ons_work_weight_seconds(const ons_workload *work, uint32_t first, uint32_t end); /* weight gradients */
 double ons_work_seconds(const ons_workload *work, uint32_t first, uint32_t end);        /* forward and backward */
 /* Adds up the seconds of updates, once a step; of no nodes 0. */
 double ons_work_update_seconds(const ons_workload *work, uint32_t first, uint32_t end);

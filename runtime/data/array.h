@@ -14,7 +14,7 @@ typedef struct ons_array {
     ons_type type;          /* dims[0] counts the samples */
     const void *data;       /* row-major, dense, this machine's byte order, at any alignment */
     ons_mapping mapping;    /* the file that `data` lies in, or empty */
-    ons_file_reader reader; /* the same file */
+    ons_file_reader reader; /* reads the file that `data` lies in, or is empty */
     void *memory;           /* the heap block that `data` lies in, or NULL */
 } ons_array;
 

@@ -10,7 +10,7 @@ typedef struct ons_device_speed {
                                                  runtime/measure/gemm_speed.h */
     double memory_bandwidth;               /* bytes a second, read and written, of arrays that no cache holds */
     double link_bandwidth, link_latency;   /* of a copy by another stream, from device memory to device memory */
-    double host_bandwidth, host_latency;   /* likewise to host memory */
+    double host_bandwidth, host_latency;   /* of a copy by another stream, between device memory and host memory */
     double array_bytes;                    /* of each array that this was measured with */
 } ons_device_speed;
 

@@ -11,9 +11,9 @@
 typedef struct ons_link_speed {
     uint32_t pairs;            /* that were measured; 0: there is no such link, and nothing else holds */
     double bandwidth;          /* bytes a second each way, of large messages; the median of the pairs */
-    double latency;            /* seconds of a message of 64 bytes; likewise */
-    double slowest;            /* the bandwidth of the slowest pair, */
-    uint32_t slowest_ranks[2]; /* and who it is */
+    double latency;            /* seconds of a message of 64 bytes; the median of the pairs */
+    double slowest;            /* the bandwidth of the slowest pair */
+    uint32_t slowest_ranks[2]; /* the slowest pair */
     int64_t eager_bytes; /* messages of up to so many bytes leave without asking, by the first pair; 0: no step of two
                             latencies was found */
 } ons_link_speed;

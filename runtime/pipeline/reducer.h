@@ -27,7 +27,7 @@ typedef struct ons_reducer_options {
     ons_nccl *nccl;            /* of GPUs: how messages go, … */
     ons_links *links;          /* … one of the two */
     const uint32_t *ranks;     /* of the ring, in the world */
-    ons_rank_group rank_group; /* and this one's place in it */
+    ons_rank_group rank_group; /* who adds up together, and this one's place among them */
     const ons_reduction *reduction;
     ons_trace_track *tracks[ONS_REDUCTION_IN_FLIGHT]; /* NULL: none. Of GPUs: of messages, of additions */
 } ons_reducer_options;

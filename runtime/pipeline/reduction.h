@@ -46,7 +46,7 @@ typedef struct ons_sum_bucket {
     const ons_sum_piece *pieces; /* slice by slice */
     const uint32_t *begin;       /* of each replica's slice, and the end of the last one */
     const int64_t *bytes;        /* of each replica's slice */
-    bool stays;                  /* so do all sums in it */
+    bool stays;                  /* all sums in the bucket stay: see ons_sum.stays */
 } ons_sum_bucket;
 
 /* Buckets on their way at once, so that a link is not idle while the ends of a message find each other. Each has a

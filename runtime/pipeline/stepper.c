@@ -28,8 +28,8 @@ struct ons_stepper {
     const bool *most_halved, *least_halved; /* see ons_pipeline_pass; the rest is computed as a whole */
     uint64_t filled[ONS_FEED_SLOTS];        /* the step whose samples a slot holds; 0: none */
     double *counted;                        /* of each micro-batch, where each has an update of its own */
-    uint64_t *losses;                       /* likewise, the bits of the program's float32 or float64 */
-    uint32_t version;                       /* place of the newest weights */
+    uint64_t *losses; /* of each micro-batch, where each has an update of its own: the bits of a float32 or float64 */
+    uint32_t version; /* place of the newest weights */
     /* the step that runs */
     ons_step step;
     int slot;

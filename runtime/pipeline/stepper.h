@@ -57,7 +57,7 @@ uint64_t ons_stepper_dropped(const ons_stepper *stepper);
 typedef struct ons_step_result {
     double loss;  /* NaN: of another stage */
     double norm;  /* NaN where not computed, or of another stage */
-    double scale; /* of the loss, for gradients in float16; NaN likewise */
+    double scale; /* of the loss, for gradients in float16; NaN where not computed, or of another stage */
     size_t samples;
     bool stop;                    /* somebody has asked for an end after this step; not the stepper's to say */
     const ons_step_program *last; /* the stepper's program that ran last: it has the square sums */

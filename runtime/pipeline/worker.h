@@ -27,8 +27,8 @@ typedef struct ons_worker_options {
     ons_device_context *device_context; /* started */
     ons_transport *transport;           /* whose ranks are the schedule's devices; NULL: there is one stage */
     ons_links *links;                   /* messages go this way, not by the transport; NULL: there are none */
-    ons_nccl *nccl;                     /* likewise, by NCCL; ons_worker_connect is called before the first pass */
-    ons_fault *fault;               /* in the device's memory, shared by all stages; NULL: the device context's own */
+    ons_nccl *nccl;   /* messages go by NCCL; ons_worker_connect is called before the first pass. NULL: there is none */
+    ons_fault *fault; /* in the device's memory, shared by all stages; NULL: the device context's own */
     ons_reducer *reducer;           /* sums over the replicas of this device; NULL: there is one */
     uint32_t stage;                 /* the number of the device in the cut: of its group, where there are copies */
     const ons_device_group *groups; /* by number, as the cut's transfers name their peers; NULL: each is a device */

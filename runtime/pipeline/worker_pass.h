@@ -1,4 +1,4 @@
-/* How a pass is put on the streams: shared by worker_pass.c (parts, nodes) and the files named below. */
+/* How a pass is put on the streams: shared by worker_pass.c (parts) and the files named below. */
 #ifndef ONSTAGE_RUNTIME_PIPELINE_WORKER_PASS_H
 #define ONSTAGE_RUNTIME_PIPELINE_WORKER_PASS_H
 
@@ -21,15 +21,35 @@ typedef struct ons_program_pass {
 
 /* Finds the share that a part of a micro-batch belongs to. */
 const ons_program_pass *ons_program_pass_of(const ons_program_pass *share, ons_part part, uint32_t micro_batch);
-ons_part_place ons_program_pass_place(const ons_program_pass *share, ons_part part, uint32_t micro_batch);
+/* Tests whether a part is its program's last, which updates the weights. */
+static inline bool ons_program_pass_is_end(const ons_program_pass *share, ons_part part) {
+    return ons_stage_program_kind(share->stage, part) == ONS_PART_END;
+}
 /* Tests whether the forward part of a stage's micro-batch is in two halves. */
 static inline bool ons_program_pass_is_halved(const ons_program_pass *share, uint32_t stage, uint32_t micro_batch) {
     return share->pass->halved != NULL && share->pass->halved[(size_t)stage * share->pass->micro_batches + micro_batch];
 }
-/* Makes a job of a part; the worker owns it. */
-ons_status *ons_program_pass_job(const ons_program_pass *share, ons_part part, uint32_t micro_batch, ons_job **job);
 /* `stream` waits for all that is on the compute stream so far. */
 void ons_program_pass_follow_compute(const ons_program_pass *share, ons_stream *stream);
+
+/* worker_jobs.c */
+
+/* Where a part of a micro-batch finds its values: the micro-batch's slots and, where updates come between
+ * micro-batches, the version of the weights. */
+ons_part_place ons_program_pass_place(const ons_program_pass *share, ons_part part, uint32_t micro_batch);
+/* Makes a job of a part; the worker owns it. */
+ons_status *ons_program_pass_job(const ons_program_pass *share, ons_part part, uint32_t micro_batch, ons_job **job);
+/* Puts on the compute stream, before all else of the pass, the copy to the device of what kernels read of its steps;
+ * nothing where the host's memory is the device's. */
+ons_status *ons_program_pass_put_steps(const ons_program_pass *share);
+/* Puts on the compute stream the nodes of a part at positions `first` to before `end`, for those samples. */
+ons_status *ons_program_pass_compute(const ons_program_pass *share, ons_part part, uint32_t micro_batch, uint32_t first,
+                                     uint32_t end, ons_sample_half sample_half);
+/* Put there the caller's functions that fill the inputs of a part, and that read what it has made. */
+ons_status *ons_program_pass_put_load(const ons_program_pass *share, ons_part part, uint32_t micro_batch);
+ons_status *ons_program_pass_put_read(const ons_program_pass *share, ons_part part, uint32_t micro_batch);
+/* Puts there the wait for the part's turn, where two workers share the device; nothing where a worker is alone. */
+ons_status *ons_program_pass_put_turn(const ons_program_pass *share, ons_part part, uint32_t micro_batch);
 
 /* worker_trace.c */
 
@@ -47,8 +67,8 @@ ons_status *ons_program_pass_revive(const ons_program_pass *share, ons_value_id 
                                     ons_stream *stream);
 /* Buries what has left, which was waited for until it was gone, and which no node needs any more. */
 ons_status *ons_program_pass_bury_pending(const ons_program_pass *share, const ons_pending *pending);
-/* The same where the compute stream has waited because a node at `position` puts something over it, unless it may still
- * be read: by that node, of the same micro-batch, whose result takes its place, or by nodes of another program. */
+/* Buries what has left and was waited for because a node at `position` puts something over it, unless it may still be
+ * read: by that node, of the same micro-batch, whose result takes its place, or by nodes of another program. */
 ons_status *ons_program_pass_bury_overwritten(const ons_program_pass *share, const ons_pending *pending,
                                               uint32_t micro_batch, uint32_t position);
 

@@ -1,5 +1,5 @@
-/* What a worker consists of: shared by worker.c (its life), worker_pass.c, worker_copies.c and worker_messages.c
- * (putting passes on the streams), worker_keep.c and worker_trace.c. */
+/* What a worker consists of: shared by worker.c (its life), worker_pass.c, worker_jobs.c, worker_copies.c and
+ * worker_messages.c (putting passes on the streams), worker_keep.c and worker_trace.c. */
 #ifndef ONSTAGE_RUNTIME_PIPELINE_WORKER_STATE_H
 #define ONSTAGE_RUNTIME_PIPELINE_WORKER_STATE_H
 
@@ -20,7 +20,7 @@ typedef struct ons_worker_channel {
     bool sends;
     ons_channel *channel;
     ons_link *link;         /* in the place of the channel, where there are links */
-    ons_nccl_channel *nccl; /* likewise, where there is NCCL */
+    ons_nccl_channel *nccl; /* in the place of the channel, where there is NCCL */
     ons_stream *stream;
     ons_trace_track *track;
     uint32_t next_receive; /* where messages come in pieces: the one that comes next, … */
@@ -32,8 +32,9 @@ typedef struct ons_worker_program {
     const ons_stage_program *stage;
     ons_event **sent;          /* of each send_channel */
     ons_event **arrived;       /* of each receive_channel and place of the receive's ring, at arrived_begin[channel] */
-    ons_event **first_arrived; /* of the first half, where messages come in halves, and by one channel: at … */
-    ons_event **released;      /* likewise: … ring_begin[receive] and the place */
+    ons_event **first_arrived; /* of the first half, where messages come in halves, and by one channel: at
+                                  ring_begin[receive] and the place */
+    ons_event **released;      /* of each receive and place of its ring, at ring_begin[receive] */
     uint32_t *ring_begin, *arrived_begin;
     ons_event **out; /* of each swap and slot */
     ons_event **in;  /* of each swap */

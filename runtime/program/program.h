@@ -98,7 +98,7 @@ void ons_program_revive(const ons_program *program, ons_value_id value, const on
 
 /* Finds where a value lies, after ons_program_place; `part_place` NULL: that of the first micro-batch and version. */
 void *ons_program_address(const ons_program *program, ons_value_id value, const ons_part_place *part_place);
-/* The same for whoever is about to put something there. */
+/* Finds where a value lies, for whoever is about to put something there. */
 void *ons_program_address_to_write(const ons_program *program, ons_value_id value, const ons_part_place *part_place);
 
 /* Reads a float32 or float64 scalar between runs, where the host can access the device's memory (elsewhere:

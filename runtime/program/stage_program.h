@@ -56,7 +56,7 @@ typedef struct ons_stage_program_options {
     uint32_t versions;            /* of trained weights */
     bool joined;                  /* it is going to be joined with another one: ons_device_context_join */
     ons_update_shard shard;       /* of its updates */
-    const ons_cut_stage *half[2]; /* the same for half a micro-batch's samples, the first ones and the others: forward
+    const ons_cut_stage *half[2]; /* the cut for half a micro-batch's samples, the first ones and the others: forward
                                      parts are computed in halves, too. NULL, both: they are not */
     int64_t half_rows[2];         /* samples of each */
 } ons_stage_program_options;
@@ -77,7 +77,7 @@ typedef struct ons_stage_program {
      * which those are; each that may be has a sync point. NULL: a receive has one sync point of each kind, which says
      * so */
     ons_part *first_part, *last_part;
-    uint32_t micro_batches; /* of it */
+    uint32_t micro_batches; /* that first_part and last_part have for each receive */
     ons_hazard *hazards;
     int64_t swapped_bytes; /* of one micro-batch */
     ons_halves *halves;    /* NULL: forward parts are never computed in halves */
@@ -102,7 +102,7 @@ void ons_stage_program_free(ons_stage_program *stage); /* a zeroed one is fine *
  * the last one's. */
 typedef struct ons_lineup {
     const ons_stage_program *programs[2]; /* the second is NULL where all run the first */
-    uint32_t first_count;                 /* then it is not looked at */
+    uint32_t first_count;                 /* not looked at where all run the first program */
 } ons_lineup;
 
 /* Says which of the two programs, 0 or 1, a part runs; `micro_batches`: of the pass. */

@@ -19,7 +19,7 @@ typedef struct ons_circle_options {
     ons_nccl *nccl;        /* one of the two */
     ons_links *links;      /* the ranks are in this process */
     const uint32_t *ranks; /* of the world; they outlive the circle */
-    uint32_t count, own;   /* of them; which one is this */
+    uint32_t count, own;   /* ranks, and which of them this one is */
     uint32_t number;       /* unique among the channels of the ranks */
     ons_stream *stream;    /* on which exchanges are put */
 } ons_circle_options;

@@ -33,7 +33,7 @@ struct ons_channel {
     bool sends;
     bool gathers;
     uint32_t peer, number;
-    size_t piece_bytes; /* the same at both ends */
+    size_t piece_bytes; /* of a message that goes in pieces; both ends have the same number */
     bool reads;         /* the receiver reads the sender's memory, until a message cannot be read */
 
     /* The message that is asked for; guarded by the world's lock until the progress thread takes it. */

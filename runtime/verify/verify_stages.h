@@ -33,9 +33,9 @@ typedef struct ons_verify_options {
     const ons_device_group *groups;           /* as the cut numbers them; NULL: each is a device */
     const ons_verify_share *shares;           /* [device]; NULL: without copies */
     const ons_stage_program *const *programs; /* of each stage that is looked at */
-    const ons_stage_program *const *seconds;  /* likewise: of the micro-batches behind the first `first_count`, see
-                                                 ons_lineup; NULL: all run the programs above */
-    const ons_action_list *lists;             /* likewise */
+    const ons_stage_program *const *seconds;  /* of each stage that is looked at: of the micro-batches behind the first
+                                                 `first_count`, see ons_lineup; NULL: all run the programs above */
+    const ons_action_list *lists;             /* of each stage that is looked at */
     uint32_t micro_batches, first_count;
     const uint32_t *sizes; /* of each stage: so many units of the step are a micro-batch of its own
                               (runtime/program/units.h); NULL: one everywhere */

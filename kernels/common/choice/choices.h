@@ -53,7 +53,7 @@ typedef struct ons_choice_question {
     int threads; /* that compute the node; 0: not known yet */
     int64_t sizes[ONS_CHOICE_SIZES];
     uint32_t possible; /* bits of the ways that can compute the node */
-    ons_way rule;      /* of them, for nodes that the table does not have */
+    ons_way rule;      /* the way, of those possible, for nodes that the table does not have */
 } ons_choice_question;
 
 /* The way of the first entry of the table that has exactly these sizes, else of the first one whose sizes are near,

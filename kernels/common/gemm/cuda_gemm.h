@@ -56,7 +56,7 @@ typedef struct ons_cuda_gemm_state {
     ons_cuda_plan *plan; /* NULL: nothing to multiply */
     ons_cuda_gemm_call call;
     int64_t each;                         /* how many calls: 1, or every matrix by itself */
-    const int64_t *offsets_a, *offsets_b; /* then, in elements */
+    const int64_t *offsets_a, *offsets_b; /* of every matrix, in elements, where each is a call of its own */
     int64_t output_bytes;
 } ons_cuda_gemm_state;
 

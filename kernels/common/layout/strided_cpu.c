@@ -81,8 +81,8 @@ void ons_strided_plan(ons_strided *s) {
 
 typedef struct block {
     int64_t rows, columns;
-    int64_t from_row, to_row;       /* distances */
-    int64_t from_column, to_column; /* likewise */
+    int64_t from_row, to_row;       /* distances of rows */
+    int64_t from_column, to_column; /* distances of columns */
 } block;
 
 /* Rows that follow each other on one side lie apart on the other, where the processor does not foresee them: they are

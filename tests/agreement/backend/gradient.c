@@ -19,7 +19,7 @@ static const double ROUNDED_STEP = 0.25;
 /* One output of a case, differentiated with respect to all inputs. */
 typedef struct check {
     const data_set *set;
-    trial forward, backward; /* the same graph twice, the second with the gradient's nodes */
+    trial forward, backward; /* of one graph; `backward` has the gradient's nodes as well */
     uint32_t output;
     double *middle; /* the output for the inputs as they are */
     double *cotangent;

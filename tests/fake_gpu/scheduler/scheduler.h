@@ -29,7 +29,7 @@ typedef struct gpu_operation {
     int value;
     void *staged;         /* COPY from memory that may change: what stood there */
     uint64_t sum;         /* COPY: of the host's memory, which must stay as it is until then; 0: others write there */
-    uint64_t *sums;       /* REPEAT: likewise for each operation; NULL: none */
+    uint64_t *sums;       /* REPEAT: for each operation what `sum` is for one; NULL: none */
     const void **touches; /* KERNEL: addresses among its arguments */
     size_t touch_count;
     gpu_event *event; /* RECORD, AWAIT */

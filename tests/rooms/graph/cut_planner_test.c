@@ -28,7 +28,7 @@ typedef struct subject {
     ons_graph_work work;
     ons_memory_workspace *workspace;
     ons_tensor_decision *planned; /* of one stage */
-    ons_cut_decision *decisions;  /* the same for the cut, of all stages */
+    ons_cut_decision *decisions;  /* of all stages, as the cut takes them */
 } subject;
 
 /* In place: the workspace points into it. Times of which no two sets have the same sum, but by chance, and that add up

@@ -240,8 +240,8 @@ Test(attention_forms, heads_without_a_batch_axis) {
 enum {
     SPLIT_AT_ONCE,   /* GPT */
     ENTRIES,         /* ViT: an axis of three comes first, of which Gather takes entries */
-    PIECES,          /* the same by Split and Squeeze */
-    SLICES,          /* and by Slice and Squeeze */
+    PIECES,          /* an axis of three comes first, which Split and Squeeze take apart */
+    SLICES,          /* an axis of three comes first, which Slice and Squeeze take apart */
     PIECES_BETWEEN,  /* Split where the axis lies */
     TIME_FIRST,      /* MultiheadAttention: batch and heads become one axis and are parted again */
     TIME_FIRST_FLAT, /* or stay one */

@@ -33,8 +33,8 @@ ons_status *ons_check_kernel(const ons_registry *registry, const ons_operator *o
 /* ons_check_kernel on a case that is alive and has its reference's results. */
 ons_status *ons_check_fixture(ons_fixture *fixture, const ons_target *target, int threads);
 
-/* The same operands in the layouts that the operator would choose where its inputs come in the layout `offered`; they
- * lie in the fixture's arena. *differs: whether any is not ONNX's. */
+/* Gives the case's operands in the layouts that the operator would choose where its inputs come in the layout
+ * `offered`; they lie in the fixture's arena. *differs: whether any is not ONNX's. */
 ons_status *ons_choose_case_layouts(ons_fixture *fixture, bool for_cuda, ons_layout offered, ons_operands *operands,
                                     bool *differs);
 

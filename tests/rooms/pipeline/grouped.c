@@ -200,7 +200,7 @@ static ons_status *put_data(const grouped *g, const ons_step_program *step_progr
 typedef struct part_job {
     const ons_step_program *step_program;
     const ons_step *step;  /* in the device's memory where the host cannot access it */
-    ons_fault *fault_page; /* likewise */
+    ons_fault *fault_page; /* in the device's memory where the host cannot access it */
     ons_part first, end;
     ons_program_fault fault;
 } part_job;

@@ -42,7 +42,7 @@ typedef struct pipeline_setting {
     const uint32_t *sizes;  /* [stage]: so many micro-batches are one of the stage's own, by lists made here
                                (tests/rooms/pipeline/stage_size_lists.h), for `copies`, too. NULL: one everywhere */
     uint32_t in_flight;     /* … of which so many wait in a copy at most, where that is enough; 0: all */
-    bool replayed;          /* the same, but by one thread: tests/rooms/pipeline/replayed.h */
+    bool replayed;          /* one thread runs the schedule's lists: tests/rooms/pipeline/replayed.h */
     bool delayed;           /* pipedream, but in sequence: tests/rooms/pipeline/delayed.h with the same cut */
     uint64_t seed;
     const char

@@ -25,14 +25,14 @@ typedef struct pipeline_trial {
     ons_pipeline pipeline;
     ons_lowering lowering; /* of the setting's plan */
     ons_schedule_lanes lanes;
-    ons_schedule schedule; /* theirs */
+    ons_schedule schedule; /* of the lanes */
     ons_device_groups groups;
     bool *apart;                /* of each stage */
     ons_transport **transports; /* of each device; NULL: there is one */
     ons_local_stages *local_stages;
     delayed_trajectory *delayed; /* instead of the local stages */
-    grouped *grouped;            /* likewise */
-    replayed *replayed;          /* likewise */
+    grouped *grouped;            /* instead of the local stages */
+    replayed *replayed;          /* instead of the local stages */
 } pipeline_trial;
 
 static inline bool pipeline_trial_repeats(const pipeline_trial *t) {

@@ -10,7 +10,7 @@
  *                    batch that is smaller: its micro-batches must come out even in the samples)
  *       capped       the same where memory is short (sweep_plan.h)
  *       slices       at random between nodes; slices/swap, /recompute, /both: with random values swapped, made again
- *       anywhere     every node in any stage; likewise
+ *       anywhere     every node in any stage; anywhere/swap, /recompute, /both: with random values swapped, made again
  *
  * A schedule that does not exist for so many stages, devices or micro-batches, and a model with too few nodes, are
  * refused with ONS_INVALID_ARGUMENT, and counted apart.
@@ -32,7 +32,7 @@ typedef struct sweep {
     uint64_t plan; /* number of its case over all transports, + 1; 0: there is none */
     int64_t cap;
     ons_status *plan_status;
-    uint64_t reference;    /* likewise: of what `whole` is for */
+    uint64_t reference;    /* number of the case that `whole` is for, over all transports, + 1; 0: there is none */
     pipeline_record whole; /* in one stage, or in sequence */
     ons_status *whole_status;
 } sweep;

@@ -28,7 +28,7 @@ enum {
     SCATTERED,
     CAP,
     SIZES,  /* of each stage eight bits, the first ones lowest; 0: one everywhere */
-    COPIES, /* likewise */
+    COPIES, /* of each stage eight bits, the first ones lowest; 0: one everywhere */
     IN_FLIGHT,
     LATE,
     NUMBERS,

@@ -8,7 +8,7 @@
 
 /* What memory costs where a stage needs more than the capacity. Weights, gradients, states and versions always stay. */
 extern const ons_memory_strategy even_memory;  /* by one rising function of k M - capacity: the theorem's condition 3 */
-extern const ons_memory_strategy split_memory; /* the same for each micro-batch: by (k M - capacity) / k */
+extern const ons_memory_strategy split_memory; /* by one rising function of (k M - capacity) / k */
 extern const ons_memory_strategy uneven_memory; /* more where many nodes are in the first half of the model */
 extern const ons_memory_strategy wild_memory;   /* neither even nor monotone: any stage may cost, or fail, by chance */
 

@@ -10,7 +10,7 @@ typedef struct random_stage {
     ons_memory_workspace *workspace;
     ons_stage_problem problem;
     ons_stage_memory kept; /* without optimisation */
-    double seconds;        /* likewise */
+    double seconds;        /* without optimisation */
     uint32_t candidates;   /* saved tensors that the stage can swap or recompute */
 } random_stage;
 

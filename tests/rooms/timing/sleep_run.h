@@ -27,15 +27,15 @@ typedef struct sleep_setting {
     uint32_t steps;                /* that are trained: the first one warms up */
     double forward, input, weight; /* seconds of a layer for a micro-batch */
     double latency, bandwidth;     /* of a link, as the device profile has them: seconds, bytes a second */
-    uint32_t eager_bytes;          /* likewise; 0: not said */
+    uint32_t eager_bytes;          /* of a link, as the device profile has them; 0: not said */
     bool input_first;              /* see sleep_operator.h */
     bool processes; /* this process is one of those that mpirun has started; else all stages are threads */
 } sleep_setting;
 
 typedef struct sleep_times {
     double simulated, measured; /* seconds of a step; the median of those that were measured */
-    double least;               /* of them */
-    double start;               /* likewise of the times from the first stage's first forward part to the last one's */
+    double least;               /* seconds of the quickest step that was measured */
+    double start;               /* median seconds from the first stage's first forward part to the last stage's */
     double loss;                /* of the last step */
     float weight;               /* the first of layer 0, where stages are threads */
     bool is_root;               /* false: another process tells the user */

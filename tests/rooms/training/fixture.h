@@ -20,7 +20,7 @@ typedef struct run {
     char model_path[PATH_BYTES];
     ons_config *config;
     ons_model *model;     /* NULL before run_open */
-    ons_trainer *trainer; /* likewise */
+    ons_trainer *trainer; /* NULL before run_open */
 } run;
 
 /* Options as golden.json has them: data, loss, batch, no shuffling; optimiser and steps are the caller's. */
