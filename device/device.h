@@ -25,8 +25,9 @@ struct ons_device {
     const char *name;     /* "cpu", "cuda": also that of the backend whose kernels run in its memory */
     bool host_can_access; /* the host may read and write the device's memory; otherwise only copies do */
 
-    /* The device's memory: one block, aligned to 64 bytes. Fails where the cap (`limit_bytes` of the constructor)
-     * would be exceeded. `*address` is what kernels see. A CPU's pages may come as late as they are first written. */
+    /* The device's memory: one block, aligned to 64 bytes (ONS_ARENA_ALIGNMENT of graph/arena_layout.h, which this room
+     * does not include). Fails where the cap (`limit_bytes` of the constructor) would be exceeded. `*address` is what
+     * kernels see. A CPU's pages may come as late as they are first written. */
     ons_status *(*allocate)(ons_device *device, int64_t bytes, void **address);
     void (*release)(ons_device *device, void *address, int64_t bytes);
 

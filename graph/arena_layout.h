@@ -19,6 +19,9 @@
 
 #include "graph/liveness.h"
 
+/* Bytes: every buffer begins at a multiple of it, as does the arena itself (`allocate` of device/device.h). It is a
+ * cache line and an AVX-512 register, so that no two buffers share a line and no full register is read across two; the
+ * 16 bytes that a GPU's widest loads want divide it. */
 enum { ONS_ARENA_ALIGNMENT = 64 };
 
 static inline int64_t ons_arena_align(int64_t bytes) {

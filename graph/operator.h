@@ -142,7 +142,7 @@ typedef enum ons_role {
     ONS_ROLE_REDUCE_SUM,    /* inputs: data, axes; attribute 0: keepdims */
     ONS_ROLE_RESHAPE,       /* inputs: data, shape; attribute 0: whether a 0 in shape is a size */
     ONS_ROLE_REORDER,       /* change of layout; attribute 0: the new layout */
-    ONS_ROLE_ACCUMULATE,    /* inputs: sum so far, summand */
+    ONS_ROLE_ACCUMULATE,    /* inputs: sum so far, summand; of a gradient both are in the parameter's type */
     ONS_ROLE_CROSS_ENTROPY, /* losses: see graph/passes/loss.h */
     ONS_ROLE_NEGATIVE_LOG_LIKELIHOOD,
     ONS_ROLE_SQUARED_ERROR,
@@ -379,7 +379,8 @@ typedef struct ons_opset_range {
     const char *domain; /* "" is ONNX's own; "onstage" for operators of ours, which no file may use */
     uint32_t first, last;
 } ons_opset_range;
-/* The newest version of ONNX's own operators whose changes have been looked at: the usual LAST. */
+/* The newest version of ONNX's own operators whose changes have been looked at: the usual LAST, and the newest that a
+ * file may have (ONS_OPSET_MAX in onnx_import/import.h). CONTRIBUTING.md says how it is raised ("A new opset"). */
 enum { ONS_NEWEST = 28 };
 #define ONS_ONNX(FIRST, LAST)                                                                                          \
     { "", (FIRST), (LAST) }

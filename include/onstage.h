@@ -42,7 +42,7 @@ typedef enum ons_status_code {
     ONS_INVALID_DATA = 4,     /* an array does not fit the model, or holds values that cannot be */
     ONS_IO_ERROR = 5,         /* a file could not be read or written */
     ONS_OUT_OF_MEMORY = 6,    /* the machine's memory, or the cap, is too small */
-    ONS_DIVERGED = 7,         /* the loss is no longer a number */
+    ONS_DIVERGED = 7,         /* the loss is no longer a finite number */
     ONS_INTERRUPTED = 8,      /* stopped by the user */
     ONS_DEFECT = 9,           /* a defect in onstage */
 } ons_status_code;
@@ -234,8 +234,8 @@ typedef struct ons_step_report {
 } ons_step_report;
 
 /* One optimiser step, with what the configuration asks for at this step: validation, checkpoint, logs. Fails with
- * ONS_DIVERGED where the loss is no longer a number; the weights are then those of the last checkpoint on disk, if any.
- */
+ * ONS_DIVERGED where the loss is not finite: the weights in memory were updated by this step and are of no use; good
+ * ones are in the last checkpoint on disk, if any (option "checkpoint"). */
 ons_status *ons_trainer_step(ons_trainer *trainer, ons_step_report *report);
 
 /* Whether all steps are done, or the validation loss has not improved for as long as the option "early-stop" says. */

@@ -115,7 +115,8 @@ struct ons_backend {
     const ons_kernel_list *(*find)(const ons_backend *backend, const ons_operator *op);
     /* Tried behind every list that is not empty; NULL: none. */
     const ons_kernel_list *fallbacks;
-    int64_t scratch_alignment; /* bytes, a power of two, at least 64: scratch memory begins at multiples of it */
+    int64_t scratch_alignment; /* bytes, a power of two: scratch memory begins at multiples of it, and at those of
+                                  ONS_ARENA_ALIGNMENT (graph/arena_layout.h) */
     ons_add_parts_function *add_parts;   /* NULL: the host can access the memory, and adds */
     const ons_kernel_list *const *table; /* of `find` by ons_backend_in_table: in the order of operators.inc */
 };
@@ -147,7 +148,7 @@ const char *ons_cpu_variant(void);
 
 /* Chooses, before anything has used oneDNN, which can be capped only then. Fails where ONSTAGE_CPU names no variant;
  * one that the machine does not have gives the best that it has. */
-ons_status *ons_cpu_variant_check(void);
+ons_status *ons_cpu_variant_choose(void);
 
 /* What decides, beside shapes and threads, which kernels a CPU gets, how long they take and how much scratch they want:
  * the libraries' versions, the instructions that they and our own code were chosen to use on this machine, and the

@@ -36,6 +36,8 @@ static bool has_v4(void) {
 }
 #endif
 
+/* From the weakest to the strongest, each of which runs wherever the next one does: the last that runs here, and is no
+ * later than the one that was asked for, is chosen. */
 static const variant variants[] = {
 #ifdef __x86_64__
     {&ons_cpu_backend_baseline, always, dnnl_cpu_isa_sse41},
@@ -73,7 +75,7 @@ const ons_backend *ons_choose_cpu_backend(void) {
 
 const char *ons_cpu_variant(void) { return ons_backend_find("cpu")->variant; }
 
-ons_status *ons_cpu_variant_check(void) {
+ons_status *ons_cpu_variant_choose(void) {
     (void)ons_choose_cpu_backend();
     const char *wish = ons_environment(ONS_ENV_ONSTAGE_CPU);
     if (wish == NULL || wish[0] == '\0' || find_wish(wish) < VARIANTS) return NULL;

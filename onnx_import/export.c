@@ -56,7 +56,7 @@ uint32_t ons_graph_frame(const ons_model_file *file) {
     return 0; /* not reached: a file without a graph does not open */
 }
 
-/* --------------------------------------------------------------------------------------------------------- planning */
+/* ------------------------------------------------------------------------------------------------- list of splices */
 
 static bool is_initialiser(const ons_model_file *file, const char *name) {
     for (size_t i = 0; i < ons_untied_count(file); ++i)
@@ -75,7 +75,8 @@ static ons_status *note_changed(exporter *e) {
     return NULL;
 }
 
-static ons_status *plan(exporter *e, uint64_t *size) {
+/* All that differs from the file that was imported, and how large the model file gets by it. */
+static ons_status *list_splices(exporter *e, uint64_t *size) {
     e->splices.count = e->fills.count = e->data.count = 0;
     e->data_size = 0;
     ONS_TRY(ons_export_tensors(e));
@@ -84,17 +85,20 @@ static ons_status *plan(exporter *e, uint64_t *size) {
     return ons_splice_copy(e->file->bytes, &e->file->frames, &e->splices, NULL, size);
 }
 
-/* Plans once more, with large tensors outside, where the result would be too large for protobuf. */
-static ons_status *plan_within_limit(exporter *e) {
-    uint64_t limit = e->options->message_limit == 0 ? INT32_MAX : e->options->message_limit;
+static uint64_t or_largest_message(uint64_t bytes) { return bytes == 0 ? INT32_MAX : bytes; }
+
+/* Lists them once more, with large tensors outside, where the result would be too large for protobuf. */
+static ons_status *list_splices_within_limits(exporter *e) {
+    uint64_t spill = or_largest_message(e->options->spill_above), most = or_largest_message(e->options->refuse_above);
     uint64_t size;
-    ONS_TRY(plan(e, &size));
-    if (size <= limit) return NULL;
-    e->spill = true;
-    ONS_TRY(plan(e, &size));
-    ONS_CHECK(size <= limit, ONS_UNSUPPORTED,
+    ONS_TRY(list_splices(e, &size));
+    if (size > spill || size > most) {
+        e->spills = true;
+        ONS_TRY(list_splices(e, &size));
+    }
+    ONS_CHECK(size <= most, ONS_UNSUPPORTED,
               "the model takes %llu bytes even with its weights in another file; ONNX files can hold %llu",
-              (unsigned long long)size, (unsigned long long)limit);
+              (unsigned long long)size, (unsigned long long)most);
     return NULL;
 }
 
@@ -188,7 +192,7 @@ static ons_status *export_to(exporter *e, const char *path) {
     e->location = ons_arena_format(e->arena, "%s.data", slash == NULL ? path : slash + 1);
     if (e->location == NULL) return ons_status_out_of_memory();
     ONS_TRY_AT(note_changed(e), "%s", e->file->path);
-    ONS_TRY_AT(plan_within_limit(e), "%s", e->file->path);
+    ONS_TRY_AT(list_splices_within_limits(e), "%s", e->file->path);
     uint8_t *chunk = malloc(CHUNK_BYTES);
     if (chunk == NULL) return ons_status_out_of_memory();
     ons_status *status = write_files(e, path, chunk);

@@ -32,7 +32,9 @@ typedef struct ons_export_options {
      * as they are. Needs `registry`. */
     bool inference;
     const ons_registry *registry;
-    uint64_t message_limit; /* the largest model file; 0: INT32_MAX bytes, protobuf's limit */
+    /* Bytes of the model file; 0: INT32_MAX, protobuf's limit. One that would be larger than the first has all large
+     * initialisers outside of it; one that would still be larger than the second is refused. */
+    uint64_t spill_above, refuse_above;
 } ons_export_options;
 
 ons_status *ons_export(ons_model_file *file, const char *path, const ons_export_options *options);

@@ -134,14 +134,14 @@ static ons_status *replace_outside(exporter *e, uint32_t frame_index, const cont
 
 /* Whether the new file keeps a tensor outside of itself. */
 static bool goes_outside(const exporter *e, const Onnx__TensorProto *tensor, const content *from) {
-    return ons_tensor_is_external(tensor) || (e->spill && from->size >= SPILL_MIN);
+    return ons_tensor_is_external(tensor) || (e->spills && from->size >= SPILL_MIN);
 }
 
 static ons_status *export_initialiser(exporter *e, const Onnx__TensorProto *tensor) {
     const char *name = ons_text(tensor->name);
     const ons_tensor_place *place = ons_model_file_place(e->file, tensor);
     bool changed = ons_map_get(&e->changed, name) != ONS_MAP_ABSENT;
-    if (!changed && !ons_tensor_is_external(tensor) && !e->spill) return NULL; /* stays as it is, whatever it is */
+    if (!changed && !ons_tensor_is_external(tensor) && !e->spills) return NULL; /* stays as it is, whatever it is */
     content from;
     ons_status *problem = make_content(e, name, tensor, &from);
     if (!changed && !ons_tensor_is_external(tensor) && ons_status_get_code(problem) == ONS_UNSUPPORTED) {

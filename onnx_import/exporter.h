@@ -24,7 +24,7 @@ typedef struct exporter {
     ons_arena *arena;     /* bytes that are spliced in, among others */
     const char *location; /* of the data file, as the model states it */
     ons_map changed;      /* names of initialisers with new contents */
-    bool spill;           /* large initialisers go to the data file, wherever they were */
+    bool spills;          /* large initialisers go to the data file, wherever they were */
     ons_splices splices;
     contents fills; /* by number: what `fill` splices stand for */
     contents data;  /* of the data file, in order */

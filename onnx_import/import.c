@@ -121,7 +121,7 @@ ons_status *ons_import(ons_model_file *file, const ons_registry *registry, const
     ons_map_free(&in.functions);
     ons_map_free(&in.call_prefixes);
     ons_map_free(&in.declared);
-    ons_map_free(&in.folded);
+    ons_map_free(&in.folded_by_exporter);
     ons_vector_free(&in.file_nodes);
     ons_vector_free(&in.initialisers);
     ons_vector_free(&in.parts);

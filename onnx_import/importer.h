@@ -45,7 +45,7 @@ typedef struct importer {
     ONS_VECTOR(ons_value_id) initialisers; /* of `top` */
     ONS_VECTOR(untied_part) parts;
     ons_map declared; /* name of a module's parameter or buffer → ons_origin; empty: the file tells nothing */
-    ons_map folded;   /* name of an initialiser that the exporter computed → index of its value_info */
+    ons_map folded_by_exporter; /* name of an initialiser that the exporter computed → index of its value_info */
 } importer;
 
 /* An attribute given to a function: what it is, and where its own references and captures are to be looked up. */

@@ -179,7 +179,7 @@ static ons_status *find_merges(importer *in, ons_map *places) {
 
 /* An exporter that folds nothing merges nothing: what layers share in its files, they share in the module. */
 ons_status *ons_merges_find(importer *in) {
-    if (in->declared.count > 0 && in->folded.count == 0) return NULL;
+    if (in->declared.count > 0 && in->folded_by_exporter.count == 0) return NULL;
     ons_map places = {0};
     ons_status *status = find_merges(in, &places);
     ons_map_free(&places);

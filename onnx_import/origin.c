@@ -57,7 +57,7 @@ ons_status *ons_origins_read(importer *in, const Onnx__GraphProto *graph) {
         const char *name = ons_text(value->name);
         if (ons_metadata_find(&value->base, ONS_VALUE_METADATA, kind_key, &text)) ONS_TRY(declare(in, name, text));
         if (ons_metadata_find(&value->base, ONS_VALUE_METADATA, folded_key, &text))
-            ONS_TRY(ons_map_set(&in->folded, name, (uint32_t)i));
+            ONS_TRY(ons_map_set(&in->folded_by_exporter, name, (uint32_t)i));
     }
     return NULL;
 }
@@ -97,7 +97,7 @@ static bool is_moved(const char *name, const parameters *from) {
 
 ons_status *ons_origin_find(importer *in, const char *name, ons_value *value) {
     if (in->declared.count == 0) return NULL;
-    uint32_t declared = ons_map_get(&in->declared, name), folded = ons_map_get(&in->folded, name);
+    uint32_t declared = ons_map_get(&in->declared, name), folded = ons_map_get(&in->folded_by_exporter, name);
     if (declared != ONS_MAP_ABSENT) {
         value->origin = (ons_origin)declared;
         return NULL;

@@ -121,7 +121,7 @@ const char *ons_option_word(const ons_option *option, size_t index, const char *
 ons_status *ons_config_new(ons_config **result) {
     ONS_GIVEN(result, "config");
     ONS_TRY(ons_environment_check());
-    ONS_TRY(ons_cpu_variant_check());
+    ONS_TRY(ons_cpu_variant_choose());
     ons_arena *arena = ons_arena_new();
     ons_config *config = arena == NULL ? NULL : ons_arena_allocate(arena, 1, sizeof *config);
     if (config == NULL) {

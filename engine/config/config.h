@@ -38,7 +38,7 @@ typedef struct ons_number { /* a number that may be left to a default of its con
 
 typedef ONS_VECTOR(ons_pair) ons_pairs;
 
-typedef enum ons_rate_schedule { ONS_SCHEDULE_CONSTANT, ONS_SCHEDULE_LINEAR, ONS_SCHEDULE_COSINE } ons_rate_schedule;
+typedef enum ons_rate_schedule { ONS_RATE_CONSTANT, ONS_RATE_LINEAR, ONS_RATE_COSINE } ons_rate_schedule;
 
 /* No number of replicas: see ons_config_chooses_replicas. */
 enum { ONS_REPLICAS_AUTO = 0 };
@@ -135,7 +135,7 @@ ons_status *ons_config_mode(const ons_config *config, bool training, ons_mode *m
 ons_status *ons_config_memory(const ons_config *config, int64_t *bytes);         /* 0: no cap */
 ons_status *ons_config_disk_bandwidth(const ons_config *config, int64_t *bytes); /* a second; 0: not given */
 ons_status *ons_config_threads(const ons_config *config, int *threads);
-ons_rate_schedule ons_config_schedule(const ons_config *config);
+ons_rate_schedule ons_config_rate_schedule(const ons_config *config);
 /* Whether somebody reads the norms of gradients. */
 bool ons_config_logs_norms(const ons_config *config);
 double ons_config_base_rate(const ons_config *config);

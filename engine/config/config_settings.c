@@ -172,7 +172,9 @@ ons_status *ons_config_threads(const ons_config *config, int *threads) {
     return NULL;
 }
 
-ons_rate_schedule ons_config_schedule(const ons_config *config) { return (ons_rate_schedule)config->lr_schedule.value; }
+ons_rate_schedule ons_config_rate_schedule(const ons_config *config) {
+    return (ons_rate_schedule)config->lr_schedule.value;
+}
 
 bool ons_config_chooses_schedule(const ons_config *config) {
     return config->generator == NULL && strcmp(config->pipeline, ons_any_schedule) == 0;
@@ -305,9 +307,9 @@ double ons_rate_share(ons_rate_schedule schedule, int64_t warmup, int64_t step, 
     if (step <= warmup) return (double)step / (double)warmup;
     double done = steps > warmup ? (double)(step - warmup) / (double)(steps - warmup) : 0;
     switch (schedule) {
-    case ONS_SCHEDULE_LINEAR: return 1 - done;
-    case ONS_SCHEDULE_COSINE: return 0.5 * (1 + cos(M_PI * done));
-    case ONS_SCHEDULE_CONSTANT: break;
+    case ONS_RATE_LINEAR: return 1 - done;
+    case ONS_RATE_COSINE: return 0.5 * (1 + cos(M_PI * done));
+    case ONS_RATE_CONSTANT: break;
     }
     return 1;
 }

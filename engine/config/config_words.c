@@ -31,9 +31,8 @@ WORDS(ons_batchnorm_words, {"graph", ONS_AS_GRAPH, "as the file says"},
 
 WORDS(ons_dropout_words, {"graph", ONS_AS_GRAPH, "as the file says"}, {"off", ONS_AS_INFERENCE, "nothing is dropped"})
 
-WORDS(ons_rate_words, {"constant", ONS_SCHEDULE_CONSTANT, NULL},
-      {"linear", ONS_SCHEDULE_LINEAR, "down to 0 at the last step"},
-      {"cosine", ONS_SCHEDULE_COSINE, "down to 0 at the last step"})
+WORDS(ons_rate_words, {"constant", ONS_RATE_CONSTANT, NULL}, {"linear", ONS_RATE_LINEAR, "down to 0 at the last step"},
+      {"cosine", ONS_RATE_COSINE, "down to 0 at the last step"})
 
 WORDS(ons_metric_words, {"accuracy", 0, "share of targets whose class has the largest output"})
 

@@ -106,7 +106,6 @@ static ons_status *share(ons_transport *t, ons_status *status) {
 }
 
 static ons_status *measure(const ons_config *config, ons_link_profile *l) {
-    enum { STALL_SECONDS = 10 };
     ons_transport *t;
     ons_link_speeds speeds;
     uint32_t ranks;
@@ -116,7 +115,7 @@ static ons_status *measure(const ons_config *config, ons_link_profile *l) {
         "--links measures between processes, and %s: start one for each device, as in mpirun -n 2 onstage profile "
         "--links -o profile.json",
         launched ? "there is only this one" : "this one was not started by mpirun or Slurm");
-    ONS_TRY(ons_mpi_transport_new(STALL_SECONDS, &t));
+    ONS_TRY(ons_mpi_transport_new(ONS_SILENCE_SECONDS, &t));
     ons_status *status = ons_link_speeds_measure(t, &speeds);
     l->leads = t->rank == 0;
     if (status == NULL && l->leads) status = lead(config, t, &speeds, l);

@@ -154,7 +154,8 @@ ons_status *ons_trainer_step(ons_trainer *t, ons_step_report *report) {
     ONS_CHECK(!ons_trainer_stops_early(t), ONS_INVALID_ARGUMENT, "--early-stop %lld: the run has ended after step %lld",
               (long long)t->config->early_stop, (long long)t->step);
     int64_t step = t->step + 1;
-    ons_rate rate = {ons_config_base_rate(t->config), ons_rate_share(t->schedule, t->config->warmup, step, t->steps)};
+    ons_rate rate = {ons_config_base_rate(t->config),
+                     ons_rate_share(t->rate_schedule, t->config->warmup, step, t->steps)};
     ons_step_result result;
     int64_t start = ons_trace_now();
     t->looked_name = NULL;

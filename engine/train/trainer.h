@@ -44,7 +44,7 @@ struct ons_trainer {
     int gpu;
     ons_local_stages *local_stages;
     ons_stage_report *stages; /* of all processes, but for what is measured; NULL: there is no plan */
-    ons_rate_schedule schedule;
+    ons_rate_schedule rate_schedule;
     int threads;
     int64_t step, steps, steps_per_epoch, validate_every;
     ons_best best;

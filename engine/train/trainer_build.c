@@ -229,7 +229,7 @@ static ons_status *check_options(ons_trainer *t) {
     ONS_CHECK(t->config->outputs.count == 0, ONS_INVALID_ARGUMENT,
               "--output: training writes no outputs; `onstage eval` does");
     ONS_TRY(ons_check_results(t->model, t->config));
-    t->schedule = ons_config_schedule(t->config);
+    t->rate_schedule = ons_config_rate_schedule(t->config);
     ONS_TRY(ons_assumptions_find(t->model, t->config, t->arena, &t->assumptions));
     return ons_assumptions_check(t->config, &t->assumptions);
 }

@@ -25,9 +25,8 @@ ons_status *ons_trainer_tell_all(const ons_trainer *t, void *mine, size_t bytes)
 }
 
 static ons_status *open_mpi(ons_trainer *t) {
-    enum { STALL_SECONDS = 10 };
     ONS_NEW(t->transports, t->arena, 1);
-    ONS_TRY(ons_mpi_transport_new(STALL_SECONDS, &t->transports[0]));
+    ONS_TRY(ons_mpi_transport_new(ONS_SILENCE_SECONDS, &t->transports[0]));
     t->transport_count = 1;
     t->remote = true;
     return NULL;

@@ -103,10 +103,6 @@ static ons_status *rename_value(ons_graph *graph, ons_value_id id, const char *n
 
 /* ------------------------------------------------------------------------------------------------------------ nodes */
 
-/* What has more elements than this, or takes more operations, is not computed while shapes are bound, by the plain
- * reference and in words of 8 bytes: it stays a node. */
-enum { FOLDED_ELEMENTS = 1 << 27 };
-
 static double count_elements(const ons_operands *o) {
     double elements = 0;
     for (uint32_t i = 0; i < o->input_count; ++i)
@@ -116,10 +112,10 @@ static double count_elements(const ons_operands *o) {
     return elements;
 }
 
-/* Of those that may be computed, what is left. */
+/* How many elements, and how many operations, the next node may have. */
 static double folded_left(const binder *b) {
     int64_t most = b->options->folded_most > 0 ? b->options->folded_most : ONS_FOLDED_MOST;
-    return fmin(FOLDED_ELEMENTS, (double)(most - b->folded));
+    return fmin((double)ONS_FOLDED_NODE_MOST, (double)(most - b->folded));
 }
 
 static bool folds(const binder *b, const ons_operands *o) {

@@ -22,12 +22,18 @@ typedef struct ons_bind_options {
     int64_t batch;    /* samples of a micro-batch: the size of axis 0 of inputs where it is symbolic; 0: not given */
     int64_t fallback; /* size of symbols that nothing binds; 0: they are an error */
     ons_mode mode;
-    int64_t folded_most; /* elements and operations of what is computed beforehand, together; 0: ONS_FOLDED_MOST */
+    int64_t folded_most; /* in place of ONS_FOLDED_MOST, in its units; 0: that */
 } ons_bind_options;
 
-/* 2 GiB of floats, or some seconds: nodes beyond it are computed in every step, or refused where there is no node for
- * it. */
-#define ONS_FOLDED_MOST ((int64_t)1 << 29)
+/* How much is computed beforehand of what depends on constants alone. Nodes beyond either limit are computed in every
+ * step, or refused where their operator has no kernel for that (ONS_TRAIT_CONSTANT).
+ *
+ * ONS_FOLDED_MOST is for the whole graph: elements of all outputs that were computed, and the operations for them, in
+ * one sum. It is 2 GiB of floats, or some seconds. ONS_FOLDED_NODE_MOST is for one node, however much of the first is
+ * left: the elements of its inputs and outputs together, and its operations, each for itself. The plain reference
+ * computes a node from words of 8 bytes, so that this many take 1 GiB while it runs. */
+#define ONS_FOLDED_MOST      ((int64_t)1 << 29)
+#define ONS_FOLDED_NODE_MOST ((int64_t)1 << 27)
 
 /* `blockers` NULL: the first problem is the failure. Otherwise problems that belong to a node are appended (texts in
  * the bound graph's arena) and binding goes on past them as far as it can; *bound is then not fit to run. */

@@ -22,7 +22,8 @@ typedef struct binder {
     ons_blockers *blockers; /* NULL: the first problem ends it */
     ons_graph *to;
     ons_builder builder;
-    int64_t folded; /* elements of all constants that were computed, in use or not, and operations for them */
+    int64_t folded; /* elements of all constants that were computed, in use or not, and operations for them: see
+                       ONS_FOLDED_MOST */
     ONS_VECTOR(symbol_size) symbols;      /* resolved so far */
     ONS_VECTOR(value_sequence) sequences; /* see ons_bind_is_sequence */
 } binder;

@@ -26,8 +26,8 @@
  *   skipped before; the scale of this step. Where a sum is not finite the scale is halved and the factor negative;
  *   after `interval` finite steps it is doubled. An optimiser takes float32[2] as factor: a negative one leaves
  *   parameter and states as they are, and skipped steps are not counted in its bias corrections.
- * ONS_ROLE_ACCUMULATE: inputs (sum, summand), output the new sum in the sum's place; the first micro-batch's summand
- *   is copied there.
+ * ONS_ROLE_ACCUMULATE: inputs (sum, summand), output the new sum in the sum's place, all in the parameter's type; the
+ *   first micro-batch's summand is copied there.
  */
 #ifndef ONSTAGE_GRAPH_PASSES_UPDATE_H
 #define ONSTAGE_GRAPH_PASSES_UPDATE_H

@@ -1,6 +1,5 @@
 /* The norm over all gradients from their square sums, and by what the gradients are multiplied so that it stays below
- * max_norm: min(1, max_norm / (norm + 1e-6)) as in torch's clip_grad_norm_; 1 where max_norm is 0. A norm that is not a
- * number gives such a factor. */
+ * max_norm (ons_clip_factor_of). Where they are clipped and the norm is NaN, so is the factor. */
 #include "kernels/clip_factor/clip_factor.h"
 
 #include <math.h>
@@ -26,7 +25,7 @@ static void clip_factor_reference(const ons_operands *o, const ons_step *step, c
     double sum = 0;
     for (uint32_t i = 0; i < o->input_count; ++i) sum += *(const double *)inputs[i];
     if (outputs[0] != NULL) *(double *)outputs[0] = sqrt(sum);
-    if (outputs[1] != NULL) *(double *)outputs[1] = factor_of(sqrt(sum), ons_attribute_float(o, 0));
+    if (outputs[1] != NULL) *(double *)outputs[1] = ons_clip_factor_of(sqrt(sum), ons_attribute_float(o, 0));
 }
 
 ONS_DEFINE_OPERATOR(clip_factor, "ClipFactor", ONS_INTERNAL, ONS_ARITY(1, ONS_VARIADIC, 1, 2),

@@ -1,5 +1,8 @@
 #include "kernels/clip_factor/cuda_square_sums.cuh"
 #include "kernels/common/elementwise/cuda_elementwise.cuh"
+extern "C" {
+#include "kernels/clip_factor/clip_factor.h"
+}
 
 namespace {
 
@@ -8,9 +11,9 @@ __global__ void clip_norm(const __grid_constant__ ons::square_sums sums, double 
                           float *norm_out, float *factor_out) {
     double sum;
     if (!ons::add_square_sums(sums, total, &sum)) return;
-    double norm = sqrt(sum), factor = max_norm / (norm + 1e-6);
+    double norm = sqrt(sum);
     if (norm_out != nullptr) *norm_out = (float)norm;
-    if (factor_out != nullptr) *factor_out = max_norm <= 0 || factor > 1 ? 1.0f : (float)factor;
+    if (factor_out != nullptr) *factor_out = (float)ons_clip_factor_of(norm, max_norm);
 }
 
 } // namespace

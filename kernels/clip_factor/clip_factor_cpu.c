@@ -22,7 +22,8 @@ static void clip_factor_run(const ons_launch *launch) {
     double sum = 0;
     for (uint32_t i = 0; i < state->count; ++i) sum += *(const double *)launch->inputs[i];
     if (launch->outputs[0] != NULL) *(float *)launch->outputs[0] = (float)sqrt(sum);
-    if (launch->outputs[1] != NULL) *(float *)launch->outputs[1] = (float)factor_of(sqrt(sum), state->max_norm);
+    if (launch->outputs[1] != NULL)
+        *(float *)launch->outputs[1] = (float)ons_clip_factor_of(sqrt(sum), state->max_norm);
 }
 
 ONS_KERNELS(cpu, clip_factor, ONS_KERNEL(clip_factor_prepare, clip_factor_run))

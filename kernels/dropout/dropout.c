@@ -1,5 +1,6 @@
 /* Dropout as it stands in a file. It passes its input through; ready for training, where it is to drop, it is replaced
- * by dropout_training (see dropout_training_form). */
+ * by dropout_training (see dropout_training_form). What drops is kernels/dropout_training/, and which elements it drops
+ * is drawn in kernels/random/dropout.h, with the numbers of random.h beside it. */
 #include <string.h>
 
 #include "graph/evaluate.h"

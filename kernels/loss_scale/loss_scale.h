@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/host_device.h"
+#include "kernels/clip_factor/clip_factor.h"
 
 typedef struct ons_loss_scaling {
     double max_norm, interval; /* the attributes */
@@ -30,8 +31,7 @@ static ONS_HOST_DEVICE inline ons_scaled_step ons_scale_step(ons_loss_scaling ho
         r.skipped = skipped + 1;
         return r;
     }
-    double clip = how.max_norm / (r.norm + 1e-6);
-    r.factor = (how.max_norm <= 0 || clip > 1 ? 1 : clip) / scale;
+    r.factor = ons_clip_factor_of(r.norm, how.max_norm) / scale;
     if (r.good >= how.interval) {
         r.scale = scale * 2 > most ? most : scale * 2;
         r.good = 0;

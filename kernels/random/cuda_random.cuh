@@ -10,7 +10,7 @@ extern "C" {
 namespace ons {
 
 __device__ inline ons_philox draw_of(const ons_random_key &key, int64_t draw) {
-    return ons_philox_draw(key.key, key.stream, (uint64_t)draw);
+    return ons_philox_draw(key.key, key.counter_high, (uint64_t)draw);
 }
 
 __device__ inline float unit_at(const ons_random_key &key, int64_t element) {

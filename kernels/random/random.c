@@ -3,7 +3,7 @@
 #include <math.h>
 
 static uint32_t word_at(const ons_random_key *key, int64_t element) {
-    ons_philox draw = ons_philox_draw(key->key, key->stream, (uint64_t)element / ONS_RANDOM_DRAW);
+    ons_philox draw = ons_philox_draw(key->key, key->counter_high, (uint64_t)element / ONS_RANDOM_DRAW);
     return draw.words[element % ONS_RANDOM_DRAW];
 }
 

@@ -13,11 +13,18 @@
 #define ONS_FIRST_ELEMENT_ATTRIBUTE ONS_OPTIONAL_ATTRIBUTE(ONS_FIRST_ELEMENT, ONS_ATTRIBUTE_INT)
 #define ONS_UNIT_ELEMENTS_ATTRIBUTE ONS_OPTIONAL_ATTRIBUTE(ONS_UNIT_ELEMENTS, ONS_ATTRIBUTE_INT)
 
-/* What the numbers of one node in one step are drawn with. */
+/* What the numbers of one node for one micro-batch are drawn with: Philox's key, and the upper half of its counter,
+ * whose lower half counts draws, of ONS_RANDOM_DRAW elements each. */
 typedef struct ons_random_key {
     uint64_t key;
-    uint64_t stream;
+    /* The step in front of 24 bits for the micro-batch: with more than 2^24 micro-batches a step, numbers of other
+     * steps would come again. */
+    uint64_t counter_high;
 } ons_random_key;
+
+/* The counter of the draw that makes the key of seed and node: any constant would do, but another one would draw other
+ * numbers than every run so far. In ASCII it is "dropout", the first operator that drew. */
+#define ONS_RANDOM_KEY_COUNTER UINT64_C(0x64726f706f757400)
 
 /* `seed`: the node's own attribute; where it is there, it takes the place of the run's seed and of the node, so that
  * two nodes with the same one draw the same numbers. */
@@ -32,7 +39,7 @@ ONS_HOST_DEVICE static inline ons_random_key ons_random_key_of(const ons_step *s
             run = (uint64_t)seed->i;
     }
     /* Seed and node take 64 bits each, the counter has 128 with the element: what is left over is mixed by a draw. */
-    ons_philox mixed = ons_philox_draw(run, node_key, 0x64726f706f757400u);
+    ons_philox mixed = ons_philox_draw(run, node_key, ONS_RANDOM_KEY_COUNTER);
     ons_random_key key = {(uint64_t)mixed.words[0] | (uint64_t)mixed.words[1] << 32,
                           step->step << 24 ^ step->micro_batch};
     return key;

@@ -15,8 +15,8 @@ static void draw_block(const ons_random_key *key, int64_t begin, uint32_t words[
     for (int i = 0; i < DRAWS; ++i) {
         x0[i] = (uint32_t)(first + (uint64_t)i);
         x1[i] = (uint32_t)((first + (uint64_t)i) >> 32);
-        x2[i] = (uint32_t)key->stream;
-        x3[i] = (uint32_t)(key->stream >> 32);
+        x2[i] = (uint32_t)key->counter_high;
+        x3[i] = (uint32_t)(key->counter_high >> 32);
     }
     for (int round = 0; round < 10; ++round) {
 #pragma omp simd

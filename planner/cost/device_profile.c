@@ -12,7 +12,7 @@ enum { VERSION = 1 };
 
 #define LARGEST 1e24 /* of any number in a profile: sums and products of them stay finite */
 
-/* Profiles that are part of the program: see the rule in planner/BUILD. */
+/* Profiles that are part of the program: see the rule in planner/cost/BUILD. */
 #define PROFILE(NAME, TEXT) {NAME, TEXT},
 static const struct shipped {
     const char *name, *text;

@@ -42,7 +42,7 @@ typedef struct ons_question {
 typedef struct ons_answer {
     bool known;     /* false: there are more micro-batches than samples, costs of its size cannot be estimated, the
                        generator has no schedule of these stages and devices, or none that they can run, or it updates
-                       between micro-batches, in     which replicas cannot */
+                       between micro-batches, in which replicas cannot */
     bool feasible;  /* the rest holds where it is */
     bool optimised; /* fits only with swap or recompute */
     double step_seconds, samples_per_second;

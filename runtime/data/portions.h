@@ -1,7 +1,8 @@
 /* How the samples of a step fall into its micro-batches: as evenly as whole samples allow. A step of `batch` samples
  * has `micro_batches` of them, the first of which have one sample more where that does not come out even: 16 in 3 are
  * 6, 5 and 5. A shorter step, at the end of an epoch, takes its samples in the same portions, as far as they go; what
- * is left is a micro-batch of its own: 14 are 6, 5 and 3. */
+ * is left is a micro-batch of its own: 14 are 6, 5 and 3. Some models leave that one out: ons_training_graphs_options
+ * in engine/stages/ says which. */
 #ifndef ONSTAGE_RUNTIME_DATA_PORTIONS_H
 #define ONSTAGE_RUNTIME_DATA_PORTIONS_H
 

@@ -82,9 +82,11 @@ static inline bool ons_program_makes(const ons_program *p, ons_value_id value) {
     return maker != ONS_NONE && ons_program_runs(p, maker);
 }
 
-/* Scratch memory begins where the backend wants it, in a buffer that begins at a multiple of less. */
+/* Bytes that a scratch buffer has in excess, as the backend may want its beginning at multiples of more than those at
+ * which buffers begin; 0 where it wants less. */
 static inline int64_t ons_program_scratch_slack(const ons_program *p) {
-    return p->backend->scratch_alignment - ONS_ARENA_ALIGNMENT;
+    int64_t wanted = p->backend->scratch_alignment;
+    return wanted > ONS_ARENA_ALIGNMENT ? wanted - ONS_ARENA_ALIGNMENT : 0;
 }
 
 /* Finds where a buffer lies; `fresh`: the version that an update writes. */

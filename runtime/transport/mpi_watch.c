@@ -27,7 +27,7 @@ static void fail_silent(ons_mpi_world *w, uint32_t rank) {
     char reason[sizeof w->reason];
     snprintf(reason, sizeof reason,
              "rank %u on host %s has not answered for %g seconds: it was killed or stopped, or its host is gone", rank,
-             w->watch.hosts[rank], w->watch.stall_seconds);
+             w->watch.hosts[rank], w->watch.silence_seconds);
     w->watch.silent = rank;
     ons_mpi_world_fail(w, ONS_IO_ERROR, reason);
 }
@@ -110,14 +110,14 @@ void ons_mpi_watch_tell(ons_mpi_world *w) {
 
 static void look_for_silence(ons_mpi_world *w, double now) {
     for (uint32_t rank = 0; rank < w->transport.ranks; ++rank)
-        if (rank != w->transport.rank && now - w->watch.heard[rank] > w->watch.stall_seconds) {
+        if (rank != w->transport.rank && now - w->watch.heard[rank] > w->watch.silence_seconds) {
             fail_silent(w, rank);
             return;
         }
 }
 
 bool ons_mpi_watch_is_gone(const ons_mpi_world *w, uint32_t rank, double now) {
-    return w->watch.left[rank] > 0 && now - w->watch.left[rank] > w->watch.stall_seconds;
+    return w->watch.left[rank] > 0 && now - w->watch.left[rank] > w->watch.silence_seconds;
 }
 
 /* Every other rank has left as well, and knows that this one has. */
@@ -131,7 +131,7 @@ bool ons_mpi_watch_turn(ons_mpi_world *w, bool parting) {
     ons_mpi_watch *watch = &w->watch;
     double now = ons_mpi_now();
     /* Who was stopped himself, as all of them are by Ctrl-Z, cannot say who was silent meanwhile. */
-    if (now - watch->turned > 0.5 * watch->stall_seconds)
+    if (now - watch->turned > 0.5 * watch->silence_seconds)
         for (uint32_t rank = 0; rank < w->transport.ranks; ++rank) watch->heard[rank] = now;
     watch->turned = now;
     receive_news(w, now);
@@ -165,11 +165,11 @@ static uint32_t count_host_ranks(const ons_mpi_world *w) {
     return most;
 }
 
-ons_status *ons_mpi_watch_init(ons_mpi_world *w, double stall_seconds) {
+ons_status *ons_mpi_watch_init(ons_mpi_world *w, double silence_seconds) {
     uint32_t ranks = w->transport.ranks;
     ons_mpi_watch *watch = &w->watch;
-    watch->stall_seconds = stall_seconds;
-    watch->beat_seconds = stall_seconds / 8 < longest_beat_seconds ? stall_seconds / 8 : longest_beat_seconds;
+    watch->silence_seconds = silence_seconds;
+    watch->beat_seconds = silence_seconds / 8 < longest_beat_seconds ? silence_seconds / 8 : longest_beat_seconds;
     watch->silent = UINT32_MAX;
     watch->beat.kind = ONS_MPI_BEAT;
     watch->leave.kind = ONS_MPI_LEFT;

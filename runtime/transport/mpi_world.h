@@ -69,7 +69,7 @@ typedef struct ons_mpi_news {
 /* Heartbeats, and news of failures; the progress thread's alone. Arrays by rank. */
 typedef struct ons_mpi_watch {
     MPI_Comm comm;
-    double stall_seconds, beat_seconds;
+    double silence_seconds, beat_seconds;
     double turned, beaten; /* when last */
     double *heard;
     double *left; /* 0: not yet */
@@ -127,7 +127,7 @@ struct ons_mpi_world {
 };
 
 /* ons_mpi_transport_new with another limit for pieces, for tests. */
-ons_status *ons_mpi_transport_new_in_pieces(double stall_seconds, size_t piece_bytes, ons_transport **transport);
+ons_status *ons_mpi_transport_new_in_pieces(double silence_seconds, size_t piece_bytes, ons_transport **transport);
 
 /* Gives the seconds of the monotonic clock. */
 double ons_mpi_now(void);
@@ -154,7 +154,7 @@ void ons_mpi_reads_post(ons_channel *channel, const ons_message_part *parts, siz
 ons_mpi_read ons_mpi_reads_finish(ons_channel *channel, const ons_message_part *parts, size_t count);
 
 /* mpi_watch.c. A meeting of all ranks. */
-ons_status *ons_mpi_watch_init(ons_mpi_world *world, double stall_seconds);
+ons_status *ons_mpi_watch_init(ons_mpi_world *world, double silence_seconds);
 void ons_mpi_watch_free(ons_mpi_watch *watch);
 /* Hears and tells what is due; may end the world. True: all ranks have left, and know it. */
 bool ons_mpi_watch_turn(ons_mpi_world *world, bool parting);

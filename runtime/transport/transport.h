@@ -76,10 +76,15 @@ struct ons_transport {
  * a receive meet: the sender copies from the one buffer into the other, and nothing is held between. */
 ons_status *ons_local_transports_new(uint32_t ranks, ons_transport **transports);
 
+/* The `silence_seconds` of every run. Each process gives a sign of life at least every half second, whatever it
+ * computes, so this many without one are twenty that are missing: more than a busy host loses, and no longer than a
+ * user waits to learn that a process is gone. */
+enum { ONS_SILENCE_SECONDS = 10 };
+
 /* This process's end of an MPI world (mpirun, or Slurm's srun). Once a process; free() also leaves MPI. A process that
- * has not been heard of for `stall_seconds` ends the world with a message that names its rank and host. Processes of
+ * has not been heard of for `silence_seconds` ends the world with a message that names its rank and host. Processes of
  * one host read what they send each other in each other's memory, where the system lets them (ONSTAGE_MPI_READS). */
-ons_status *ons_mpi_transport_new(double stall_seconds, ons_transport **transport);
+ons_status *ons_mpi_transport_new(double silence_seconds, ons_transport **transport);
 
 /* Tests whether this process was started by something that speaks MPI, by the usual environment variables of Open MPI,
  * PMI and Slurm; *ranks: of the world, as they say (1 where they say nothing). Starts nothing. */

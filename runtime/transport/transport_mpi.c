@@ -191,7 +191,7 @@ static bool tells(ons_transport *transport) {
 
 /* Once a process has ended, mpirun ends the others too: they wait for that, so that the one that tells the user can. */
 static void wait_for_the_teller(const ons_mpi_world *w) {
-    double seconds = w->watch.stall_seconds > 2 ? w->watch.stall_seconds : 2;
+    double seconds = w->watch.silence_seconds > 2 ? w->watch.silence_seconds : 2;
     const struct timespec while_it_tells = {.tv_sec = (time_t)seconds};
     nanosleep(&while_it_tells, NULL);
 }
@@ -288,9 +288,9 @@ static const ons_transport table = {
     .free = leave_world,
 };
 
-ons_status *ons_mpi_transport_new_in_pieces(double stall_seconds, size_t piece_bytes, ons_transport **transport) {
-    ONS_CHECK(stall_seconds > 0, ONS_INVALID_ARGUMENT, "transport mpi: a rank cannot have %g seconds to answer",
-              stall_seconds);
+ons_status *ons_mpi_transport_new_in_pieces(double silence_seconds, size_t piece_bytes, ons_transport **transport) {
+    ONS_CHECK(silence_seconds > 0, ONS_INVALID_ARGUMENT, "transport mpi: a rank cannot have %g seconds to answer",
+              silence_seconds);
     ons_mpi_world *w = calloc(1, sizeof *w);
     if (w == NULL) return ons_status_out_of_memory();
     w->transport = table;
@@ -303,7 +303,7 @@ ons_status *ons_mpi_transport_new_in_pieces(double stall_seconds, size_t piece_b
     pthread_cond_init(&w->stops, NULL);
     pthread_condattr_destroy(&monotonic);
     ons_status *status = begin_mpi(w);
-    if (status == NULL) status = ons_mpi_watch_init(w, stall_seconds);
+    if (status == NULL) status = ons_mpi_watch_init(w, silence_seconds);
     if (status == NULL) status = ons_mpi_reads_init(w);
     if (status == NULL) status = open_gathers(w);
     if (status == NULL) status = start_thread(w);
@@ -315,8 +315,8 @@ ons_status *ons_mpi_transport_new_in_pieces(double stall_seconds, size_t piece_b
     return NULL;
 }
 
-ons_status *ons_mpi_transport_new(double stall_seconds, ons_transport **transport) {
-    return ons_mpi_transport_new_in_pieces(stall_seconds, ONS_MPI_PIECE_BYTES, transport);
+ons_status *ons_mpi_transport_new(double silence_seconds, ons_transport **transport) {
+    return ons_mpi_transport_new_in_pieces(silence_seconds, ONS_MPI_PIECE_BYTES, transport);
 }
 
 /* -------------------------------------------------------------------------------------------------------- launchers */

@@ -239,13 +239,13 @@ Test(export, weights_move_out_of_a_model_that_is_too_large) {
     save(in_path, rich_model(raw_tensor("w", 1, DIMS(LARGE), large, sizeof large)));
     imported m = import_path(in_path, NULL);
     ons_export_options options = change_w;
-    options.message_limit = 1500;
+    options.spill_above = 1500;
     cr_assert_str_eq(export_to(out_path, m.file, &options), "");
     struct stat info;
     cr_assert_eq(stat(out_path, &info), 0);
     cr_assert_leq(info.st_size, 1500);
     expect_count_up(out_path, "w");
-    options.message_limit = 100;
+    options.refuse_above = 100;
     cr_assert_not_null(strstr(export_to(out_path, m.file, &options), "even with its weights in another file"));
     expect_count_up(out_path, "w");
     imported_free(&m);
@@ -266,7 +266,7 @@ Test(export, untied_weight_becomes_an_initialiser) {
     ons_export_options options = {.changed = (const char *[]){"copy"}, .changed_count = 1};
     cr_assert_str_eq(export_to(out_path, m.file, &options), "");
     expect_count_up(out_path, "copy");
-    options.message_limit = 500;
+    options.spill_above = 500;
     cr_assert_str_eq(export_to(out_path, m.file, &options), "");
     expect_count_up(out_path, "copy");
     imported_free(&m);
@@ -346,7 +346,7 @@ Test(export, failures_leave_files_as_they_were) {
     ons_export_options options = change_w;
     options.read = fail;
     cr_assert_str_eq(export_to(out_path, m.file, &options), "no contents for w");
-    options.message_limit = 1500;
+    options.spill_above = 1500;
     cr_assert_str_eq(export_to(out_path, m.file, &options), "no contents for w");
     options = change_w;
     options.changed = (const char *[]){"nothing"};

@@ -9,7 +9,7 @@
 
 #include "runtime/transport/transport.h"
 
-enum { DEVICES_MOST = 64, PATH_BYTES = 256, STALL_SECONDS = 60 };
+enum { DEVICES_MOST = 64, PATH_BYTES = 256, SILENCE_SECONDS = 60 };
 
 /* What mpirun runs: this program with "--part", FOLDER, MODEL, PLAN ("-": none) and these numbers. */
 enum {
@@ -110,7 +110,7 @@ static pipeline_setting read_setting(char **argv) {
 bool sweep_is_part(int argc, char **argv, int *code) {
     if (argc != PART_ARGUMENTS || strcmp(argv[1], "--part") != 0) return false;
     pipeline_setting s = read_setting(argv);
-    ons_status *status = ons_mpi_transport_new(STALL_SECONDS, &s.transport);
+    ons_status *status = ons_mpi_transport_new(SILENCE_SECONDS, &s.transport);
     if (status == NULL) {
         srandom((unsigned)s.seed + s.transport->rank); /* each is late by itself */
         status = run_part(&s, argv[2]);

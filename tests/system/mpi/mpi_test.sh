@@ -89,7 +89,7 @@ else
     done
 fi
 
-run "${mpirun[@]}" -n 3 "$traffic" --stall 3 late 1
+run "${mpirun[@]}" -n 3 "$traffic" --silence 3 late 1
 if ((status == 0)); then pass "a rank that ends late"; else fail "a rank that ends late" "exit code $status"; fi
 
 # How many processes compete for one host's processors; other hosts are made of names.
@@ -123,7 +123,7 @@ failed_well "rank 1 fails, over TCP" 7 10 "stage 1: the loss is no longer a numb
 for reads in "" off; do
     run env ONSTAGE_MPI_READS=$reads "${mpirun[@]}" -n 3 "$traffic" mismatch
     failed_well "sizes that disagree${reads:+, by MPI}" 9 10 "channel 17: rank 0 sends 8 bytes, but rank 1 expects 16 bytes"
-    run env ONSTAGE_MPI_READS=$reads "${mpirun[@]}" -n 3 "$traffic" --stall 2 leave 0
+    run env ONSTAGE_MPI_READS=$reads "${mpirun[@]}" -n 3 "$traffic" --silence 2 leave 0
     failed_well "a rank leaves while others wait for it${reads:+, by MPI}" 9 10 "rank 0 has left, and rank [12] on host $host waits for it"
 done
 run env ONSTAGE_MPI_READS=off "${mpirun[@]}" -n 3 "$traffic" --pieces 5 mismatch
@@ -133,7 +133,7 @@ holding=(hold)
 # RANKS STALL OPTIONS...: starts processes that meet again and again until something happens; sets job, processes, start.
 hold() {
     : >"$work/stdout"
-    "${mpirun[@]}" -n "$1" "${@:3}" "$traffic" --stall "$2" "${holding[@]}" >"$work/stdout" 2>"$work/stderr" </dev/null &
+    "${mpirun[@]}" -n "$1" "${@:3}" "$traffic" --silence "$2" "${holding[@]}" >"$work/stdout" 2>"$work/stderr" </dev/null &
     job=$!
     for ((i = 0; i < 400; ++i)); do
         (($(grep -c '^rank .* process ' "$work/stdout") == $1)) && break

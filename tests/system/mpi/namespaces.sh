@@ -146,7 +146,7 @@ report "a failure is told once, on the first host"
 # SECONDS COMMAND...: while processes meet again and again COMMAND happens, by which everything ends in so many seconds.
 ends_by() {
     local job before i
-    run "$traffic" --stall 2 hold &
+    run "$traffic" --silence 2 hold &
     job=$!
     for ((i = 0; i < 200; ++i)); do
         (($(grep -c '^rank .* process ' "$work/stdout" 2>/dev/null) == hosts)) && break

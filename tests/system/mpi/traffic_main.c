@@ -1,6 +1,6 @@
 /* Traffic between the processes of an MPI world, for the shell tests beside it:
  *
- *     mpirun -n N traffic [--stall SECONDS] [--pieces BYTES] [--forbid all|later] WHAT
+ *     mpirun -n N traffic [--silence SECONDS] [--pieces BYTES] [--forbid all|later] WHAT
  *
  *     run SEED        random traffic; rank 0 prints its digest
  *     hold            prints rank and process number, then meets the others until something happens
@@ -249,7 +249,7 @@ static const struct {
              {"here", count_here}, {"asleep", wake_up}, {"reads", count_reads}};
 
 int main(int argc, char **argv) {
-    double stall_seconds = 10;
+    double silence_seconds = 10;
     const char *forbidden = "never";
     size_t piece_bytes = ONS_MPI_PIECE_BYTES;
     if (argc == 4 && strcmp(argv[1], "local") == 0)
@@ -261,7 +261,7 @@ int main(int argc, char **argv) {
         return 0;
     }
     for (; argc > 3 && argv[1][0] == '-'; argc -= 2, argv += 2) {
-        if (strcmp(argv[1], "--stall") == 0) stall_seconds = strtod(argv[2], NULL);
+        if (strcmp(argv[1], "--silence") == 0) silence_seconds = strtod(argv[2], NULL);
         if (strcmp(argv[1], "--forbid") == 0) forbidden = argv[2];
         if (strcmp(argv[1], "--pieces") == 0) piece_bytes = strtoull(argv[2], NULL, 10);
     }
@@ -269,7 +269,7 @@ int main(int argc, char **argv) {
         if (strcmp(argv[1], parts[i].name) != 0) continue;
         ons_transport *transport;
         if (strcmp(forbidden, "all") == 0 && !forbid_reads()) return 77;
-        ons_status *status = ons_mpi_transport_new_in_pieces(stall_seconds, piece_bytes, &transport);
+        ons_status *status = ons_mpi_transport_new_in_pieces(silence_seconds, piece_bytes, &transport);
         if (status == NULL && strcmp(forbidden, "later") == 0 && transport->rank == 0 && !forbid_reads()) return 77;
         if (status == NULL) return finish(transport, parts[i].run(transport, argc > 2 ? argv[2] : "0"));
         fprintf(stderr, "traffic: %s\n", ons_status_get_message(status));
