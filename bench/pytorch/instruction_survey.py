@@ -161,7 +161,7 @@ def lines(nodes):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--networks", default=",".join(NETWORKS))
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--repetitions", type=int, default=15)
     parser.add_argument("--onstage", type=pathlib.Path, default=other_machine.ONSTAGE)
