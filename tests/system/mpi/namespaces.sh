@@ -10,6 +10,7 @@
 # mpirun's. Needs root, network namespaces and iproute2; where that cannot be had it prints "not run: WHY" and exits 77,
 # which is no success.
 set -uo pipefail
+PATH=$PATH:/usr/sbin:/sbin # sysctl's, which a build's PATH need not have
 
 hosts=3 each=1 delay=10 rate='' more=()
 while (($#)); do
