@@ -18,7 +18,8 @@ settings=("$model" "${common[@]}" --batch "$batch" --micro-batches 4)
 
 sharding() { if [[ $1 != whole ]]; then echo "--vocabulary-shards $1"; fi; } # whole|SHARDS
 
-# Makes and trains the plan of one way to hold the vocabulary, and keeps "SIMULATED TRAINED LARGEST-DEVICE" of it.
+# Makes and trains the plan of one way to hold the vocabulary, and keeps its simulated and its trained seconds, what the
+# plan told, and the last loss.
 run_once() { # whole|SHARDS
     local way more schedule=()
     way=$1
@@ -46,7 +47,7 @@ cat <<END
 
 Written by \`bench/vocabulary_shards.sh\` ($(date +%F)): $(machine); 2 layers of 192 before 32,768 words, 64 tokens, batch $batch in 4 micro-batches, AdamW;
 two devices of one thread each, $steps steps a run, $rounds rounds; medians; $(load).
-Whole: the table in the first stage and the head in the last one, by 1F1B, as DawnPiper cuts them. In K shards: \`--vocabulary-shards K\`. Of whole: a step with the
+Whole: the table in the first stage and the head in the last one, by 1F1B, as DawnPiper cuts them. In K shards: \`--vocabulary-shards K\`. Whole ÷ this: a step with the
 vocabulary whole ÷ one with it in shards, of the same round. The last loss is that of the last step: the same sums in other orders.
 
 | vocabulary | simulated ms | trained ms | simulated ÷ trained | whole ÷ this | least, most | memory of the devices | last loss |
