@@ -44,6 +44,8 @@ size_t ons_dtype_size(ons_dtype dtype) { return known(dtype) ? dtypes[dtype].siz
 
 const char *ons_dtype_name(ons_dtype dtype) { return known(dtype) ? dtypes[dtype].name : "unknown"; }
 
+bool ons_dtype_is_half(ons_dtype dtype) { return dtype == ONS_FLOAT16 || dtype == ONS_BFLOAT16; }
+
 bool ons_dtype_is_float(ons_dtype dtype) {
     return dtype == ONS_FLOAT32 || dtype == ONS_FLOAT64 || dtype == ONS_FLOAT16 || dtype == ONS_BFLOAT16 ||
            ons_is_small_float(dtype);

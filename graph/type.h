@@ -58,6 +58,7 @@ typedef struct ons_tensor {
 size_t ons_dtype_size(ons_dtype dtype);
 const char *ons_dtype_name(ons_dtype dtype); /* "float32" */
 bool ons_dtype_is_float(ons_dtype dtype);
+bool ons_dtype_is_half(ons_dtype dtype);    /* float16 or bfloat16 */
 bool ons_dtype_is_integer(ons_dtype dtype); /* bool is not */
 
 ons_shape ons_shape_make(uint32_t rank, const int64_t *dims);

@@ -127,7 +127,7 @@ OPERATORS = {
     "MatMul": matrix_product,
     "MatMulTransposed": lambda n: matrix_product(n, n.attribute("transpose_a"), n.attribute("transpose_b"), n.attribute("fold")),
     "Gemm": lambda n: matrix_product(n, n.attribute("transA"), n.attribute("transB")),
-    "Linear": linear, "LinearGelu": linear, "LinearGeluGradient": linear, "LinearWeightGradient": weight_gradient,
+    "Linear": linear, "LinearAdd": linear, "LinearGelu": linear, "LinearGeluGradient": linear, "LinearWeightGradient": weight_gradient,
     "Attention": attention, "AttentionGradient": attention_gradient,
     "LSTM": recurrent, "GRU": recurrent, "RNN": recurrent, "RecurrentGradient": recurrent_gradient,
     "Conv": lambda n: convolution("forward", n.inputs[0], n.inputs[1], n),

@@ -14,6 +14,7 @@
 #include "graph/passes/fuse_gemm.h"
 #include "graph/passes/hoist_accumulation.h"
 #include "graph/passes/layout.h"
+#include "graph/passes/low_gradients.h"
 #include "graph/passes/precision.h"
 #include "graph/passes/shard.h"
 #include "kernels/kernels.h"
@@ -264,6 +265,11 @@ static ons_status *share_casts(const assembly *a, ons_tracked_values *tracked) {
     return ons_share_weight_casts(a->r->graph, a->o->model->registry);
 }
 
+static ons_status *read_low_gradients(const assembly *a, ons_tracked_values *tracked) {
+    ons_read_low_gradients(a->r->graph, a->o->model->registry);
+    return NULL;
+}
+
 static ons_status *hoist_accumulation(const assembly *a, ons_tracked_values *tracked) {
     return ons_hoist_accumulation(a->r->graph, a->o->model->registry, tracked);
 }
@@ -305,6 +311,7 @@ static bool has_loss(const assembly *a) { return a->o->training || a->o->config-
 static bool fuses(const assembly *a) { return !a->o->unfused; }
 static bool shards_loss(const assembly *a) { return has_shards(a) && has_loss(a); }
 static bool lowers(const assembly *a) { return ons_config_low_type(a->o->config) != ONS_FLOAT32; }
+static bool lowers_on_gpu(const assembly *a) { return a->o->for_gpu && lowers(a); }
 static bool fuses_gemm(const assembly *a) { return a->o->for_gpu && !a->o->unfused; }
 static bool joins_chains(const assembly *a) { return fuses_gemm(a) && joins_elementwise(); }
 static bool has_layouts(const assembly *a) {
@@ -333,6 +340,7 @@ static const struct pass {
     {"digest", trains, .build = digest},
     {"outputs", always, .build = choose_outputs},
     {"share-casts", lowers, .rewrite = share_casts},
+    {"low-gradients", lowers_on_gpu, .rewrite = read_low_gradients},
     {"hoist-accumulation", always, .rewrite = hoist_accumulation},
     {"fuse-gemm", fuses_gemm, .rewrite = fuse_gemm},
     {"fuse-elementwise", joins_chains, .rewrite = fuse_elementwise},

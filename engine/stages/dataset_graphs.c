@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "engine/model/assumptions.h"
+#include "graph/arena_layout.h"
 #include "kernels/kernels.h"
+#include "runtime/pipeline/samples_ahead.h"
 #include "runtime/program/units.h"
 
 ons_dataset_graphs_options ons_training_graphs_options(const ons_model *model, const ons_config *config,
@@ -246,8 +248,26 @@ static bool reads_field(const ons_model_graph *whole, const ons_cut_stage *cut, 
     return share_of(cut, input) != ONS_NONE || (input == whole->target && predicts(whole, cut));
 }
 
+/* Of a whole step, as the feed lays them out, twice; 0: too many, or the host puts them in itself. */
+static int64_t samples_ahead_bytes(const ons_share_options *o) {
+    const ons_model_graph *whole = ons_dataset_graphs_of(o->dataset_graphs, ONS_WHOLE, o->stage);
+    const ons_cut_stage *cut = ons_dataset_graphs_cut_of(o->dataset_graphs, ONS_WHOLE, o->stage);
+    int64_t bytes = 0, each;
+    if (!o->samples_ahead || ons_device_context_device(o->device_context)->host_can_access) return 0;
+    for (uint32_t i = 0; i < whole->input_count; ++i) {
+        if (whole->inputs[i] == ONS_NONE || !reads_field(whole, cut, i)) continue;
+        const ons_type *type = &ons_graph_value(whole->graph, whole->inputs[i])->type;
+        if (__builtin_mul_overflow(ons_type_dense_bytes(type), (int64_t)o->micro_batches, &each) ||
+            each > ONS_SAMPLES_AHEAD_MOST)
+            return 0;
+        bytes += ons_arena_align(each);
+    }
+    return bytes <= ONS_SAMPLES_AHEAD_MOST / ONS_FEED_SLOTS ? bytes * ONS_FEED_SLOTS : 0;
+}
+
 ons_status *ons_share_prepare(const ons_share_options *o, ons_share *share) {
     for (ons_batch_variant v = ONS_WHOLE; v < ONS_REST; ++v) ONS_TRY(build_program(o, v, share));
+    if (o->samples_ahead) ons_device_context_reserve_samples(o->device_context, samples_ahead_bytes(o));
     ons_program *const programs[] = {share->programs[ONS_WHOLE].stage.program,
                                      share->programs[ONS_SHORTER].stage.program};
     return is_uneven(o->dataset_graphs) ? ons_device_context_join(o->device_context, programs) : NULL;

@@ -99,8 +99,9 @@ typedef struct ons_share_options {
     size_t batch;      /* samples that the feed holds */
     size_t step_batch; /* samples of a step, whoever computes them; 0: no more */
     bool repeats;
-    uint32_t stage;               /* number of the device in the cuts */
-    uint32_t device;              /* of the schedule */
+    bool samples_ahead; /* they come to the device before their step begins (runtime/pipeline/samples_ahead.h) */
+    uint32_t stage;     /* number of the device in the cuts */
+    uint32_t device;    /* of the schedule */
     const ons_schedule *schedule; /* of a whole step */
     uint32_t micro_batches;       /* of a step, at most */
     uint32_t versions;            /* of this device's weights */

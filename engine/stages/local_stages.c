@@ -40,6 +40,7 @@ static ons_status *build_share(const ons_local_stages *local_stages, ons_local_s
         .batch = training ? samples_of(local_stages, r) : (size_t)dataset_graphs->graphs[ONS_WHOLE].rows,
         .step_batch = (size_t)(training ? o->batching.batch : dataset_graphs->graphs[ONS_WHOLE].rows),
         .repeats = training && ons_step_form_of(&o->pipeline).repeats,
+        .samples_ahead = training,
         .stage = r->stage,
         .device = r->device,
         .schedule = o->schedule,

@@ -6,6 +6,8 @@
 #include "graph/sharing.h"
 
 enum { VIEWS_MAX = 8 };
+/* Two nodes become one, with a view for each between them, or behind a sum. */
+enum { ADDED_MAX = 1 + VIEWS_MAX };
 
 typedef struct joiner {
     ons_graph *graph;
@@ -17,6 +19,7 @@ typedef struct joiner {
     uint32_t *reads;        /* of each root: by nodes that are no views, and by whoever reads the graph's outputs */
     ons_node_id *joined;    /* of each node: the one that it went into; ONS_NONE: none */
     ons_node_id *stands_in; /* of each node: the one that stands in its place; ONS_NONE: none */
+    ons_node_id *place;     /* of each node and of each that is added: the node of before where it stands */
     ons_node_id *order;
     bool *placed; /* of each node */
     size_t ordered;
@@ -31,9 +34,11 @@ static ons_status *make_tables(joiner *j) {
     ONS_NEW(j->reads, j->arena, graph->values.count + 1);
     ONS_NEW(j->joined, j->arena, j->nodes + 1);
     ONS_NEW(j->stands_in, j->arena, j->nodes + 1);
+    ONS_NEW(j->place, j->arena, j->nodes + (j->nodes + 1) / 2 * ADDED_MAX + 1);
     for (ons_node_id id = 0; id < j->nodes; ++id) {
         const ons_node *node = ons_graph_node(graph, id);
         j->joined[id] = j->stands_in[id] = ONS_NONE;
+        j->place[id] = id;
         for (uint32_t i = 0; i < node->input_count && !ons_is_view(node->op); ++i)
             if (node->inputs[i] != ONS_NONE) ++j->reads[j->root[node->inputs[i]]];
     }
@@ -65,6 +70,7 @@ static ons_status *add_joined(joiner *j, const ons_fused_gemm *what, ons_node_id
     node->key = was->key;
     node->origin = was->origin == product ? *id : was->origin;
     j->joined[product] = j->stands_in[product] = *id;
+    j->place[*id] = product;
     return NULL;
 }
 
@@ -90,6 +96,7 @@ static ons_status *add_view(joiner *j, const ons_operator *op, const char *name,
     ONS_TRY(ons_graph_add_node(j->graph, op, name, attributes, inputs, count, 1, &id));
     ons_node *node = ons_graph_node(j->graph, id);
     const ons_node *by = ons_graph_node(j->graph, beside);
+    j->place[id] = j->place[beside];
     node->phase = by->phase;
     node->per_step = by->per_step;
     if (node->phase != ONS_FORWARD) node->origin = by->origin;
@@ -141,16 +148,15 @@ static bool look_through(const joiner *j, ons_value_id value, views *v) {
     }
 }
 
-/* What the function reads beside the product's result must be there before the product. Of what has been joined only
- * the forward part is known to be there, before all of the backward part. */
-static bool others_are_there(const joiner *j, const ons_node *function, ons_node_id product) {
+/* What the function reads beside the product's result must be there before the product. What has been joined stands
+ * where its product stood, so it is no later than what it was made from. */
+static bool others_are_there(const joiner *j, const ons_node *function, uint32_t operand, ons_node_id product) {
     ons_value_id result = ons_graph_node(j->graph, product)->outputs[0];
-    for (uint32_t i = 1; i < function->input_count; ++i) {
+    for (uint32_t i = 0; i < function->input_count; ++i) {
+        if (i == operand) continue;
         if (function->inputs[i] == ONS_NONE || j->root[function->inputs[i]] == result) return false;
         ons_node_id maker = ons_graph_value(j->graph, function->inputs[i])->producer;
-        if (maker == ONS_NONE || maker < product) continue;
-        if (maker < j->nodes || function->phase == ONS_FORWARD || ons_graph_node(j->graph, maker)->phase != ONS_FORWARD)
-            return false;
+        if (maker != ONS_NONE && j->place[maker] >= product) return false;
     }
     return true;
 }
@@ -180,12 +186,16 @@ static ons_status *show_result(joiner *j, const views *v, ons_node_id joined, on
     return NULL;
 }
 
-static ons_status *join_function(joiner *j, ons_node_id function, const views *v, bool keeps,
+static ons_status *join_function(joiner *j, ons_node_id function, uint32_t operand, const views *v, bool keeps,
                                  const ons_fused_gemm *what) {
     const ons_node node = *ons_graph_node(j->graph, function);
     ons_type type = ons_graph_value(j->graph, ons_graph_node(j->graph, v->maker)->outputs[0])->type;
+    ons_value_id *others;
+    ONS_NEW(others, j->arena, node.input_count);
+    for (uint32_t i = 0, count = 0; i < node.input_count; ++i)
+        if (i != operand) others[count++] = node.inputs[i];
     ons_node_id id;
-    ONS_TRY(add_joined(j, what, v->maker, node.inputs + 1, node.input_count - 1, keeps ? 2 : 1, &id));
+    ONS_TRY(add_joined(j, what, v->maker, others, node.input_count - 1, keeps ? 2 : 1, &id));
     j->joined[function] = id;
     if (keeps)
         take_output(j, v->maker, id, 1);
@@ -194,24 +204,32 @@ static ons_status *join_function(joiner *j, ons_node_id function, const views *v
     return show_result(j, v, id, function, &type);
 }
 
-static ons_status *try_function(joiner *j, ons_node_id function) {
+/* With the product that makes input `operand`. */
+static ons_status *try_operand(joiner *j, ons_node_id function, uint32_t operand) {
     const ons_node *node = ons_graph_node(j->graph, function);
     views v;
-    if (!is_ordinary(j, function, ONS_TRAIT_ELEMENTWISE) || node->input_count == 0 || node->inputs[0] == ONS_NONE ||
-        !look_through(j, node->inputs[0], &v) || !is_ordinary(j, v.maker, ONS_TRAIT_DENSE))
+    if (node->inputs[operand] == ONS_NONE || !look_through(j, node->inputs[operand], &v) ||
+        !is_ordinary(j, v.maker, ONS_TRAIT_DENSE))
         return NULL;
     const ons_node *product = ons_graph_node(j->graph, v.maker);
     if (product->phase != node->phase || product->per_step != node->per_step || node->phase == ONS_UPDATE ||
-        !others_are_there(j, node, v.maker))
+        !others_are_there(j, node, operand, v.maker))
         return NULL;
     bool keeps = j->reads[product->outputs[0]] > 1;
     ons_operands of_product, of_function;
     ons_fused_gemm what = {.op = NULL};
     ONS_TRY(ons_operands_of(j->graph, v.maker, j->arena, &of_product));
     ONS_TRY(ons_operands_of(j->graph, function, j->arena, &of_function));
-    return j->fusion->with_function(&of_product, &of_function, keeps, &what)
-               ? join_function(j, function, &v, keeps, &what)
+    return j->fusion->with_function(&of_product, &of_function, operand, keeps, &what)
+               ? join_function(j, function, operand, &v, keeps, &what)
                : NULL;
+}
+
+static ons_status *try_function(joiner *j, ons_node_id function) {
+    uint32_t count = ons_graph_node(j->graph, function)->input_count;
+    for (uint32_t i = 0; i < count && is_ordinary(j, function, ONS_TRAIT_ELEMENTWISE); ++i)
+        ONS_TRY(try_operand(j, function, i));
+    return NULL;
 }
 
 /* ------------------------------------------------------------------------------------------------------------- sums */

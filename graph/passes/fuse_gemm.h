@@ -1,7 +1,8 @@
 /* Joins products of matrices with what is done to their operands and results, for devices whose libraries do both in
  * one go:
  *   - an elementwise function of a product's result, the result itself kept where others read it: an activation behind
- *     a layer, or its slope behind the gradient that the next layer hands back;
+ *     a layer, its slope behind the gradient that the next layer hands back, or something that is added, such as the
+ *     residual stream;
  *   - the sum over all dims but the last of a product's operand: the gradient of a bias beside that of the weight.
  * Views between the two nodes are looked through.
  *
@@ -22,10 +23,10 @@ typedef struct ons_fused_gemm {
 
 /* What can be joined, and into what; false where it cannot. */
 typedef struct ons_gemm_fusion {
-    /* `function`, whose input 0 is the product's result, perhaps in another shape. The node gets the product's inputs,
-     * then the function's others; output 0 is the function's in the product's shape, output 1 the product's own, where
-     * `keeps`. */
-    bool (*with_function)(const ons_operands *product, const ons_operands *function, bool keeps,
+    /* `function`, whose input `operand` is the product's result, perhaps in another shape. The node gets the product's
+     * inputs, then the function's others; output 0 is the function's in the product's shape, output 1 the product's
+     * own, where `keeps`. */
+    bool (*with_function)(const ons_operands *product, const ons_operands *function, uint32_t operand, bool keeps,
                           ons_fused_gemm *joined);
     /* `sum`, whose input 0 is the product's input `operand`, perhaps in another shape. The node gets the product's
      * inputs; output 0 is the product's, output 1 a vector, the sum's elements. */

@@ -28,6 +28,8 @@
  *   parameter and states as they are, and skipped steps are not counted in its bias corrections.
  * ONS_ROLE_ACCUMULATE: inputs (sum, summand), output the new sum in the sum's place, all in the parameter's type; the
  *   first micro-batch's summand is copied there.
+ *
+ * Where the parameter is float32 the gradient of an update, and a summand, may be of a half type (low_gradients.h).
  */
 #ifndef ONSTAGE_GRAPH_PASSES_UPDATE_H
 #define ONSTAGE_GRAPH_PASSES_UPDATE_H

@@ -1,10 +1,16 @@
-/* The sum of a gradient over the micro-batches: sum + summand in the sum's place; the first micro-batch copies. */
+/* The sum of a gradient over the micro-batches: sum + summand in the sum's place; the first micro-batch copies. The
+ * summand of a float32 sum may be of a half type. */
 #include "kernels/common/operator/kernel.h"
+
+static bool fits(const ons_type *sum, const ons_type *summand) {
+    bool widens = sum->dtype == ONS_FLOAT32 && ons_dtype_is_half(summand->dtype);
+    return widens ? ons_shape_equal(&sum->shape, &summand->shape) : ons_type_equal(sum, summand);
+}
 
 static ons_status *accumulate_infer(ons_operands *o) {
     char left[ONS_TYPE_TEXT], right[ONS_TYPE_TEXT];
-    if (!ons_dtype_is_float(o->inputs[0].dtype) || !ons_type_equal(&o->inputs[0], &o->inputs[1]))
-        return ons_node_error(o, "sum %s and summand %s must be floats of one type",
+    if (!ons_dtype_is_float(o->inputs[0].dtype) || !fits(&o->inputs[0], &o->inputs[1]))
+        return ons_node_error(o, "sum %s and summand %s must be floats of one type, or the summand of a half type",
                               ons_type_print(&o->inputs[0], left), ons_type_print(&o->inputs[1], right));
     o->outputs[0] = o->inputs[0];
     return NULL;

@@ -3,6 +3,7 @@
 
 static ons_status *accumulate_prepare(ons_prepare *p) {
     ONS_TRY(ons_require_float32(p->operands));
+    ONS_TRY(ons_require_float32_of(p->operands, &p->operands->inputs[1]));
     int64_t *state;
     ONS_NEW_STATE(state, p);
     *state = ons_elements(&p->operands->inputs[0]);

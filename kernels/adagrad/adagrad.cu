@@ -24,4 +24,4 @@ struct adagrad_rule {
 ONS_CUDA_UPDATE(adagrad, (ons::update<adagrad_rule, 1>))
 
 ONS_KERNELS(cuda, adagrad,
-            ONS_MULTI_TENSOR_KERNEL(ons_optimizer_prepare, ons_cuda_run_adagrad, ons_cuda_multi_tensor_adagrad))
+            ONS_MULTI_TENSOR_KERNEL(ons_cuda_optimizer_prepare, ons_cuda_run_adagrad, ons_cuda_multi_tensor_adagrad))

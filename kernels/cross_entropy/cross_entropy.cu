@@ -5,8 +5,9 @@ namespace {
 /* A term for every target: log Σ e^x - x[target], with the shares of class_loss.h, 0 where it does not count. slopes
  * (NULL: not wanted) may be x. */
 template <class Group, class T>
-__global__ void cross_entropy_terms(ons_class_loss loss, ons::class_shares shares, const T *x, const void *targets,
-                                    const ons_step *step, double *terms, float *saved, T *slopes) {
+__global__ void __launch_bounds__(Group::THREADS)
+    cross_entropy_terms(ons_class_loss loss, ons::class_shares shares, const T *x, const void *targets,
+                        const ons_step *step, double *terms, float *saved, T *slopes) {
     const ons_axis_view &view = loss.view;
     float all = shares.spread > 0 ? shares.spread * ons::sum_of_weights<Group>(shares.weights, view.length) : 0;
     for (int64_t row = Group::first(); row < view.outer * view.inner; row += Group::stride()) {
@@ -34,9 +35,9 @@ template <class T> void run_cross_entropy(const ons_launch *launch, const ons_cl
     int64_t rows = loss.view.outer * loss.view.inner;
     double *terms = (double *)launch->scratch;
     ons::launch_check_classes(launch, loss, launch->inputs[1]);
-    ONS_CUDA_LAUNCH_ROWS(launch, loss.view, rows, cross_entropy_terms, T, loss, ons::class_shares_of(launch, loss),
-                         (const T *)launch->inputs[0], launch->inputs[1], launch->device_step, terms,
-                         (float *)launch->outputs[1], (T *)launch->outputs[2]);
+    ONS_CUDA_LAUNCH_ROWS_READ_TWICE(launch, loss.view, rows, cross_entropy_terms, T, loss,
+                                    ons::class_shares_of(launch, loss), (const T *)launch->inputs[0], launch->inputs[1],
+                                    launch->device_step, terms, (float *)launch->outputs[1], (T *)launch->outputs[2]);
     ons::launch(launch, ons::mean_of_terms, 1, ons::ROW_THREADS, (const double *)terms, rows, launch->device_step,
                 (float *)launch->outputs[0]);
 }

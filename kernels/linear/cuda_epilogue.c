@@ -8,7 +8,7 @@ ons_status *ons_cuda_linear_gelu_prepare(ons_prepare *p, const ons_gemm_form *fo
     ONS_NEW_STATE(s, p);
     s->elements = ons_elements(&o->outputs[0]);
     ons_cuda_epilogue epilogue = keeps ? ONS_CUDA_BIAS_GELU_KEEP : ONS_CUDA_BIAS_GELU;
-    ONS_TRY(ons_cuda_gemm_plan_or(p, form, epilogue, ONS_CUDA_BIAS, &s->gemm));
+    ONS_TRY(ons_cuda_gemm_plan_or(p, form, epilogue, ONS_CUDA_BIAS, false, &s->gemm));
     s->kept_at = aligned(p->scratch_bytes);
     if (s->gemm.call.epilogue == ONS_CUDA_BIAS_GELU_KEEP && !ons_has_output(o, 1))
         p->scratch_bytes = s->kept_at + aligned(ons_type_dense_bytes(&o->outputs[0]));
@@ -19,7 +19,16 @@ ons_status *ons_cuda_linear_gelu_gradient_prepare(ons_prepare *p, const ons_gemm
     ons_cuda_linear_gelu_node *s;
     ONS_NEW_STATE(s, p);
     s->elements = ons_elements(&p->operands->outputs[0]);
-    return ons_cuda_gemm_plan_or(p, form, ONS_CUDA_GELU_SLOPE, ONS_CUDA_PLAIN, &s->gemm);
+    return ons_cuda_gemm_plan_or(p, form, ONS_CUDA_GELU_SLOPE, ONS_CUDA_PLAIN, false, &s->gemm);
+}
+
+ons_status *ons_cuda_linear_add_prepare(ons_prepare *p, const ons_gemm_form *form, uint32_t added) {
+    ons_cuda_linear_add_node *s;
+    ONS_NEW_STATE(s, p);
+    s->elements = ons_elements(&p->operands->outputs[0]);
+    s->added = added;
+    ons_cuda_epilogue bias = added == 3 ? ONS_CUDA_BIAS : ONS_CUDA_PLAIN;
+    return ons_cuda_gemm_plan_or(p, form, bias, bias, true, &s->gemm);
 }
 
 /* The reduction as an operator of its own would have it; `bytes`: of its scratch. */
@@ -45,7 +54,7 @@ ons_status *ons_cuda_linear_weight_gradient_prepare(ons_prepare *p, const ons_ge
     int64_t bytes;
     ONS_TRY(plan_sums(p, summed, &s->sums, &bytes));
     ons_cuda_epilogue epilogue = summed == 0 ? ONS_CUDA_SUMS_OF_A : ONS_CUDA_SUMS_OF_B;
-    ONS_TRY(ons_cuda_gemm_plan_or(p, form, epilogue, ONS_CUDA_PLAIN, &s->gemm));
+    ONS_TRY(ons_cuda_gemm_plan_or(p, form, epilogue, ONS_CUDA_PLAIN, false, &s->gemm));
     if (s->gemm.call.epilogue == ONS_CUDA_PLAIN && p->scratch_bytes < bytes) p->scratch_bytes = bytes;
     return NULL;
 }

@@ -18,6 +18,12 @@ inline bool in_epilogue(const ons_cuda_gemm_state *p) {
 /* (1 + tanh u) / 2, the sigmoid of 2u, u as Gelu's formula with tanh has it. */
 __device__ inline float gelu_share(float x) { return 1 / (1 + expf(-2 * 0.79788456f * (x + 0.044715f * (x * x * x)))); }
 
+template <class T> struct apply_add {
+    const T *from;
+    T *to;
+    __device__ void operator()(int64_t i) const { to[i] = narrow<T>(widen(to[i]) + widen(from[i])); }
+};
+
 template <class T> struct apply_gelu {
     const T *from;
     T *to;

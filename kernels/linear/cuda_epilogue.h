@@ -17,6 +17,15 @@ ons_status *ons_cuda_linear_gelu_prepare(ons_prepare *p, const ons_gemm_form *fo
 /* Inputs dy, w, x; output (dy op(w)) gelu′(x). */
 ons_status *ons_cuda_linear_gelu_gradient_prepare(ons_prepare *p, const ons_gemm_form *form);
 
+typedef struct ons_cuda_linear_add_node {
+    ons_cuda_gemm_state gemm; /* first: it is what destroy gets */
+    int64_t elements;         /* of the result */
+    uint32_t added;           /* input; 3: input 2 is a bias */
+} ons_cuda_linear_add_node;
+
+/* Inputs x, w, a bias where `added` is 3, and what is added: the product begins from that where the library can. */
+ons_status *ons_cuda_linear_add_prepare(ons_prepare *p, const ons_gemm_form *form, uint32_t added);
+
 typedef struct ons_cuda_linear_weight_node {
     ons_cuda_gemm_state gemm;       /* first: it is what destroy gets */
     const ons_cuda_reduction *sums; /* of the columns of input `summed`, into output 1 */

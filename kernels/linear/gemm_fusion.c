@@ -37,13 +37,23 @@ static bool is_layer_back(const ons_operands *o, bool *transpose) {
            o->inputs[0].shape.rank >= 2 && o->inputs[1].shape.rank == 2;
 }
 
-static bool with_function(const ons_operands *product, const ons_operands *function, bool keeps,
-                          ons_fused_gemm *joined) {
+/* x w, w a matrix. */
+static bool is_plain(const ons_operands *o, bool *transpose) {
+    *transpose = false;
+    return o->op == &ons_op_matmul && o->inputs[0].shape.rank >= 2 && o->inputs[1].shape.rank == 2;
+}
+
+/* Both operands of a sum have its shape: nothing is spread. */
+static bool adds_alike(const ons_operands *sum) {
+    return sum->op == &ons_op_add && ons_shape_equal(&sum->inputs[0].shape, &sum->outputs[0].shape) &&
+           ons_shape_equal(&sum->inputs[1].shape, &sum->outputs[0].shape);
+}
+
+/* A product with Gelu or its slope behind it. */
+static bool with_gelu(const ons_operands *product, const ons_operands *function, bool keeps, ons_fused_gemm *joined) {
     const ons_shape *result = &product->outputs[0].shape;
     bool transpose;
-    if (!is_of_one_type(product, product->outputs[0].dtype) || !is_of_one_type(function, product->outputs[0].dtype) ||
-        result->dims[result->rank - 1] % ROW_MULTIPLE != 0)
-        return false;
+    if (result->dims[result->rank - 1] % ROW_MULTIPLE != 0) return false;
     if (function->op == &ons_op_gelu && ons_gelu_by_tanh(function) && is_layer(product, &transpose)) {
         *joined = (ons_fused_gemm){&ons_op_linear_gelu, {integer(transpose), integer(keeps)}};
         return true;
@@ -54,6 +64,19 @@ static bool with_function(const ons_operands *product, const ons_operands *funct
         return true;
     }
     return false;
+}
+
+static bool with_function(const ons_operands *product, const ons_operands *function, uint32_t operand, bool keeps,
+                          ons_fused_gemm *joined) {
+    bool transpose;
+    if (!is_of_one_type(product, product->outputs[0].dtype) || !is_of_one_type(function, product->outputs[0].dtype))
+        return false;
+    if (operand == 0 && with_gelu(product, function, keeps, joined)) return true;
+    if (keeps || !adds_alike(function) ||
+        (!is_layer(product, &transpose) && !is_layer_back(product, &transpose) && !is_plain(product, &transpose)))
+        return false;
+    *joined = (ons_fused_gemm){&ons_op_linear_add, {integer(transpose)}};
+    return true;
 }
 
 static bool sums_columns(const ons_operands *sum) {

@@ -6,18 +6,29 @@
 
 #include "kernels/common/cuda/cuda_multi_tensor.cuh"
 extern "C" {
-#include "kernels/optimizers/optimizer.h"
+#include "kernels/optimizers/cuda_optimizer.h"
 }
 
 namespace ons {
 
 /* One parameter. Arrays that the optimiser does not have are NULL. */
 struct update_tensor {
-    const float *parameter, *gradient, *states[2];
+    const float *parameter, *states[2];
+    const void *gradient;
     float *new_parameter, *new_states[2];
     int64_t elements;
+    ons_dtype gradient_type;
     bool in_fours;
 };
+
+__device__ inline void read_gradient(const update_tensor &t, int64_t at, int count, float (&to)[4]) {
+    if (t.gradient_type == ONS_FLOAT32)
+        read_some((const float *)t.gradient, at, count, t.in_fours, to);
+    else if (t.gradient_type == ONS_BFLOAT16)
+        read_some((const __nv_bfloat16 *)t.gradient, at, count, t.in_fours, to);
+    else
+        read_some((const __half *)t.gradient, at, count, t.in_fours, to);
+}
 
 /* What all parameters of a launch have in common. */
 struct update_common {
@@ -49,7 +60,7 @@ __global__ void update_tensors(const __grid_constant__ tensor_table<update_tenso
         each_four(chunk, t.elements, [&](int64_t at, int count) {
             float p[4], g[4], first[4] = {}, second[4] = {};
             read_some(t.parameter, at, count, t.in_fours, p);
-            read_some(t.gradient, at, count, t.in_fours, g);
+            read_gradient(t, at, count, g);
             if (STATES > 0) read_some(t.states[0], at, count, t.in_fours, first);
             if (STATES > 1) read_some(t.states[1], at, count, t.in_fours, second);
 #pragma unroll
@@ -82,10 +93,12 @@ template <int STATES> update_tensor tensor_of(const ons_launch &l) {
     update_tensor t = {};
     t.elements = ((const ons_optimizer *)l.state)->elements;
     t.parameter = (const float *)l.inputs[ONS_PARAMETER_IN];
-    t.gradient = (const float *)l.inputs[ONS_GRADIENT_IN];
+    t.gradient = l.inputs[ONS_GRADIENT_IN];
+    t.gradient_type = ((const ons_optimizer *)l.state)->gradient;
     t.new_parameter = (float *)l.outputs[0];
     constexpr size_t FOUR = 4 * sizeof(float);
-    t.in_fours = is_aligned(t.parameter, FOUR) && is_aligned(t.gradient, FOUR) && is_aligned(t.new_parameter, FOUR);
+    t.in_fours = is_aligned(t.parameter, FOUR) && is_aligned(t.gradient, 4 * ons_dtype_size(t.gradient_type)) &&
+                 is_aligned(t.new_parameter, FOUR);
     for (int i = 0; i < STATES; ++i) {
         t.states[i] = (const float *)l.inputs[ONS_STATE_IN + i];
         t.new_states[i] = (float *)l.outputs[1 + i];

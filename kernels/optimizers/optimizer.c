@@ -9,7 +9,9 @@ ons_status *ons_optimizer_infer(ons_operands *o) {
         return ons_node_error(o, "cannot train %s", ons_type_print(parameter, left));
     for (uint32_t i = 0; i < o->input_count; ++i) {
         if (i == ONS_FACTOR_IN || !ons_has_input(o, i)) continue;
-        if (o->inputs[i].dtype != parameter->dtype || !ons_shape_equal(&o->inputs[i].shape, &parameter->shape))
+        bool widens = i == ONS_GRADIENT_IN && parameter->dtype == ONS_FLOAT32 && ons_dtype_is_half(o->inputs[i].dtype);
+        if ((o->inputs[i].dtype != parameter->dtype && !widens) ||
+            !ons_shape_equal(&o->inputs[i].shape, &parameter->shape))
             return ons_node_error(o, "input %u is %s, the parameter %s", i, ons_type_print(&o->inputs[i], left),
                                   ons_type_print(parameter, right));
     }

@@ -18,8 +18,8 @@ enum { ONS_PARAMETER_IN, ONS_GRADIENT_IN, ONS_FACTOR_IN, ONS_STATE_IN };
     ONS_ALIASES({ONS_ALIAS_STATE, 0, ONS_PARAMETER_IN}, {ONS_ALIAS_STATE, 1, ONS_STATE_IN},                            \
                 {ONS_ALIAS_STATE, 2, ONS_STATE_IN + 1})
 
-/* Gradient and states must be like the parameter. There is one output more than there are states, so the least number
- * of outputs tells which states may not be left out. */
+/* Gradient and states must be like the parameter, but the gradient of a float32 one may be of a half type. There is one
+ * output more than there are states, so the least number of outputs tells which states may not be left out. */
 ons_status *ons_optimizer_infer(ons_operands *o);
 
 /* Every element of every operand once; `operations` an element. */
@@ -27,6 +27,7 @@ ons_cost ons_optimizer_cost(const ons_operands *o, int operations);
 
 enum { ONS_OPTIMIZER_NUMBERS = 4 };
 typedef struct ons_optimizer {
+    ons_dtype gradient;
     int64_t elements;
     int states; /* how many come in */
     bool has_factor, counts_skipped;
@@ -35,8 +36,10 @@ typedef struct ons_optimizer {
     double rate; /* of this parameter, before the schedule; where has_rate */
 } ons_optimizer;
 
-/* The state is an ons_optimizer. */
+/* The state is an ons_optimizer; of float32 alone. */
 ons_status *ons_optimizer_prepare(ons_prepare *p);
+/* ons_optimizer_prepare without a look at the operands' types. */
+ons_status *ons_optimizer_prepare_any(ons_prepare *p);
 
 /* The last attribute of every optimiser: the parameter's own learning rate. Left out: it has the step's. */
 #define ONS_OWN_RATE_NAME      "learning_rate"
@@ -141,6 +144,10 @@ ons_cost ons_adam_cost(const ons_operands *o);
      .outputs = 3, .tolerance = 2e-6, .flops = 595},                                                                   \
     {.name = "rank0", .inputs = {ONS_F32(), ONS_F32(), ONS_LEFT_OUT, ONS_F32(), ONS_F32_IN(0.01, 1)}, .outputs = 3,    \
      .tolerance = 2e-6, .flops = 17},                                                                                  \
+    {.name = "low_gradient",                                                                                           \
+     .inputs = {ONS_F32(3, 5003), ONS_RANDOM(ONS_BFLOAT16, -9, 9, 3, 5003), ONS_F32_IN(0.1, 1), ONS_F32(3, 5003),      \
+                ONS_F32_IN(0.01, 1, 3, 5003)},                                                                         \
+     .outputs = 3, .tolerance = 4e-6, .flops = 255153},                                                                \
     {.name = "no_state", .inputs = {ONS_F32(3), ONS_F32(3), ONS_LEFT_OUT, ONS_F32(3)}, .error = "state"},              \
     {.name = "threads", .inputs = ONS_ADAM_OPERANDS(9, 5003), .outputs = 3, .tolerance = 2e-6, .flops = 765459},       \
     {.name = "large",                                                                                                  \

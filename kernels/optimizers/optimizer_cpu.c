@@ -4,10 +4,16 @@
 #include <string.h>
 
 ons_status *ons_optimizer_prepare(ons_prepare *p) {
+    ONS_TRY(ons_require_float32(p->operands));
+    ONS_TRY(ons_require_float32_of(p->operands, &p->operands->inputs[ONS_GRADIENT_IN]));
+    return ons_optimizer_prepare_any(p);
+}
+
+ons_status *ons_optimizer_prepare_any(ons_prepare *p) {
     const ons_operands *o = p->operands;
-    ONS_TRY(ons_require_float32(o));
     ons_optimizer *optimizer;
     ONS_NEW_STATE(optimizer, p);
+    optimizer->gradient = o->inputs[ONS_GRADIENT_IN].dtype;
     optimizer->elements = ons_elements(&o->inputs[ONS_PARAMETER_IN]);
     optimizer->has_factor = ons_has_input(o, ONS_FACTOR_IN);
     optimizer->counts_skipped = optimizer->has_factor && ons_elements(&o->inputs[ONS_FACTOR_IN]) == 2;

@@ -75,7 +75,12 @@ inline float *recurrent_scratch(const ons_launch *l, int64_t at) { return (float
 inline void multiply(const ons_launch *l, ons_recurrent_gemm which, const float *a, const float *b, float *c,
                      const float *bias = nullptr) {
     const ons_cuda_recurrent *s = (const ons_cuda_recurrent *)l->state;
-    ons_cuda_gemm_memory memory = {a, b, c, (void *)bias, nullptr, (char *)l->scratch + s->workspace_at};
+    ons_cuda_gemm_memory memory = {};
+    memory.a = a;
+    memory.b = b;
+    memory.c = c;
+    memory.vector = (void *)bias;
+    memory.workspace = (char *)l->scratch + s->workspace_at;
     if (s->plans[which] != nullptr) ons_cuda_plan_run(s->plans[which], l->stream, &memory);
 }
 

@@ -34,4 +34,4 @@ void update_rmsprop(const ons_launch *launches, uint32_t count) {
 ONS_CUDA_UPDATE(rmsprop, update_rmsprop)
 
 ONS_KERNELS(cuda, rmsprop,
-            ONS_MULTI_TENSOR_KERNEL(ons_optimizer_prepare, ons_cuda_run_rmsprop, ons_cuda_multi_tensor_rmsprop))
+            ONS_MULTI_TENSOR_KERNEL(ons_cuda_optimizer_prepare, ons_cuda_run_rmsprop, ons_cuda_multi_tensor_rmsprop))

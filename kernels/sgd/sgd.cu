@@ -31,4 +31,4 @@ void update_sgd(const ons_launch *launches, uint32_t count) {
 
 ONS_CUDA_UPDATE(sgd, update_sgd)
 
-ONS_KERNELS(cuda, sgd, ONS_MULTI_TENSOR_KERNEL(ons_optimizer_prepare, ons_cuda_run_sgd, ons_cuda_multi_tensor_sgd))
+ONS_KERNELS(cuda, sgd, ONS_MULTI_TENSOR_KERNEL(ons_cuda_optimizer_prepare, ons_cuda_run_sgd, ons_cuda_multi_tensor_sgd))

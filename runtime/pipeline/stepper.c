@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "graph/evaluate.h"
+#include "runtime/pipeline/samples_ahead.h"
 
 /* One way of micro-batches through the pipeline: those that go together, or the rest. */
 typedef struct leg {
@@ -27,6 +28,7 @@ struct ons_stepper {
     ons_action_list most_actions, least_actions, rest_actions, update_actions;
     const bool *most_halved, *least_halved; /* see ons_pipeline_pass; the rest is computed as a whole */
     uint64_t filled[ONS_FEED_SLOTS];        /* the step whose samples a slot holds; 0: none */
+    ons_samples_ahead *ahead;               /* NULL: samples come from the feed when their step runs */
     double *counted;                        /* of each micro-batch, where each has an update of its own */
     uint64_t *losses; /* of each micro-batch, where each has an update of its own: the bits of a float32 or float64 */
     uint32_t version; /* place of the newest weights */
@@ -127,6 +129,7 @@ static ons_status *set_up(ons_stepper *s) {
     void *losses;
     ONS_TRY(device->allocate_host(device, losses_bytes(s), &losses));
     s->losses = losses;
+    ONS_TRY(ons_samples_ahead_new(ons_worker_device_context(o->worker), o->feed, &s->ahead));
     ONS_TRY(list_actions(s, s->most, &s->most_actions, &s->most_halved));
     ONS_TRY(list_actions(s, s->least, &s->least_actions, &s->least_halved));
     ONS_TRY(list_updates(s));
@@ -151,6 +154,7 @@ ons_status *ons_stepper_new(const ons_stepper_options *options, ons_stepper **re
 void ons_stepper_free(ons_stepper *s) {
     if (s == NULL) return;
     ons_device *device = ons_device_context_device(ons_worker_device_context(s->o.worker));
+    ons_samples_ahead_free(s->ahead);
     if (s->losses != NULL) device->release_host(device, s->losses, losses_bytes(s));
     ons_arena_free(s->arena);
     free(s);
@@ -180,14 +184,14 @@ static const ons_step_program *step_program_of_number(const ons_stepper *s, cons
     return &s->o.programs[v];
 }
 
-/* Samples of this rank's micro-batches, one behind the other. */
-static ons_status *fill(const ons_stepper *s, int slot, const ons_portions *of_step) {
+/* Samples of this rank's micro-batches, one behind the other; `filled`: how many they are. */
+static ons_status *fill(const ons_stepper *s, int slot, const ons_portions *of_step, size_t *filled) {
     ons_numbers numbers = numbers_of(s, of_step, s->o.rank_group.own);
     ons_portions own = ons_portions_of_numbers(*of_step, &numbers);
     size_t to = 0;
+    *filled = (size_t)ons_portions_samples(&own);
     if (numbers.stride == 1)
-        return ons_feed_fill(s->o.feed, slot, ons_portions_first_sample(of_step, numbers.first),
-                             ons_portions_samples(&own), 0);
+        return ons_feed_fill(s->o.feed, slot, ons_portions_first_sample(of_step, numbers.first), *filled, 0);
     for (uint64_t i = 0; i < numbers.count; ++i) {
         uint64_t number = numbers.first + i * numbers.stride;
         size_t rows = step_program_of_number(s, of_step, number)->rows;
@@ -201,11 +205,12 @@ static ons_status *fetch(ons_stepper *s, uint64_t step) {
     int slot = (int)(step % ONS_FEED_SLOTS);
     if (s->filled[slot] == step) return NULL;
     s->filled[slot] = 0;
-    size_t count = sample_count(s, step);
+    size_t count = sample_count(s, step), filled;
     uint64_t epoch = (step - 1) / s->steps_per_epoch, position = (step - 1) % s->steps_per_epoch * s->o.batch;
     ons_order_rows(&s->o.order, epoch, position, count, s->o.feed->rows[slot]);
     ons_portions of_step = portions_of(s, count);
-    ONS_TRY(fill(s, slot, &of_step));
+    ONS_TRY(fill(s, slot, &of_step, &filled));
+    if (s->ahead != NULL) ons_samples_ahead_copy(s->ahead, slot, filled);
     s->filled[slot] = step;
     return NULL;
 }
@@ -268,9 +273,12 @@ static void load(void *context, uint32_t micro_batch, ons_part part, const ons_p
         ons_value_id input = step_program->inputs[i];
         if (input == ONS_NONE || !ons_stage_program_loads(step_program->stage, input, part)) continue;
         void *address = ons_program_address_to_write(step_program->program, input, part_place);
+        size_t row = first_row(l, micro_batch);
+        const ons_samples_ahead *ahead = l->stepper->ahead;
         if (address != NULL)
             ons_worker_transfer(l->stepper->o.worker, address,
-                                ons_feed_sample(feed, l->slot, i, first_row(l, micro_batch)),
+                                ahead != NULL ? ons_samples_ahead_sample(ahead, l->slot, i, row)
+                                              : ons_feed_sample(feed, l->slot, i, row),
                                 step_program->rows * feed->fields[i].bytes);
     }
 }
@@ -470,6 +478,7 @@ ons_status *ons_stepper_run(ons_stepper *s, uint64_t step, ons_rate rate, bool l
     ONS_TRY(count_all_targets(s));
     share_step(s);
     uint32_t micro_batches = 0;
+    if (s->ahead != NULL) ons_samples_ahead_await(s->ahead, s->slot);
     ons_status *launched = launch(s, &micro_batches);
     /* What fails for the next step fails there, before anything is done: this step is as good as any. */
     if (launched == NULL && !last_step) ons_status_free(fetch(s, step + 1));

@@ -28,7 +28,7 @@ struct ons_device_context {
     ONS_VECTOR(ons_program *) programs;
     ONS_VECTOR(resident) residents;
     ons_map by_name;
-    int64_t transient_bytes, lower_bound, staging_bytes;
+    int64_t transient_bytes, lower_bound, samples_bytes, staging_bytes;
     uint32_t step_count; /* places for steps in the control part; 0: there is none */
     void *arena;
     int64_t arena_bytes;
@@ -215,6 +215,10 @@ void ons_device_context_reserve_staging(ons_device_context *c, int64_t bytes) {
     c->staging_bytes = ons_arena_align(bytes);
 }
 
+void ons_device_context_reserve_samples(ons_device_context *c, int64_t bytes) {
+    c->samples_bytes = ons_arena_align(bytes);
+}
+
 static int64_t fault_offset(const ons_device_context *c) {
     return ons_arena_align((int64_t)c->step_count * (int64_t)sizeof(ons_step));
 }
@@ -227,6 +231,7 @@ ons_status *ons_device_context_predict(const ons_device_context *c, ons_device_c
     *memory = (ons_device_context_memory){.transient = c->transient_bytes,
                                           .lower_bound = c->lower_bound,
                                           .staging = c->staging_bytes,
+                                          .samples = c->samples_bytes,
                                           .control = control_bytes(c)};
     for (size_t i = 0; i < c->residents.count; ++i) {
         const resident *each = &c->residents.items[i];
@@ -239,7 +244,7 @@ ons_status *ons_device_context_predict(const ons_device_context *c, ons_device_c
         if (each->accumulates) memory->gradients += bytes;
     }
     memory->total = memory->parameters + memory->states + memory->buffers + memory->constants + memory->transient +
-                    memory->staging + memory->control;
+                    memory->staging + memory->samples + memory->control;
     return NULL;
 }
 
@@ -335,7 +340,12 @@ void *ons_device_context_find(const ons_device_context *c, const char *name, ons
 }
 
 void *ons_device_context_staging(const ons_device_context *c) {
-    return (char *)c->arena + c->arena_bytes - control_bytes(c) - c->staging_bytes;
+    return (char *)c->arena + c->arena_bytes - control_bytes(c) - c->samples_bytes - c->staging_bytes;
+}
+
+void *ons_device_context_samples(const ons_device_context *c, int64_t *bytes) {
+    *bytes = c->samples_bytes;
+    return (char *)c->arena + c->arena_bytes - control_bytes(c) - c->samples_bytes;
 }
 
 ons_device_context_control ons_device_context_get_control(const ons_device_context *c) {

@@ -1,12 +1,14 @@
 /* A device context holds one stage on one device: a compute stream, the programs that run on it, and the one arena in
  * which all of them live.
  *
- *   | parameters, states, running statistics | constants | transient part, shared by all programs | staging | control |
+ *   | parameters, states, running statistics | constants | transient part, shared by all programs | staging | samples |
+ *   control |
  *
  * Persistent values are shared between programs by name (constants by their data). The arena is taken once, in
  * ons_device_context_start, and is exactly as large as the layout says; nothing else is taken on the device. The
  * control part is for devices whose memory the host cannot access: what kernels read there of the step, and where they
- * say what is wrong with the data. The staging part is what comes from replicas to be added up.
+ * say what is wrong with the data. The staging part is what comes from replicas to be added up, the samples part what
+ * comes before its step begins.
  */
 #ifndef ONSTAGE_RUNTIME_PROGRAM_DEVICE_CONTEXT_H
 #define ONSTAGE_RUNTIME_PROGRAM_DEVICE_CONTEXT_H
@@ -17,7 +19,8 @@
 typedef struct ons_device_context ons_device_context;
 
 typedef struct ons_device_context_memory {
-    int64_t parameters, states, buffers, constants, transient, staging, control; /* bytes, aligned as they lie */
+    int64_t parameters, states, buffers, constants, transient, staging, samples,
+        control;       /* bytes, aligned as they lie */
     int64_t gradients; /* part of the states: what gradients are added up in */
     int64_t total;
     int64_t lower_bound; /* of the transient part: what is alive at once */
@@ -40,6 +43,8 @@ ons_status *ons_device_context_join(ons_device_context *context, ons_program *co
 /* Room of the arena that no program uses; before it is taken. */
 void ons_device_context_reserve_staging(ons_device_context *context, int64_t bytes);
 void *ons_device_context_staging(const ons_device_context *context);
+void ons_device_context_reserve_samples(ons_device_context *context, int64_t bytes);
+void *ons_device_context_samples(const ons_device_context *context, int64_t *bytes);
 
 /* Predicts what the arena will take, with the programs added so far. */
 ons_status *ons_device_context_predict(const ons_device_context *context, ons_device_context_memory *memory);

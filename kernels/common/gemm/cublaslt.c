@@ -266,9 +266,10 @@ static cublasStatus_t set_pointers(const ons_cuda_plan *plan, const ons_cuda_gem
 static cublasStatus_t multiply(const ons_cuda_plan *plan, cublasLtHandle_t handle, cudaStream_t stream,
                                const ons_cuda_gemm_memory *m) {
     float alpha = plan->gemm.alpha, beta = plan->gemm.adds ? 1 : 0;
-    return library.cublasLtMatmul(handle, plan->operation, &alpha, m->b, plan->first, m->a, plan->second, &beta, m->c,
-                                  plan->result, m->c, plan->result, &plan->candidates[plan->chosen], m->workspace,
-                                  (size_t)plan->gemm.workspace_bytes, stream);
+    return library.cublasLtMatmul(handle, plan->operation, &alpha, m->b, plan->first, m->a, plan->second, &beta,
+                                  m->d != NULL ? m->d : m->c, plan->result, m->c, plan->result,
+                                  &plan->candidates[plan->chosen], m->workspace, (size_t)plan->gemm.workspace_bytes,
+                                  stream);
 }
 
 /* The library says so before it puts anything on the stream. */

@@ -57,8 +57,9 @@ static ons_status *describe(ons_prepare *p, const ons_gemm_form *form, ons_cuda_
     return NULL;
 }
 
-static ons_status *plan(ons_prepare *p, ons_cuda_epilogue epilogue, ons_cuda_gemm_state *gemm) {
+static ons_status *plan(ons_prepare *p, ons_cuda_epilogue epilogue, bool adds, ons_cuda_gemm_state *gemm) {
     gemm->call.epilogue = epilogue;
+    gemm->call.adds = adds;
     ONS_TRY(ons_cuda_plan_new(&gemm->call, &gemm->plan));
     p->destroy = destroy;
     p->scratch_bytes = ons_cuda_plan_workspace(gemm->plan);
@@ -71,20 +72,20 @@ ons_status *ons_cuda_gemm_plan(ons_prepare *p, const ons_gemm_form *form, ons_cu
     ONS_TRY(describe(p, form, gemm, &nothing));
     gemm->call.adds = adds;
     gemm->call.epilogue = epilogue;
-    return nothing ? NULL : plan(p, epilogue, gemm);
+    return nothing ? NULL : plan(p, epilogue, adds, gemm);
 }
 
 /* For comparisons: everything beside products by kernels of ours. */
 static bool is_switched_off(void) { return ons_environment_is_off(ONS_ENV_ONSTAGE_CUBLASLT_EPILOGUES); }
 
 ons_status *ons_cuda_gemm_plan_or(ons_prepare *p, const ons_gemm_form *form, ons_cuda_epilogue epilogue,
-                                  ons_cuda_epilogue otherwise, ons_cuda_gemm_state *gemm) {
+                                  ons_cuda_epilogue otherwise, bool adds, ons_cuda_gemm_state *gemm) {
     bool nothing;
     ONS_TRY(describe(p, form, gemm, &nothing));
     gemm->call.epilogue = otherwise;
     if (nothing) return NULL;
     if (!is_switched_off() && gemm->each == 1) {
-        ons_status *status = plan(p, epilogue, gemm);
+        ons_status *status = plan(p, epilogue, adds, gemm);
         if (ons_status_get_code(status) != ONS_UNSUPPORTED) {
             p->implementation = "cublasLt, all in its epilogue";
             return status;
@@ -92,7 +93,7 @@ ons_status *ons_cuda_gemm_plan_or(ons_prepare *p, const ons_gemm_form *form, ons
         ons_status_free(status);
     }
     p->implementation = "cublasLt, then kernels";
-    return plan(p, otherwise, gemm);
+    return plan(p, otherwise, false, gemm);
 }
 
 ons_status *ons_cuda_gemm_prepare(ons_prepare *p, const ons_gemm_form *form, bool bias) {
@@ -106,13 +107,15 @@ static const void *element(const void *memory, int64_t index, ons_dtype dtype) {
 }
 
 void ons_cuda_gemm_run(const ons_cuda_gemm_state *gemm, const ons_launch *launch, void *c, const void *vector,
-                       const void *matrix) {
+                       const void *matrix, const void *added) {
     const ons_cuda_gemm_call *g = &gemm->call;
     for (int64_t i = 0; gemm->plan != NULL && i < gemm->each; ++i) {
+        int64_t first = i * g->m * g->n;
         ons_cuda_gemm_memory memory = {
             .a = launch->inputs[0],
             .b = launch->inputs[1],
-            .c = (char *)c + i * g->m * g->n * (int64_t)ons_dtype_size(g->dtype),
+            .d = added == NULL ? NULL : element(added, first, g->dtype),
+            .c = (char *)c + first * (int64_t)ons_dtype_size(g->dtype),
             .vector = (void *)(uintptr_t)vector,
             .matrix = (void *)(uintptr_t)matrix,
             .workspace = launch->scratch,

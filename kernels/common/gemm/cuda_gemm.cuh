@@ -20,11 +20,11 @@ template <class T> void fill(const ons_cuda_gemm_state *p, const ons_launch *l, 
     launch(l, fill_product<T>, blocks_for(elements, 256), 256, elements, p->call.n, (const T *)bias, (T *)c);
 }
 
-/* The node's product into `c`; `vector` and `matrix` as the epilogue has them. */
+/* The node's product into `c`; `vector` and `matrix` as the epilogue has them; `added`: NULL for what `c` holds. */
 inline void run_gemm_into(const ons_cuda_gemm_state *p, const ons_launch *l, void *c, const void *vector,
-                          const void *matrix = nullptr) {
+                          const void *matrix = nullptr, const void *added = nullptr) {
     if (p->plan != nullptr)
-        ons_cuda_gemm_run(p, l, c, vector, matrix);
+        ons_cuda_gemm_run(p, l, c, vector, matrix, added);
     else if (!p->call.adds)
         ONS_CUDA_FLOAT_DISPATCH(p->call.dtype, fill, p, l, c, p->call.epilogue == ONS_CUDA_BIAS ? vector : nullptr);
 }

@@ -19,8 +19,8 @@ typedef enum ons_cuda_epilogue {
     ONS_CUDA_SUMS_OF_B,      /* those of op(B)'s columns: a vector of n; batch 1 */
 } ons_cuda_epilogue;
 
-/* C[i] = alpha op(A[i]) op(B[i]) (+ C[i]), row by row in memory, densely, with an epilogue. op(A[i]) is m × k, op(B[i])
- * k × n.
+/* C[i] = alpha op(A[i]) op(B[i]) (+ D[i]), row by row in memory, densely, with an epilogue. op(A[i]) is m × k, op(B[i])
+ * k × n; D may be C.
  */
 typedef struct ons_cuda_gemm_call {
     ons_dtype dtype; /* of all operands: float32, float16 or bfloat16; sums are in float32 */
@@ -28,7 +28,7 @@ typedef struct ons_cuda_gemm_call {
     int64_t batch, m, n, k;
     bool transpose_a, transpose_b;
     ons_cuda_epilogue epilogue;
-    bool adds; /* to what C holds; PLAIN and BIAS alone */
+    bool adds; /* D; PLAIN and BIAS alone */
     float alpha;
     int64_t alignment;       /* bytes, a power of two: of every operand's address; the workspace's is 256 */
     int64_t workspace_bytes; /* at most */
@@ -36,6 +36,7 @@ typedef struct ons_cuda_gemm_call {
 
 typedef struct ons_cuda_gemm_memory {
     const void *a, *b;
+    const void *d; /* NULL: what C holds, or nothing is added */
     void *c;
     void *vector; /* a bias, which is read, or sums, which are written; otherwise NULL */
     void *matrix; /* what goes into Gelu: written by KEEP, read by SLOPE; otherwise NULL */
@@ -75,14 +76,14 @@ int64_t ons_cuda_alignment_of(int64_t bytes);
 /* Plans the product of inputs 0 and 1 into *gemm, which p->state begins with. `adds`: to what the output holds. */
 ons_status *ons_cuda_gemm_plan(ons_prepare *p, const ons_gemm_form *form, ons_cuda_epilogue epilogue, bool adds,
                                ons_cuda_gemm_state *gemm);
-/* ons_cuda_gemm_plan with `epilogue` where the library has that, otherwise with `otherwise` (PLAIN or BIAS): which of
- * them, gemm->call.epilogue says. Products over nothing have no epilogue. */
+/* ons_cuda_gemm_plan with `epilogue` and `adds` where the library has that, otherwise with `otherwise` (PLAIN or BIAS),
+ * and nothing is added: which of them, gemm->call says. Products over nothing have no epilogue, and add nothing. */
 ons_status *ons_cuda_gemm_plan_or(ons_prepare *p, const ons_gemm_form *form, ons_cuda_epilogue epilogue,
-                                  ons_cuda_epilogue otherwise, ons_cuda_gemm_state *gemm);
+                                  ons_cuda_epilogue otherwise, bool adds, ons_cuda_gemm_state *gemm);
 /* ons_cuda_gemm_plan with a state of its own, and no epilogue but the bias. */
 ons_status *ons_cuda_gemm_prepare(ons_prepare *p, const ons_gemm_form *form, bool bias);
-/* Inputs 0 and 1, into `c`; `vector` and `matrix` as the epilogue has them. */
+/* Inputs 0 and 1, into `c`; `vector` and `matrix` as the epilogue has them; `added`: NULL for what `c` holds. */
 void ons_cuda_gemm_run(const ons_cuda_gemm_state *gemm, const ons_launch *launch, void *c, const void *vector,
-                       const void *matrix);
+                       const void *matrix, const void *added);
 
 #endif

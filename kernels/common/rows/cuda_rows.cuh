@@ -1,7 +1,7 @@
 /* Work along one axis on CUDA. A row is worked on by a group of threads, chosen by its length and how its elements lie:
  *
  *     warp     contiguous and at most 1024 long
- *     block    contiguous and longer
+ *     block    contiguous and longer; for kernels that read a row twice blocks of more threads, above 8192
  *     thread   elements lie apart: neighbouring threads have neighbouring columns, so that they read side by side
  *
  * A kernel is a template over the group; sums within a row go lane by lane with a stride of the group's size and are
@@ -19,9 +19,12 @@ namespace ons {
 
 constexpr int ROW_THREADS = 256;
 constexpr int64_t WARP_ROW = 1024; /* longest row of a warp */
+constexpr int WIDE_THREADS = 1024;
+constexpr int64_t NARROW_ROW = 8192; /* longest row of a block of ROW_THREADS, where there are wider ones */
 
+/* SIZE: threads of the group; THREADS: of a block. */
 struct warp_group {
-    static constexpr int SIZE = WARP;
+    static constexpr int SIZE = WARP, THREADS = ROW_THREADS;
     __device__ static int lane() { return (int)threadIdx.x % WARP; }
     __device__ static int64_t first() { return global_thread() / WARP; }
     __device__ static int64_t stride() { return global_threads() / WARP; }
@@ -30,20 +33,26 @@ struct warp_group {
     static int64_t blocks(int64_t rows) { return blocks_for(rows * WARP, ROW_THREADS); }
 };
 
-struct block_group {
-    static constexpr int SIZE = ROW_THREADS;
+template <int COUNT> struct block_group_of {
+    static constexpr int SIZE = COUNT, THREADS = COUNT;
     __device__ static int lane() { return (int)threadIdx.x; }
     __device__ static int64_t first() { return blockIdx.x; }
     __device__ static int64_t stride() { return gridDim.x; }
     template <class T, class F> __device__ static T reduce(T x, T identity, F f) {
-        return block_reduce<ROW_THREADS>(x, identity, f);
+        return block_reduce<COUNT>(x, identity, f);
     }
     __device__ static void barrier() { __syncthreads(); }
     static int64_t blocks(int64_t rows) { return rows; }
 };
+using block_group = block_group_of<ROW_THREADS>;
+
+/* A multiprocessor has two rows of such blocks under way, not eight: what all of them have read is still in the L2
+ * cache when they read it again (of 50304 numbers in half types, 26 MB on an H200, not 106). Kernels for it say
+ * __launch_bounds__(Group::THREADS), so that their registers are few enough. */
+using wide_group = block_group_of<WIDE_THREADS>;
 
 struct thread_group {
-    static constexpr int SIZE = 1;
+    static constexpr int SIZE = 1, THREADS = ROW_THREADS;
     __device__ static int lane() { return 0; }
     __device__ static int64_t first() { return global_thread(); }
     __device__ static int64_t stride() { return global_threads(); }
@@ -69,6 +78,16 @@ __device__ inline int64_t row_start(const ons_axis_view &view, int64_t row) {
         else                                                                                                           \
             ons::launch(LAUNCH, KERNEL<ons::block_group, TYPES>, ons::block_group::blocks(ROWS), ons::ROW_THREADS,     \
                         __VA_ARGS__);                                                                                  \
+    } while (0)
+
+/* ONS_CUDA_LAUNCH_ROWS for kernels that read a row twice. */
+#define ONS_CUDA_LAUNCH_ROWS_READ_TWICE(LAUNCH, VIEW, ROWS, KERNEL, TYPES, ...)                                        \
+    do {                                                                                                               \
+        if ((VIEW).inner == 1 && (VIEW).length > ons::NARROW_ROW)                                                      \
+            ons::launch(LAUNCH, KERNEL<ons::wide_group, TYPES>, ons::wide_group::blocks(ROWS), ons::WIDE_THREADS,      \
+                        __VA_ARGS__);                                                                                  \
+        else                                                                                                           \
+            ONS_CUDA_LAUNCH_ROWS(LAUNCH, VIEW, ROWS, KERNEL, TYPES, __VA_ARGS__);                                      \
     } while (0)
 
 constexpr int PACK_BYTES = 16;

@@ -11,7 +11,8 @@
 #include "kernels/kernels.h"
 #include "tests/rooms/graph/fixture.h"
 
-enum { WEIGHTS = 4, RESULTS = 1 + WEIGHTS };
+/* RESIDUALS: layers whose results are added up with what they read. */
+enum { WEIGHTS = 4, RESIDUALS = 3, WEIGHTS_MAX = 2 + 2 * RESIDUALS, RESULTS_MAX = 1 + WEIGHTS_MAX };
 
 static const ons_operator *find(const scene *s, const char *domain, const char *name) {
     const ons_operator *op = ons_registry_find_name(s->registry, domain, name);
@@ -33,9 +34,13 @@ typedef struct network {
     int64_t hidden;
     const char *approximate;
     bool shows_inner; /* what goes into Gelu is an output, too */
+    bool residuals;   /* another network: no Gelu */
     bool trains;
-    ons_value_id results[RESULTS]; /* the prediction, then the weights' gradients */
+    uint32_t weights;
+    ons_value_id results[RESULTS_MAX]; /* the prediction, then the weights' gradients */
 } network;
+
+static int results_of(const network *n) { return n->trains ? 1 + (int)n->weights : 1; }
 
 static ons_value_id reshape(scene *s, ons_value_id x, ons_shape shape) {
     ons_value_id to = ons_build_integers(&s->builder, shape.dims, shape.rank);
@@ -60,7 +65,46 @@ static ons_value_id weight(scene *s, const network *n, const char *name, int64_t
     return add_parameter(s, name, transposed ? SHAPE(outputs, inputs) : SHAPE(inputs, outputs));
 }
 
+/* Of the result, by all weights. */
+static void differentiate(scene *s, network *n, const ons_value_id *weights) {
+    ons_type type = ons_graph_value(s->graph, n->results[0])->type;
+    ons_value_id cotangent;
+    ons_parameter_gradient gradients[WEIGHTS_MAX];
+    must(ons_graph_add_value(s->graph, "dy", ONS_INPUT, &type, &cotangent));
+    cr_assert(ons_vector_push(&s->graph->inputs, cotangent));
+    must(ons_differentiate(s->graph, s->registry, n->results[0], cotangent, weights, n->weights, NULL, gradients));
+    for (uint32_t i = 0; i < n->weights; ++i) {
+        cr_assert_eq(gradients[i].use_count, 1);
+        n->results[1 + i] = gradients[i].uses[0];
+        add_output(s, n->results[1 + i]);
+    }
+}
+
+/* y = layer(x), then three times y = y + layer(y), the sum's operands by turns. */
+static scene *open_residuals(network *n) {
+    scene *s = scene_open();
+    ons_value_id x = add_input(s, "x", SHAPE(2, 3, 5)), weights[WEIGHTS_MAX], y;
+    static const char *const names[] = {"w0", "b0", "w1", "b1", "w2", "b2", "w3", "b3"};
+    n->weights = WEIGHTS_MAX;
+    for (uint32_t i = 0; i < n->weights; i += 2) {
+        weights[i] = weight(s, n, names[i], i == 0 ? 5 : n->hidden, n->hidden);
+        weights[i + 1] = add_parameter(s, names[i + 1], SHAPE(n->hidden));
+    }
+    y = layer(s, n, x, weights[0], weights[1], n->hidden);
+    for (uint32_t i = 2; i < n->weights; i += 2) {
+        ons_value_id made = layer(s, n, y, weights[i], weights[i + 1], n->hidden);
+        y = built(s, i == 4 ? ons_build(&s->builder, find(s, "", "Add"), ONS_IN(made, y), ONS_DEFAULTS)
+                            : ons_build(&s->builder, find(s, "", "Add"), ONS_IN(y, made), ONS_DEFAULTS));
+    }
+    n->results[0] = y;
+    ons_graph_value(s->graph, y)->name = "y";
+    add_output(s, y);
+    differentiate(s, n, weights);
+    return s;
+}
+
 static scene *open_network(network *n) {
+    if (n->residuals) return open_residuals(n);
     scene *s = scene_open();
     ons_value_id x = add_input(s, "x", SHAPE(2, 3, 5)), weights[WEIGHTS] = {
                                                             weight(s, n, "w1", 5, n->hidden),
@@ -68,6 +112,7 @@ static scene *open_network(network *n) {
                                                             weight(s, n, "w2", n->hidden, 8),
                                                             add_parameter(s, "b2", SHAPE(8)),
                                                         };
+    n->weights = WEIGHTS;
     ons_value_id inner = layer(s, n, x, weights[0], weights[1], n->hidden);
     ons_value_id active = built(
         s, ons_build(&s->builder, find(s, "", "Gelu"), ONS_IN(inner), ONS_WITH(ONS_AT_STRING(0, n->approximate))));
@@ -75,23 +120,12 @@ static scene *open_network(network *n) {
     ons_graph_value(s->graph, n->results[0])->name = "y";
     if (n->shows_inner) add_output(s, inner);
     add_output(s, n->results[0]);
-    if (!n->trains) return s;
-    ons_type type = ons_graph_value(s->graph, n->results[0])->type;
-    ons_value_id cotangent;
-    ons_parameter_gradient gradients[WEIGHTS];
-    must(ons_graph_add_value(s->graph, "dy", ONS_INPUT, &type, &cotangent));
-    cr_assert(ons_vector_push(&s->graph->inputs, cotangent));
-    must(ons_differentiate(s->graph, s->registry, n->results[0], cotangent, weights, WEIGHTS, NULL, gradients));
-    for (int i = 0; i < WEIGHTS; ++i) {
-        cr_assert_eq(gradients[i].use_count, 1);
-        n->results[1 + i] = gradients[i].uses[0];
-        add_output(s, n->results[1 + i]);
-    }
+    if (n->trains) differentiate(s, n, weights);
     return s;
 }
 
 static void join(scene *s, network *n) {
-    ons_tracked_values tracked = {n->results, n->trains ? RESULTS : 1};
+    ons_tracked_values tracked = {n->results, (size_t)results_of(n)};
     must(ons_fuse_gemm(s->graph, s->registry, ons_gemm_fusion_rules(), &tracked));
     must(ons_graph_verify(s->graph));
 }
@@ -126,7 +160,7 @@ static void expect_same_results(network n) {
     scene *a = open_network(&n), *b = open_network(&joined);
     join(b, &joined);
     void **should = evaluate(a), **is = evaluate(b);
-    for (int i = 0; i < (n.trains ? RESULTS : 1); ++i) {
+    for (int i = 0; i < results_of(&n); ++i) {
         const ons_value *value = ons_graph_value(a->graph, n.results[i]);
         cr_assert_neq(joined.results[i], ONS_NONE);
         cr_assert(ons_type_equal(&value->type, &ons_graph_value(b->graph, joined.results[i])->type));
@@ -153,6 +187,21 @@ Test(fuse_gemm, training) {
         cr_expect_eq(count_nodes(s->graph, "LinearWeightGradient"), 2, "form %d", form);
         cr_expect_eq(count_nodes(s->graph, "Gelu") + count_nodes(s->graph, "GeluGradient"), 0, "form %d", form);
         cr_expect_eq(count_nodes(s->graph, "ReduceSum"), 0, "form %d", form);
+        scene_close(s);
+    }
+}
+
+/* Each sum is joined with the product that comes last, forwards and backwards, whichever operand that is. What comes to
+ * the first layer's result may serve weights alone, and the product inputs, too: these two stay apart. */
+Test(fuse_gemm, residual_sums) {
+    for (int form = 0; form < FORM_COUNT; ++form) {
+        network n = {.form = (layer_form)form, .hidden = 6, .residuals = true, .trains = true};
+        expect_same_results(n);
+        scene *s = open_network(&n);
+        join(s, &n);
+        size_t joined = count_nodes(s->graph, "LinearAdd"), apart = count_nodes(s->graph, "Add");
+        cr_expect_geq(joined, 2 * RESIDUALS - 1, "form %d: %zu", form, joined);
+        cr_expect_eq(joined + apart, 2 * RESIDUALS, "form %d: %zu and %zu", form, joined, apart);
         scene_close(s);
     }
 }

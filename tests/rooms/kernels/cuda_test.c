@@ -181,7 +181,7 @@ static void tell_implementation(const ons_operator *op, const ons_case *example,
 /* Which types cuBLASLt has epilogues for: it tells nobody without a GPU. Kernels of ours do the same elsewhere, so that
  * this cannot fail but where there is no product at all. */
 Test(cuda, epilogues) {
-    static const char *const names[] = {"LinearGelu", "LinearGeluGradient", "LinearWeightGradient"};
+    static const char *const names[] = {"LinearAdd", "LinearGelu", "LinearGeluGradient", "LinearWeightGradient"};
     static const ons_dtype dtypes[] = {ONS_FLOAT32, ONS_FLOAT32, ONS_FLOAT16, ONS_BFLOAT16};
     if (!has_gpu()) cr_skip_test("not run: no GPU");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; ++i) {

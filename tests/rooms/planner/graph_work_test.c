@@ -355,8 +355,31 @@ Test(graph_work, layers_are_joined_for_a_gpu) {
         const ons_graph *graph = m.input.stage.graph;
         cr_expect_eq(count_nodes(graph, "LinearGelu"), joined[i / 2].gelus, "%s, %s", path, precision);
         cr_expect_eq(count_nodes(graph, "LinearGeluGradient"), joined[i / 2].gelus, "%s, %s", path, precision);
+        /* Both layers in front of a block's sums; in bf16 the first sum's other operand, an embedding, is float32. */
+        cr_expect_eq(count_nodes(graph, "LinearAdd"), 2 * joined[i / 2].gelus - (size_t)(i % 2), "%s, %s: %zu", path,
+                     precision, count_nodes(graph, "LinearAdd"));
         cr_expect_geq(count_nodes(graph, "LinearWeightGradient"), joined[i / 2].sums, "%s, %s: %zu", path, precision,
                       count_nodes(graph, "LinearWeightGradient"));
+        release(&m);
+    }
+}
+
+/* Products make gradients in half types, and updates, sums and norms read them so: no cast writes them again. */
+Test(graph_work, gradients_are_read_as_they_are_made) {
+    for (int64_t micro_batches = 1; micro_batches <= 2; ++micro_batches) {
+        made m = make_in("bf16", "tests/agreement/golden/gpt_decomposed/model.onnx", 4, micro_batches, "a100-40gb");
+        const ons_graph *graph = m.input.stage.graph;
+        const char *reader = micro_batches == 1 ? "AdamW" : "Accumulate";
+        size_t low = 0;
+        for (ons_node_id id = 0; id < graph->nodes.count; ++id) {
+            const ons_node *node = ons_graph_node(graph, id);
+            if (strcmp(node->op->name, reader) != 0) continue;
+            const ons_value *gradient = ons_graph_value(graph, node->inputs[1]);
+            const ons_node *maker = ons_graph_node(graph, gradient->producer);
+            cr_expect_str_neq(maker->op->name, "Cast", "%s reads what a cast has made", node->name);
+            low += gradient->type.dtype == ONS_BFLOAT16;
+        }
+        cr_expect_geq(low, 16, "%s reads %zu gradients in bfloat16", reader, low);
         release(&m);
     }
 }

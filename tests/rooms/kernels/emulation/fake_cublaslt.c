@@ -14,8 +14,15 @@
 #include "tests/rooms/kernels/emulation/fake_cublaslt.h"
 #include "tests/rooms/kernels/emulation/selection.h"
 
-const char *const ons_emulation_only[] = {
-    "MatMul", "Gemm", "Linear", "MatMulTransposed", "LinearGelu", "LinearGeluGradient", "LinearWeightGradient", NULL};
+const char *const ons_emulation_only[] = {"MatMul",
+                                          "Gemm",
+                                          "Linear",
+                                          "LinearAdd",
+                                          "MatMulTransposed",
+                                          "LinearGelu",
+                                          "LinearGeluGradient",
+                                          "LinearWeightGradient",
+                                          NULL};
 
 typedef struct operation {
     cublasOperation_t transpose_a, transpose_b;

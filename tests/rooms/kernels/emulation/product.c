@@ -87,7 +87,9 @@ static void multiply(void *argument) {
         int64_t matrix = at / (g->m * g->n), i = at / g->n % g->m, j = at % g->n;
         double sum = 0;
         for (int64_t k = 0; k < g->k; ++k) sum += a_at(x, matrix, i, k) * b_at(x, matrix, k, j);
-        set(g, x->memory.c, at, finish(x, g->alpha * sum + (g->adds ? get(g, x->memory.c, at) : 0), at));
+        set(g, x->memory.c, at,
+            finish(x, g->alpha * sum + (g->adds ? get(g, x->memory.d != NULL ? x->memory.d : x->memory.c, at) : 0),
+                   at));
     }
     if (g->epilogue == ONS_CUDA_SUMS_OF_A || g->epilogue == ONS_CUDA_SUMS_OF_B) add_up(x);
 }
