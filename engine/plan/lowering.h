@@ -13,7 +13,7 @@
 
 typedef struct ons_lowering {
     ons_arena *arena; /* owned */
-    bool planned;     /* false: one stage that keeps everything; the rest is not set */
+    bool planned;     /* false: one stage, whose memory nobody plans; the rest is not set */
     ons_pipeline pipeline;
     ons_plan plan;
     ons_schedule_lanes lanes; /* of the plan's schedule: what its devices carry out, each with one cut of the graphs */

@@ -5,6 +5,7 @@
 
 #include "engine/model/assumptions.h"
 #include "graph/arena_layout.h"
+#include "graph/passes/cheap_again.h"
 #include "kernels/kernels.h"
 #include "runtime/pipeline/samples_ahead.h"
 #include "runtime/program/units.h"
@@ -93,11 +94,11 @@ ons_step_form ons_step_form_of(const ons_pipeline *p) {
     };
 }
 
-static ons_status *cut_whole(const ons_model *model, ons_step_form form, const ons_model_graph *stage, ons_cut *cut) {
-    if (stage->graph == NULL) return NULL;
-    uint32_t *stages = calloc(stage->graph->nodes.count + 1, sizeof *stages);
-    if (stages == NULL) return ons_status_out_of_memory();
-    const ons_cut_options options = {
+static ons_status *cut_in(ons_arena *arena, const ons_model *model, ons_step_form form, const ons_model_graph *stage,
+                          ons_cut *cut) {
+    uint32_t *stages;
+    ONS_NEW(stages, arena, stage->graph->nodes.count + 1);
+    ons_cut_options options = {
         .whole = stage->graph,
         .registry = model->registry,
         .repeats = form.repeats,
@@ -107,8 +108,17 @@ static ons_status *cut_whole(const ons_model *model, ons_step_form form, const o
         .kept = stage->kept,
         .kept_count = stage->kept_count,
     };
-    ons_status *status = ons_cut_make(&options, cut);
-    free(stages);
+    ons_cut_decision *decisions = NULL;
+    if (form.makes_again) ONS_TRY(ons_find_cheap_again(stage->graph, arena, &decisions, &options.decision_count));
+    options.decisions = decisions;
+    return ons_cut_make(&options, cut);
+}
+
+static ons_status *cut_whole(const ons_model *model, ons_step_form form, const ons_model_graph *stage, ons_cut *cut) {
+    if (stage->graph == NULL) return NULL;
+    ons_arena *arena = ons_arena_new();
+    ons_status *status = arena == NULL ? ons_status_out_of_memory() : cut_in(arena, model, form, stage, cut);
+    ons_arena_free(arena);
     return status;
 }
 

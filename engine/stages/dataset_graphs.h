@@ -71,10 +71,12 @@ typedef struct ons_step_form {
     bool repeats;             /* several micro-batches to one update: see graph/execution_order.h */
     bool updates_in_backward; /* one stage, one micro-batch: updates run as soon as they can, see
                                  graph/passes/update_in_backward.h */
+    bool makes_again;         /* one stage, nobody plans its memory: what is as cheaply made again as kept is
+                                 (graph/passes/cheap_again.h) */
 } ons_step_form;
 ons_step_form ons_step_form_of(const ons_pipeline *pipeline);
 
-/* Cuts the graphs as one stage: everything on one device, all values kept. */
+/* Cuts the graphs as one stage: everything on one device. */
 ons_status *ons_dataset_graphs_cut_whole(const ons_model *model, ons_step_form form, ons_dataset_graphs *graphs);
 
 /* ----------------------------------------------------------------------------------------------------------- shares */

@@ -106,8 +106,13 @@ static void connect_stage(void *argument, uintptr_t native) {
     ons_local_stage_share_failure(r);
 }
 
+/* The pages of what is in the arena: else file and arena would lie in memory at once. */
+static void give_back_file(void *file) { ons_model_file_give_back(file); }
+
 ons_status *ons_local_stages_start(ons_local_stages *local_stages) {
     for (uint32_t i = 0; i < local_stages->o.count; ++i) {
+        ons_device_context_tell_loaded(local_stages->stages[i].device_context, give_back_file,
+                                       local_stages->o.model->file);
         ONS_TRY(ons_device_context_start(local_stages->stages[i].device_context));
         ONS_TRY(start_nccl(local_stages, &local_stages->stages[i]));
         ONS_TRY(start_reducer(local_stages, &local_stages->stages[i]));

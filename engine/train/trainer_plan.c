@@ -47,7 +47,10 @@ static ons_status *cut_training(ons_trainer *t) {
     int64_t samples = (int64_t)ons_dataset_count(t->training.dataset);
     ONS_TRY(ons_dataset_graphs_build_halves(&whole, schedule, &t->training));
     ONS_TRY(ons_dataset_graphs_build_groups(&whole, schedule, &t->batching, samples, &t->training));
-    return ons_lowering_cut(&t->lowering, t->model, NULL, ons_step_form_of(&pipeline), &t->training);
+    ons_step_form form = ons_step_form_of(&pipeline);
+    /* A GPU has more arithmetic than bandwidth to spare, and a pass more costs it what it is long. */
+    form.makes_again = !ons_config_uses_cuda(t->config);
+    return ons_lowering_cut(&t->lowering, t->model, NULL, form, &t->training);
 }
 
 /* The training graphs are cut already. */

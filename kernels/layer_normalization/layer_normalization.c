@@ -111,6 +111,7 @@ ONS_DEFINE_OPERATOR(layer_normalization, "LayerNormalization", ONS_ONNX(1, ONS_N
                     ONS_INFER(layer_normalization_infer), ONS_COST(layer_normalization_cost),
                     ONS_GRADIENT_RULE(layer_normalization_gradient, ONS_ALL_INPUTS),
                     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), ONS_INPUT_BIT(1) | ONS_INPUT_BIT(2)),
-                    ONS_ROLES_WITH_FULL(ONS_NO_ROLE, ONS_TRAIT_ANY_PRECISION, 0, ONS_INPUT_BIT(1) | ONS_INPUT_BIT(2)),
+                    ONS_ROLES_WITH_FULL(ONS_NO_ROLE, ONS_TRAIT_ANY_PRECISION | ONS_TRAIT_CHEAP_AGAIN, 0,
+                                        ONS_INPUT_BIT(1) | ONS_INPUT_BIT(2)),
                     ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_PLAIN_LAYOUT,
                     ONS_FORMS(NULL, ons_layer_norm_patterns, NULL), ONS_REFERENCE(layer_normalization_reference));

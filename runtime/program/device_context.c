@@ -28,6 +28,8 @@ struct ons_device_context {
     ONS_VECTOR(ons_program *) programs;
     ONS_VECTOR(resident) residents;
     ons_map by_name;
+    void (*loaded)(void *argument); /* NULL: nobody asks */
+    void *loaded_argument;
     int64_t transient_bytes, lower_bound, samples_bytes, staging_bytes;
     uint32_t step_count; /* places for steps in the control part; 0: there is none */
     void *arena;
@@ -272,6 +274,26 @@ static ons_status *place_program(ons_device_context *c, ons_program *program, vo
     return status;
 }
 
+void ons_device_context_tell_loaded(ons_device_context *c, void (*loaded)(void *argument), void *argument) {
+    c->loaded = loaded;
+    c->loaded_argument = argument;
+}
+
+static ons_status *load_all(ons_device_context *c) {
+    enum { OFTEN = 4 << 20 }; /* bytes */
+    int64_t since = 0;
+    for (size_t i = 0; i < c->residents.count; ++i) {
+        const resident *each = &c->residents.items[i];
+        ONS_TRY(load_contents(c, each));
+        if (c->device->host_can_access) ons_poison_tail((char *)c->arena + each->offset, each->bytes);
+        since += each->bytes;
+        if (c->loaded == NULL || (since < OFTEN && i + 1 < c->residents.count)) continue;
+        c->loaded(c->loaded_argument);
+        since = 0;
+    }
+    return NULL;
+}
+
 ons_status *ons_device_context_start(ons_device_context *c) {
     ons_device_context_memory memory;
     ONS_TRY(ons_device_context_predict(c, &memory));
@@ -285,11 +307,7 @@ ons_status *ons_device_context_start(ons_device_context *c) {
     ONS_TRY(ons_device_context_reserve(c, &c->promised));
     ONS_TRY(c->device->allocate(c->device, memory.total, &c->arena));
     c->arena_bytes = memory.total;
-    for (size_t i = 0; i < c->residents.count; ++i) {
-        const resident *each = &c->residents.items[i];
-        ONS_TRY(load_contents(c, each));
-        if (c->device->host_can_access) ons_poison_tail((char *)c->arena + each->offset, each->bytes);
-    }
+    ONS_TRY(load_all(c));
     bool poison = true;
     for (size_t i = 0; i < c->programs.count; ++i) poison = poison && ons_program_poisons(c->programs.items[i]);
     for (size_t i = 0; !poison && i < c->programs.count; ++i) ons_program_stop_poisoning(c->programs.items[i]);

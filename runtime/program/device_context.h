@@ -49,6 +49,10 @@ void *ons_device_context_samples(const ons_device_context *context, int64_t *byt
 /* Predicts what the arena will take, with the programs added so far. */
 ons_status *ons_device_context_predict(const ons_device_context *context, ons_device_context_memory *memory);
 
+/* Calls `loaded` while the first contents of persistent values are loaded, each time when several MiB of them have
+ * been: what they were read from is not needed any more. */
+void ons_device_context_tell_loaded(ons_device_context *context, void (*loaded)(void *argument), void *argument);
+
 /* Takes the arena, places all programs and loads the first contents of persistent values from the graphs' stores. */
 ons_status *ons_device_context_start(ons_device_context *context);
 

@@ -1,0 +1,63 @@
+#include "graph/passes/cheap_again.h"
+
+#include "graph/operands.h"
+#include "graph/sharing.h"
+
+/* Of each root: who reads it, views apart. */
+typedef struct reading {
+    ons_node_id last_forward; /* ONS_NONE: nobody */
+    bool backward;
+    bool output; /* of the graph */
+} reading;
+
+static ons_status *find_readings(const ons_graph *graph, const ons_value_id *root, ons_arena *arena,
+                                 reading **readings) {
+    reading *of;
+    ONS_NEW(of, arena, graph->values.count + 1);
+    for (size_t i = 0; i < graph->values.count; ++i) of[i].last_forward = ONS_NONE;
+    for (ons_node_id id = 0; id < graph->nodes.count; ++id) {
+        const ons_node *node = ons_graph_node(graph, id);
+        for (uint32_t i = 0; i < node->input_count && !ons_is_view(node->op); ++i) {
+            if (node->inputs[i] == ONS_NONE) continue;
+            reading *r = &of[root[node->inputs[i]]];
+            if (node->phase == ONS_FORWARD)
+                r->last_forward = id;
+            else
+                r->backward = r->backward || node->phase != ONS_UPDATE;
+        }
+    }
+    for (size_t i = 0; i < graph->outputs.count; ++i) of[root[graph->outputs.items[i]]].output = true;
+    *readings = of;
+    return NULL;
+}
+
+static bool is_cheap(const ons_graph *graph, const ons_node *node, const ons_value_id *root, const reading *readings) {
+    if (node->phase != ONS_FORWARD || node->per_step || (node->op->roles.traits & ONS_TRAIT_CHEAP_AGAIN) == 0 ||
+        node->outputs[0] == ONS_NONE)
+        return false;
+    const reading *result = &readings[root[node->outputs[0]]], *operand = &readings[root[node->inputs[0]]];
+    return result->backward && !result->output && result->last_forward != ONS_NONE && operand->backward &&
+           ons_type_dense_bytes(&ons_graph_value(graph, node->outputs[0])->type) >= ONS_CHEAP_AGAIN_LEAST;
+}
+
+ons_status *ons_find_cheap_again(const ons_graph *graph, ons_arena *arena, ons_cut_decision **decisions,
+                                 uint32_t *count) {
+    ons_value_id *root;
+    reading *readings;
+    ONS_TRY(ons_find_roots(graph, arena, &root));
+    ONS_TRY(find_readings(graph, root, arena, &readings));
+    ONS_NEW(*decisions, arena, graph->nodes.count + 1);
+    *count = 0;
+    for (ons_node_id id = 0; id < graph->nodes.count; ++id) {
+        const ons_node *node = ons_graph_node(graph, id);
+        if (is_cheap(graph, node, root, readings))
+            (*decisions)[(*count)++] = (ons_cut_decision){
+                .eviction = ONS_EVICTION_RECOMPUTE,
+                .value = node->outputs[0],
+                .out_after = ONS_NONE,
+                .in_before = readings[root[node->outputs[0]]].last_forward,
+                .gone_before = ONS_NONE,
+            };
+    }
+    return NULL;
+}

@@ -1,0 +1,68 @@
+/* What is made again for the backward part where nobody plans memory. */
+#include "graph/passes/cheap_again.h"
+
+#include <criterion/criterion.h>
+
+#include "graph/passes/autograd.h"
+#include "tests/rooms/graph/fixture.h"
+
+enum { COLUMNS = 4096 };
+
+/* y = norm(x p) w; the norm's result has a MiB for 64 rows. */
+typedef struct network {
+    scene *s;
+    ons_value_id normal, y;
+    ons_node_id product;
+} network;
+
+static network open_network(int64_t rows) {
+    network n = {.s = scene_open()};
+    ons_value_id x = add_input(n.s, "x", SHAPE(rows, COLUMNS)), scale = add_parameter(n.s, "scale", SHAPE(COLUMNS));
+    ons_value_id weights[] = {add_parameter(n.s, "p", SHAPE(COLUMNS)), add_parameter(n.s, "w", SHAPE(COLUMNS, 2))};
+    n.normal = apply2(n.s, "LayerNormalization", apply2(n.s, "Mul", x, weights[0]), scale);
+    n.y = apply2(n.s, "MatMul", n.normal, weights[1]);
+    n.product = ons_graph_value(n.s->graph, n.y)->producer;
+    ons_type type = ons_graph_value(n.s->graph, n.y)->type;
+    ons_value_id cotangent;
+    ons_parameter_gradient gradients[2];
+    must(ons_graph_add_value(n.s->graph, "dy", ONS_INPUT, &type, &cotangent));
+    cr_assert(ons_vector_push(&n.s->graph->inputs, cotangent));
+    must(ons_differentiate(n.s->graph, n.s->registry, n.y, cotangent, weights, 2, NULL, gradients));
+    for (int i = 0; i < 2; ++i) add_output(n.s, gradients[i].uses[0]);
+    return n;
+}
+
+static uint32_t count_again(const network *n, ons_cut_decision *first) {
+    ons_arena *arena = ons_arena_new();
+    ons_cut_decision *decisions;
+    uint32_t count;
+    must(ons_find_cheap_again(n->s->graph, arena, &decisions, &count));
+    if (count > 0) *first = decisions[0];
+    ons_arena_free(arena);
+    return count;
+}
+
+Test(cheap_again, norms_whose_operand_is_kept) {
+    network n = open_network(64);
+    ons_cut_decision decision;
+    cr_assert_eq(count_again(&n, &decision), 1);
+    cr_expect_eq(decision.eviction, ONS_EVICTION_RECOMPUTE);
+    cr_expect_eq(decision.value, n.normal);
+    cr_expect_eq(decision.in_before, n.product);
+    scene_close(n.s);
+}
+
+Test(cheap_again, small_values_stay) {
+    network n = open_network(63);
+    ons_cut_decision decision;
+    cr_expect_eq(count_again(&n, &decision), 0);
+    scene_close(n.s);
+}
+
+Test(cheap_again, what_the_host_reads_stays) {
+    network n = open_network(64);
+    ons_cut_decision decision;
+    add_output(n.s, n.normal);
+    cr_expect_eq(count_again(&n, &decision), 0);
+    scene_close(n.s);
+}
