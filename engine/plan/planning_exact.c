@@ -41,7 +41,6 @@ static ons_status *measure_group(const exact *x, const ons_device_group *group, 
         .dataset_graphs = &x->dataset_graphs,
         .device_context = device_context,
         .repeats = ons_step_form_of(pipeline).repeats,
-        .samples_ahead = true,
         .stage = number,
         .device = group->first,
         .schedule = &x->lowering.lanes.schedule,
@@ -52,6 +51,8 @@ static ons_status *measure_group(const exact *x, const ons_device_group *group, 
     ons_share share = {0};
     ons_status *status = ons_share_prepare(&options, &share);
     if (status == NULL) status = reserve_staging(x, &share, &rank_group, device_context);
+    if (status == NULL)
+        status = ons_share_reserve_samples(&options, p->plan.capacity_bytes > 0 ? p->plan.capacity_bytes : INT64_MAX);
     if (status == NULL) status = ons_device_context_predict(device_context, memory);
     ons_share_free(&share);
     return status;

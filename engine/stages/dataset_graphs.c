@@ -105,6 +105,7 @@ static ons_status *cut_in(ons_arena *arena, const ons_model *model, ons_step_for
         .updates_in_backward = form.updates_in_backward,
         .stage_of_node = stages,
         .stages = 1,
+        .lenient = form.makes_again, /* nobody has asked for it */
         .kept = stage->kept,
         .kept_count = stage->kept_count,
     };
@@ -258,12 +259,12 @@ static bool reads_field(const ons_model_graph *whole, const ons_cut_stage *cut, 
     return share_of(cut, input) != ONS_NONE || (input == whole->target && predicts(whole, cut));
 }
 
-/* Of a whole step, as the feed lays them out, twice; 0: too many, or the host puts them in itself. */
+/* Of a whole step, as the feed lays them out, twice; 0: too many. */
 static int64_t samples_ahead_bytes(const ons_share_options *o) {
     const ons_model_graph *whole = ons_dataset_graphs_of(o->dataset_graphs, ONS_WHOLE, o->stage);
     const ons_cut_stage *cut = ons_dataset_graphs_cut_of(o->dataset_graphs, ONS_WHOLE, o->stage);
     int64_t bytes = 0, each;
-    if (!o->samples_ahead || ons_device_context_device(o->device_context)->host_can_access) return 0;
+    if ((int64_t)o->batch > whole->rows * o->micro_batches) return 0; /* an epoch's last step has more than others */
     for (uint32_t i = 0; i < whole->input_count; ++i) {
         if (whole->inputs[i] == ONS_NONE || !reads_field(whole, cut, i)) continue;
         const ons_type *type = &ons_graph_value(whole->graph, whole->inputs[i])->type;
@@ -275,9 +276,19 @@ static int64_t samples_ahead_bytes(const ons_share_options *o) {
     return bytes <= ONS_SAMPLES_AHEAD_MOST / ONS_FEED_SLOTS ? bytes * ONS_FEED_SLOTS : 0;
 }
 
+ons_status *ons_share_reserve_samples(const ons_share_options *o, int64_t room) {
+    ons_device_context_memory memory;
+    int64_t reserve, bytes;
+    if (ons_device_context_device(o->device_context)->host_can_access) return NULL;
+    ONS_TRY(ons_device_context_predict(o->device_context, &memory));
+    ONS_TRY(ons_device_context_reserve(o->device_context, &reserve));
+    bytes = samples_ahead_bytes(o);
+    if (bytes <= room - memory.total - reserve) ons_device_context_reserve_samples(o->device_context, bytes);
+    return NULL;
+}
+
 ons_status *ons_share_prepare(const ons_share_options *o, ons_share *share) {
     for (ons_batch_variant v = ONS_WHOLE; v < ONS_REST; ++v) ONS_TRY(build_program(o, v, share));
-    if (o->samples_ahead) ons_device_context_reserve_samples(o->device_context, samples_ahead_bytes(o));
     ons_program *const programs[] = {share->programs[ONS_WHOLE].stage.program,
                                      share->programs[ONS_SHORTER].stage.program};
     return is_uneven(o->dataset_graphs) ? ons_device_context_join(o->device_context, programs) : NULL;

@@ -101,9 +101,8 @@ typedef struct ons_share_options {
     size_t batch;      /* samples that the feed holds */
     size_t step_batch; /* samples of a step, whoever computes them; 0: no more */
     bool repeats;
-    bool samples_ahead; /* they come to the device before their step begins (runtime/pipeline/samples_ahead.h) */
-    uint32_t stage;     /* number of the device in the cuts */
-    uint32_t device;    /* of the schedule */
+    uint32_t stage;               /* number of the device in the cuts */
+    uint32_t device;              /* of the schedule */
     const ons_schedule *schedule; /* of a whole step */
     uint32_t micro_batches;       /* of a step, at most */
     uint32_t versions;            /* of this device's weights */
@@ -114,6 +113,9 @@ typedef struct ons_share_options {
 ons_status *ons_share_prepare(const ons_share_options *options, ons_share *share);
 /* Adds the programs to the device context, which is not started yet. */
 ons_status *ons_share_build(const ons_share_options *options, ons_share *share);
+/* Lets a step's samples come to the device before it begins (runtime/pipeline/samples_ahead.h), where their places fit
+ * into `room` bytes of it beside all that has been added: the last thing before the arena is taken. */
+ons_status *ons_share_reserve_samples(const ons_share_options *options, int64_t room);
 void ons_share_free(ons_share *share); /* after device context and worker; a zeroed one is fine */
 
 /* Appends the share's programs to those that a worker will run: ONS_BATCH_VARIANTS at most. */

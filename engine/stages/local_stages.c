@@ -30,17 +30,16 @@ static size_t samples_of(const ons_local_stages *local_stages, const ons_local_s
     return whole > last ? whole : last;
 }
 
-static ons_status *build_share(const ons_local_stages *local_stages, ons_local_stage *r,
-                               const ons_dataset_graphs *dataset_graphs, bool training, ons_share *share) {
+static ons_share_options share_options(const ons_local_stages *local_stages, ons_local_stage *r,
+                                       const ons_dataset_graphs *dataset_graphs, bool training) {
     const ons_local_stages_options *o = &local_stages->o;
-    const ons_share_options options = {
+    return (ons_share_options){
         .model = o->model,
         .dataset_graphs = dataset_graphs,
         .device_context = r->device_context,
         .batch = training ? samples_of(local_stages, r) : (size_t)dataset_graphs->graphs[ONS_WHOLE].rows,
         .step_batch = (size_t)(training ? o->batching.batch : dataset_graphs->graphs[ONS_WHOLE].rows),
         .repeats = training && ons_step_form_of(&o->pipeline).repeats,
-        .samples_ahead = training,
         .stage = r->stage,
         .device = r->device,
         .schedule = o->schedule,
@@ -48,7 +47,18 @@ static ons_status *build_share(const ons_local_stages *local_stages, ons_local_s
         .micro_batches = training ? ons_local_stage_units(local_stages, r) : 1,
         .shard = training ? ons_config_update_shard(o->config, &r->rank_group) : (ons_update_shard){0},
     };
+}
+
+static ons_status *build_share(const ons_local_stages *local_stages, ons_local_stage *r,
+                               const ons_dataset_graphs *dataset_graphs, bool training, ons_share *share) {
+    const ons_share_options options = share_options(local_stages, r, dataset_graphs, training);
     return ons_share_build(&options, share);
+}
+
+static ons_status *reserve_samples(const ons_local_stages *local_stages, ons_local_stage *r) {
+    const ons_local_stages_options *o = &local_stages->o;
+    const ons_share_options options = share_options(local_stages, r, o->training, true);
+    return ons_share_reserve_samples(&options, o->cap > 0 ? o->cap : o->capacity > 0 ? o->capacity : INT64_MAX);
 }
 
 /* What the training programs add up is added up over the ring. */
@@ -76,9 +86,9 @@ static ons_status *build_stage(ons_local_stages *local_stages, ons_local_stage *
     ons_device_context_set_tf32(r->device_context, ons_config_takes_tf32(local_stages->o.config));
     ONS_TRY(build_share(local_stages, r, local_stages->o.training, true, &r->training));
     ONS_TRY(plan_reduction(local_stages, r));
-    return local_stages->o.validation->dataset == NULL
-               ? NULL
-               : build_share(local_stages, r, local_stages->o.validation, false, &r->validation);
+    if (local_stages->o.validation->dataset != NULL)
+        ONS_TRY(build_share(local_stages, r, local_stages->o.validation, false, &r->validation));
+    return reserve_samples(local_stages, r);
 }
 
 static ons_status *build_drivers(ons_local_stages *local_stages) {

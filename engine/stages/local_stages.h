@@ -57,6 +57,7 @@ typedef struct ons_local_stages_options {
     ons_batching batching;
     int threads;                      /* of each stage */
     int64_t cap;                      /* of each stage's device; 0: none */
+    int64_t capacity;                 /* that the plan is for; 0: none, or there is no plan */
     uint32_t first, count;            /* the ranks in this process; the devices of a replica follow each other */
     bool nccl;                        /* each stage has a GPU of its own; else those of a process share one */
     int gpu;                          /* of the first stage; of the others with NCCL those that follow */

@@ -70,6 +70,7 @@ static ons_status *make_local_stages(ons_trainer *t, int64_t cap) {
         .batching = t->batching,
         .threads = t->threads,
         .cap = cap,
+        .capacity = t->lowering.planned ? t->lowering.plan.capacity_bytes : 0,
         .first = t->remote ? ons_trainer_world(t)->rank : 0,
         .count = t->remote ? 1 : schedule->devices * (uint32_t)t->batching.replicas,
         .nccl = t->nccl,
@@ -279,7 +280,7 @@ static ons_status *choose_schedules(attempt *a, ons_schedule_choices *choices) {
     return ons_trainer_tell_all(a->t, &choices->count, sizeof choices->count);
 }
 
-/* `whole`: what one stage takes that keeps everything; 0: not tried. */
+/* `whole`: what one stage takes whose memory nobody plans; 0: not tried. */
 static ons_status *plan_local_stages(ons_trainer *t, int64_t cap, int64_t whole) {
     attempt a = {.t = t, .cap = cap};
     ons_schedule_choices choices;

@@ -31,12 +31,24 @@ static ons_status *find_readings(const ons_graph *graph, const ons_value_id *roo
     return NULL;
 }
 
+/* Nothing else has to be made again first. */
+static bool has_operands(const ons_graph *graph, const ons_node *node, const ons_value_id *root,
+                         const reading *readings) {
+    for (uint32_t i = 0; i < node->input_count; ++i) {
+        if (node->inputs[i] == ONS_NONE) continue;
+        ons_value_id of = root[node->inputs[i]];
+        if (ons_graph_value(graph, of)->producer != ONS_NONE && !readings[of].backward) return false;
+    }
+    return true;
+}
+
 static bool is_cheap(const ons_graph *graph, const ons_node *node, const ons_value_id *root, const reading *readings) {
     if (node->phase != ONS_FORWARD || node->per_step || (node->op->roles.traits & ONS_TRAIT_CHEAP_AGAIN) == 0 ||
         node->outputs[0] == ONS_NONE)
         return false;
     const reading *result = &readings[root[node->outputs[0]]], *operand = &readings[root[node->inputs[0]]];
     return result->backward && !result->output && result->last_forward != ONS_NONE && operand->backward &&
+           has_operands(graph, node, root, readings) &&
            ons_type_dense_bytes(&ons_graph_value(graph, node->outputs[0])->type) >= ONS_CHEAP_AGAIN_LEAST;
 }
 

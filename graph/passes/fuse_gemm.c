@@ -239,7 +239,7 @@ static bool is_there_before(const joiner *j, const ons_node *product, ons_node_i
     for (uint32_t i = 0; i < product->input_count; ++i) {
         ons_node_id maker =
             product->inputs[i] == ONS_NONE ? ONS_NONE : ons_graph_value(j->graph, product->inputs[i])->producer;
-        if (maker != ONS_NONE && maker < j->nodes && maker > sum) return false;
+        if (maker != ONS_NONE && j->place[maker] > sum) return false;
     }
     return true;
 }

@@ -2,21 +2,14 @@
  * go: a layer in front of a residual sum, or what a layer hands back in front of a sum of gradients. A pass makes it
  * for those (graph/passes/fuse_gemm.h).
  *
- *   y = x op(w) (+ bias) + added; inputs x, w, bias where there is one, and last what is added, perhaps in another
- * shape
- */
+ *   y = x op(w) (+ bias) + added
+ *
+ * Inputs are x, w, bias where there is one, and last what is added, perhaps in another shape. */
 #include "kernels/linear/linear_add.h"
 
 #include "kernels/operators.h"
 
-static ons_operands without_added(const ons_operands *o) {
-    ons_operands product = *o;
-    product.input_count = ons_linear_added(o);
-    return product;
-}
-
 static ons_status *linear_add_infer(ons_operands *o) {
-    const ons_operands product = without_added(o);
     const ons_shape *bias = &o->inputs[2].shape;
     ons_gemm_form form = ons_linear_form(o);
     ons_gemm_sizes sizes;
@@ -24,7 +17,7 @@ static ons_status *linear_add_infer(ons_operands *o) {
     if (o->inputs[0].shape.rank < 2 || o->inputs[1].shape.rank != 2)
         return ons_node_error(o, "the weight and each input must be matrices");
     ONS_TRY(ons_gemm_resolve(o, &o->inputs[0].shape, &o->inputs[1].shape, &form, &sizes, &result));
-    if (product.input_count == 3 && (bias->rank != 1 || bias->dims[0] != sizes.n))
+    if (ons_linear_added(o) == 3 && (bias->rank != 1 || bias->dims[0] != sizes.n))
         return ons_node_error(o, "the bias must be a vector of %lld", (long long)sizes.n);
     if (ons_elements(&o->inputs[ons_linear_added(o)]) != ons_shape_elements(&result))
         return ons_node_error(o, "what is added must have %lld elements", (long long)ons_shape_elements(&result));

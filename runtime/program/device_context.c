@@ -279,15 +279,26 @@ void ons_device_context_tell_loaded(ons_device_context *c, void (*loaded)(void *
     c->loaded_argument = argument;
 }
 
+/* Of all contents, so that what `loaded` costs stays in proportion. */
+static int64_t loaded_at_once(const ons_device_context *c) {
+    enum { LEAST = 4 << 20, TIMES = 64 }; /* bytes; calls */
+    int64_t bytes = c->arena_bytes / TIMES;
+    return bytes > LEAST ? bytes : LEAST;
+}
+
+static bool has_contents(const resident *each) {
+    const ons_tensor *tensor = ons_store_get(each->store, each->data);
+    return tensor != NULL && tensor->data != NULL;
+}
+
 static ons_status *load_all(ons_device_context *c) {
-    enum { OFTEN = 4 << 20 }; /* bytes */
-    int64_t since = 0;
+    int64_t since = 0, often = loaded_at_once(c);
     for (size_t i = 0; i < c->residents.count; ++i) {
         const resident *each = &c->residents.items[i];
         ONS_TRY(load_contents(c, each));
         if (c->device->host_can_access) ons_poison_tail((char *)c->arena + each->offset, each->bytes);
-        since += each->bytes;
-        if (c->loaded == NULL || (since < OFTEN && i + 1 < c->residents.count)) continue;
+        if (has_contents(each)) since += each->bytes;
+        if (c->loaded == NULL || since == 0 || (since < often && i + 1 < c->residents.count)) continue;
         c->loaded(c->loaded_argument);
         since = 0;
     }

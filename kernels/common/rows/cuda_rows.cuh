@@ -46,9 +46,9 @@ template <int COUNT> struct block_group_of {
 };
 using block_group = block_group_of<ROW_THREADS>;
 
-/* A multiprocessor has two rows of such blocks under way, not eight: what all of them have read is still in the L2
- * cache when they read it again (of 50304 numbers in half types, 26 MB on an H200, not 106). Kernels for it say
- * __launch_bounds__(Group::THREADS), so that their registers are few enough. */
+/* A multiprocessor has one or two rows of such blocks under way, by their registers, and not five or more: what all of
+ * them have read is still in the L2 cache when they read it again (of 50304 numbers in half types, 13 or 27 MB on an
+ * H200, not 66). Kernels for it say __launch_bounds__(Group::THREADS), so that their registers are few enough. */
 using wide_group = block_group_of<WIDE_THREADS>;
 
 struct thread_group {
