@@ -6,15 +6,20 @@ ons_gemm_form ons_linear_form(const ons_operands *o) {
     return (ons_gemm_form){.transpose_b = ons_attribute_int(o, 0) != 0, .alpha = 1};
 }
 
-ons_status *ons_linear_infer(ons_operands *o) {
+ons_status *ons_linear_shape(const ons_operands *o, bool bias, ons_shape *result) {
     ons_gemm_form form = ons_linear_form(o);
     ons_gemm_sizes sizes;
-    ons_shape result;
     if (o->inputs[0].shape.rank < 2 || o->inputs[1].shape.rank != 2)
         return ons_node_error(o, "the weight and each input must be matrices");
-    ONS_TRY(ons_gemm_resolve(o, &o->inputs[0].shape, &o->inputs[1].shape, &form, &sizes, &result));
-    if (o->inputs[2].shape.rank != 1 || o->inputs[2].shape.dims[0] != sizes.n)
+    ONS_TRY(ons_gemm_resolve(o, &o->inputs[0].shape, &o->inputs[1].shape, &form, &sizes, result));
+    if (bias && (o->inputs[2].shape.rank != 1 || o->inputs[2].shape.dims[0] != sizes.n))
         return ons_node_error(o, "the bias must be a vector of %lld", (long long)sizes.n);
+    return NULL;
+}
+
+ons_status *ons_linear_infer(ons_operands *o) {
+    ons_shape result;
+    ONS_TRY(ons_linear_shape(o, true, &result));
     for (uint32_t i = 0; i < o->output_count; ++i) o->outputs[i] = ons_type_make(o->inputs[0].dtype, result);
     return NULL;
 }

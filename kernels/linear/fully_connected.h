@@ -6,6 +6,8 @@
 #include "kernels/common/gemm/gemm.h"
 
 ons_gemm_form ons_linear_form(const ons_operands *o);
+/* The product's shape; refuses operands that are no layer's. `bias`: input 2 is one. */
+ons_status *ons_linear_shape(const ons_operands *o, bool bias, ons_shape *result);
 ons_status *ons_linear_infer(ons_operands *o);   /* every output has the product's type */
 ons_cost ons_linear_cost(const ons_operands *o); /* of product and bias */
 /* x op(w) + b. */

@@ -10,15 +10,8 @@
 #include "kernels/operators.h"
 
 static ons_status *linear_add_infer(ons_operands *o) {
-    const ons_shape *bias = &o->inputs[2].shape;
-    ons_gemm_form form = ons_linear_form(o);
-    ons_gemm_sizes sizes;
     ons_shape result;
-    if (o->inputs[0].shape.rank < 2 || o->inputs[1].shape.rank != 2)
-        return ons_node_error(o, "the weight and each input must be matrices");
-    ONS_TRY(ons_gemm_resolve(o, &o->inputs[0].shape, &o->inputs[1].shape, &form, &sizes, &result));
-    if (ons_linear_added(o) == 3 && (bias->rank != 1 || bias->dims[0] != sizes.n))
-        return ons_node_error(o, "the bias must be a vector of %lld", (long long)sizes.n);
+    ONS_TRY(ons_linear_shape(o, ons_linear_added(o) == 3, &result));
     if (ons_elements(&o->inputs[ons_linear_added(o)]) != ons_shape_elements(&result))
         return ons_node_error(o, "what is added must have %lld elements", (long long)ons_shape_elements(&result));
     o->outputs[0] = ons_type_make(o->inputs[0].dtype, result);
