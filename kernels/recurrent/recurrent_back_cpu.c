@@ -13,13 +13,15 @@ typedef struct recurrent_back_state {
     ons_gemm to_x[ONS_RECURRENT_DIRECTIONS], to_w[ONS_RECURRENT_DIRECTIONS];
     ons_gemm to_r[ONS_RECURRENT_DIRECTIONS], to_last_r[ONS_RECURRENT_DIRECTIONS]; /* GRU: first two gates, last gate */
     bool wants_dx, wants_dw, wants_dr;
+    int64_t
+        before_row; /* elements from one row of `before` to the next: no multiple of a page, which products dislike */
     ons_recurrent_back_row_function *rows[ONS_RECURRENT_DIRECTIONS];
     uint32_t present;
     int64_t x_at, dx_at, before_at, first_at, last_at, dh_at, dc_at, dq_at, packed_at, product_at;
 } recurrent_back_state;
 
-/* One run. `before` is [D][T][N][G·H]. GRU's products with R take the first two gates, [D][T][N][2·H], and the last,
- * [D][T][N][H], from places of their own: what reaches R_h is not what reaches W_h. */
+/* One run. `before` is [D][T][N][before_row], of which G·H count. GRU's products with R take the first two gates,
+ * [D][T][N][2·H], and the last, [D][T][N][H], from places of their own: what reaches R_h is not what reaches W_h. */
 typedef struct backward {
     const recurrent_back_state *state;
     const ons_launch *launch;
@@ -50,22 +52,22 @@ static void recurrent_back_destroy(void *memory) {
 static ons_status *prepare_products(ons_prepare *p, recurrent_back_state *state, int64_t *largest) {
     const ons_recurrent *r = &state->r;
     int64_t samples = r->steps * r->batch, split = r->cell == ONS_CELL_GRU ? 2 * r->hidden : r->rows;
+    const ons_shape before = {2, {samples, r->rows}}, x = {2, {samples, r->inputs}}, h = {2, {samples, r->hidden}};
+    const ons_gemm_form plain = {.alpha = 1, .row_a = state->before_row},
+                        sum = {.transpose_a = true, .alpha = 1, .row_a = state->before_row},
+                        dense_sum = {.transpose_a = true, .alpha = 1};
     for (int64_t d = 0; d < r->directions; ++d) {
         if (state->wants_dx)
-            ONS_TRY(ons_recurrent_prepare_gemm(p, (ons_shape){2, {samples, r->rows}},
-                                               (ons_shape){2, {r->rows, r->inputs}}, false, false, false, d > 0,
+            ONS_TRY(ons_recurrent_prepare_gemm(p, before, (ons_shape){2, {r->rows, r->inputs}}, &plain, false, d > 0,
                                                largest, &state->to_x[d]));
         if (state->wants_dw)
-            ONS_TRY(ons_recurrent_prepare_gemm(p, (ons_shape){2, {samples, r->rows}},
-                                               (ons_shape){2, {samples, r->inputs}}, true, false, false, false, largest,
-                                               &state->to_w[d]));
+            ONS_TRY(ons_recurrent_prepare_gemm(p, before, x, &sum, false, false, largest, &state->to_w[d]));
         if (!state->wants_dr) continue;
-        ONS_TRY(ons_recurrent_prepare_gemm(p, (ons_shape){2, {samples, split}}, (ons_shape){2, {samples, r->hidden}},
-                                           true, false, false, false, largest, &state->to_r[d]));
+        ONS_TRY(ons_recurrent_prepare_gemm(p, (ons_shape){2, {samples, split}}, h,
+                                           r->cell == ONS_CELL_GRU ? &dense_sum : &sum, false, false, largest,
+                                           &state->to_r[d]));
         if (r->cell == ONS_CELL_GRU)
-            ONS_TRY(ons_recurrent_prepare_gemm(p, (ons_shape){2, {samples, r->hidden}},
-                                               (ons_shape){2, {samples, r->hidden}}, true, false, false, false, largest,
-                                               &state->to_last_r[d]));
+            ONS_TRY(ons_recurrent_prepare_gemm(p, h, h, &dense_sum, false, false, largest, &state->to_last_r[d]));
     }
     return NULL;
 }
@@ -74,9 +76,10 @@ static int64_t book_scratch(recurrent_back_state *state) {
     const ons_recurrent *r = &state->r;
     int64_t bytes = 0, samples = r->steps * r->batch, ends = r->directions * r->batch * r->hidden;
     int64_t gru = r->cell == ONS_CELL_GRU ? ends * r->steps : 0;
+    state->before_row = r->rows + (r->rows % 1024 == 0 ? 16 : 0);
     state->x_at = ons_recurrent_book(&bytes, r->batch_first && state->wants_dw ? samples * r->inputs : 0);
     state->dx_at = ons_recurrent_book(&bytes, r->batch_first && state->wants_dx ? samples * r->inputs : 0);
-    state->before_at = ons_recurrent_book(&bytes, ends * r->steps * r->gates);
+    state->before_at = ons_recurrent_book(&bytes, r->directions * samples * state->before_row);
     state->first_at = ons_recurrent_book(&bytes, 2 * gru);
     state->last_at = ons_recurrent_book(&bytes, gru);
     state->dh_at = ons_recurrent_book(&bytes, ends);
@@ -117,6 +120,11 @@ ons_status *ons_recurrent_gradient_prepare(ons_prepare *p, ons_cell cell) {
 
 /* ---------------------------------------------------------------------------------------------------------- one row */
 
+static float *before_at(const backward *f, int64_t d, int64_t t, int64_t n) {
+    const ons_recurrent *r = &f->state->r;
+    return f->before + ((d * r->steps + t) * r->batch + n) * f->state->before_row;
+}
+
 static ons_recurrent_back_row row_at(const backward *f, const ons_recurrent_block *b, int64_t t, int64_t n) {
     const ons_recurrent *r = &f->state->r;
     const ons_recurrent_parts *parts = &f->parts;
@@ -130,7 +138,7 @@ static ons_recurrent_back_row row_at(const backward *f, const ons_recurrent_bloc
                                 .gates = parts->gates + gates,
                                 .slopes = parts->slopes == NULL ? NULL : parts->slopes + gates,
                                 .h_before = parts->hidden + before,
-                                .before = f->before + gates,
+                                .before = before_at(f, b->d, t, n) + b->first,
                                 .dh = f->dh + end};
     if (r->cell == ONS_CELL_LSTM) {
         w.c_before = parts->cell + before;
@@ -170,14 +178,15 @@ static void gates_of_block(const void *run, const ons_recurrent_block *b, int64_
     }
 }
 
-/* Gradients of `rows` gate sums (from row `first` of R on) × those rows of R: the block's part of [N][H]. */
-static void multiply(const backward *f, const ons_recurrent_block *b, const float *gradients, int64_t first,
-                     int64_t rows, float *to, bool add) {
+/* Gradients of `rows` gate sums (from row `first` of R on), those of samples `apart` elements apart, × those rows of R:
+ * the block's part of [N][H]. */
+static void multiply(const backward *f, const ons_recurrent_block *b, const float *gradients, int64_t apart,
+                     int64_t first, int64_t rows, float *to, bool add) {
     const ons_recurrent *r = &f->state->r;
     int64_t width = f->state->blocks.width;
     float *panel = f->packed + b->index * width * r->rows;
     ons_small_gemm product = {.m = b->samples, .n = b->width, .k = rows, .add = add};
-    ons_small_multiply(&product, (ons_small_matrix){(float *)gradients + b->sample * rows, rows},
+    ons_small_multiply(&product, (ons_small_matrix){(float *)gradients + b->sample * apart, apart},
                        (ons_small_matrix){panel + first * width, width},
                        (ons_small_matrix){to + (b->d * r->batch + b->sample) * r->hidden + b->first, r->hidden});
 }
@@ -186,20 +195,21 @@ static void multiply(const backward *f, const ons_recurrent_block *b, const floa
 static void products_of_block(const void *run, const ons_recurrent_block *b, int64_t t) {
     const backward *f = run;
     const ons_recurrent *r = &f->state->r;
-    int64_t at = ons_recurrent_candidate_row(r, b->d, t, 0);
+    int64_t at = ons_recurrent_candidate_row(r, b->d, t, 0), hidden = r->hidden;
     if (r->cell != ONS_CELL_GRU) {
-        multiply(f, b, f->before + ons_recurrent_gates_row(r, b->d, t, 0), 0, r->rows, f->dh, true);
+        multiply(f, b, before_at(f, b->d, t, 0), f->state->before_row, 0, r->rows, f->dh, true);
         return;
     }
-    multiply(f, b, f->first + 2 * at, 0, 2 * r->hidden, f->dh, true);
-    if (r->reset_after) multiply(f, b, f->last + at, 2 * r->hidden, r->hidden, f->dh, true);
+    multiply(f, b, f->first + 2 * at, 2 * hidden, 0, 2 * hidden, f->dh, true);
+    if (r->reset_after) multiply(f, b, f->last + at, hidden, 2 * hidden, hidden, f->dh, true);
 }
 
 /* GRU whose reset gate comes before the product: after the last gates of all units are there. */
 static void reset_gates_of_block(const void *run, const ons_recurrent_block *b, int64_t t) {
     const backward *f = run;
     const ons_recurrent *r = &f->state->r;
-    multiply(f, b, f->last + ons_recurrent_candidate_row(r, b->d, t, 0), 2 * r->hidden, r->hidden, f->dq, false);
+    multiply(f, b, f->last + ons_recurrent_candidate_row(r, b->d, t, 0), r->hidden, 2 * r->hidden, r->hidden, f->dq,
+             false);
     for (int64_t n = b->sample; n < b->sample + b->samples; ++n) {
         ons_recurrent_back_row w = row_at(f, b, t, n);
         if (t < ons_recurrent_length(r, f->lengths, n))
@@ -301,7 +311,7 @@ static void sum_biases(const backward *f, float *db) {
     int64_t samples = r->steps * r->batch;
     for (int64_t d = 0; d < r->directions; ++d) {
         float *to = db + d * 2 * r->rows;
-        sum_rows(f->before + ons_recurrent_gates_row(r, d, 0, 0), r->rows, NULL, 0, samples, to, r->rows);
+        sum_rows(before_at(f, d, 0, 0), f->state->before_row, NULL, 0, samples, to, r->rows);
         memcpy(to + r->rows, to, (size_t)r->rows * sizeof(float));
         if (r->reset_after)
             sum_rows(f->last + ons_recurrent_candidate_row(r, d, 0, 0), r->hidden, NULL, 0, samples,
@@ -316,7 +326,7 @@ static void sum_peepholes(const backward *f, float *dp) {
     for (int64_t d = 0; d < r->directions; ++d)
         for (int i = 0; i < 3; ++i) {
             int64_t slot = r->reverse[d] != (gates[i] == ONS_LSTM_O) ? 1 : 0;
-            sum_rows(f->before + ons_recurrent_gates_row(r, d, 0, 0) + gates[i] * r->hidden, r->rows,
+            sum_rows(before_at(f, d, 0, 0) + gates[i] * r->hidden, f->state->before_row,
                      f->parts.cell + ons_recurrent_state_row(r, d, slot, 0), r->hidden, r->steps * r->batch,
                      dp + (d * 3 + i) * r->hidden, r->hidden);
         }
@@ -328,7 +338,7 @@ static void multiply_recurrent(const backward *f, int64_t d, float *dr, const on
     const ons_recurrent *r = &state->r;
     int64_t at = ons_recurrent_candidate_row(r, d, 0, 0);
     const float *h = f->parts.hidden + ons_recurrent_state_row(r, d, r->reverse[d] ? 1 : 0, 0);
-    const float *gradients = r->cell == ONS_CELL_GRU ? f->first + 2 * at : f->before + at * r->gates;
+    const float *gradients = r->cell == ONS_CELL_GRU ? f->first + 2 * at : before_at(f, d, 0, 0);
     ons_gemm_run(&state->to_r[d], gradients, h, NULL, 0, dr, launch);
     if (r->cell == ONS_CELL_GRU)
         ons_gemm_run(&state->to_last_r[d], f->last + at, r->reset_after ? h : f->parts.candidates + at, NULL, 0,
@@ -351,7 +361,7 @@ static void run_products(const backward *f) {
     ons_launch launch = *f->launch;
     launch.scratch = scratch + state->product_at;
     for (int64_t d = 0; d < r->directions; ++d) {
-        const float *before = f->before + ons_recurrent_gates_row(r, d, 0, 0);
+        const float *before = before_at(f, d, 0, 0);
         if (state->wants_dx)
             ons_gemm_run(&state->to_x[d], before, w + d * r->rows * r->inputs, NULL, d > 0, dx, &launch);
         if (state->wants_dw) ons_gemm_run(&state->to_w[d], before, x, NULL, 0, dw + d * r->rows * r->inputs, &launch);

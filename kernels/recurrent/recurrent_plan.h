@@ -66,8 +66,8 @@ static inline const char *ons_recurrent_implementation(const ons_recurrent_block
 int64_t ons_recurrent_book(int64_t *bytes, int64_t floats);
 
 /* A product whose own scratch lies behind what is booked; all products share that. */
-ons_status *ons_recurrent_prepare_gemm(ons_prepare *p, ons_shape a, ons_shape b, bool transpose_a, bool transpose_b,
-                                       bool bias, bool beta, int64_t *largest, ons_gemm *product);
+ons_status *ons_recurrent_prepare_gemm(ons_prepare *p, ons_shape a, ons_shape b, const ons_gemm_form *form, bool bias,
+                                       bool beta, int64_t *largest, ons_gemm *product);
 
 /* The record in one allocation as the parts that it has. */
 typedef struct ons_recurrent_parts {

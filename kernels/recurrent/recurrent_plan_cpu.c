@@ -82,11 +82,10 @@ int64_t ons_recurrent_book(int64_t *bytes, int64_t floats) {
     return at;
 }
 
-ons_status *ons_recurrent_prepare_gemm(ons_prepare *p, ons_shape a, ons_shape b, bool transpose_a, bool transpose_b,
-                                       bool bias, bool beta, int64_t *largest, ons_gemm *product) {
-    ons_gemm_form form = {.transpose_a = transpose_a, .transpose_b = transpose_b, .alpha = 1};
+ons_status *ons_recurrent_prepare_gemm(ons_prepare *p, ons_shape a, ons_shape b, const ons_gemm_form *form, bool bias,
+                                       bool beta, int64_t *largest, ons_gemm *product) {
     p->scratch_bytes = 0;
-    ONS_TRY(ons_gemm_prepare(p, &a, &b, &form, bias, beta, product));
+    ONS_TRY(ons_gemm_prepare(p, &a, &b, form, bias, beta, product));
     if (p->scratch_bytes > *largest) *largest = p->scratch_bytes;
     return NULL;
 }

@@ -38,11 +38,12 @@ static void recurrent_destroy(void *memory) {
 }
 
 static ons_status *prepare_projections(ons_prepare *p, recurrent_state *state, int64_t *largest) {
+    static const ons_gemm_form form = {.transpose_b = true, .alpha = 1};
     const ons_recurrent *r = &state->r;
     for (int64_t d = 0; d < r->directions; ++d)
         ONS_TRY(ons_recurrent_prepare_gemm(p, (ons_shape){2, {r->steps * r->batch, r->inputs}},
-                                           (ons_shape){2, {r->rows, r->inputs}}, false, true, state->has_bias, false,
-                                           largest, &state->projections[d]));
+                                           (ons_shape){2, {r->rows, r->inputs}}, &form, state->has_bias, false, largest,
+                                           &state->projections[d]));
     return NULL;
 }
 

@@ -72,9 +72,17 @@ static int64_t offset_of(const ons_shape *result, const ons_shape *operand, int6
 
 /* ---------------------------------------------------------------------------------------------------------- prepare */
 
-/* op(X[i]) as oneDNN sees it: a transposed operand is the same memory with its strides exchanged. */
-static ons_onednn_memory describe(int64_t batch, int64_t rows, int64_t columns, bool transposed) {
-    int64_t row = transposed ? 1 : columns, column = transposed ? rows : 1;
+/* Elements from one row to the next of A and of B as they lie in memory. */
+static int64_t row_of_a(const ons_gemm *gemm) {
+    if (gemm->form.row_a > 0) return gemm->form.row_a;
+    return gemm->form.transpose_a ? gemm->sizes.m : gemm->sizes.k;
+}
+
+static int64_t row_of_b(const ons_gemm *gemm) { return gemm->form.transpose_b ? gemm->sizes.k : gemm->sizes.n; }
+
+/* op(X[i]), rows × columns, as oneDNN sees it: a transposed operand is the same memory with its strides exchanged. */
+static ons_onednn_memory describe(int64_t batch, int64_t rows, int64_t columns, bool transposed, int64_t lies_apart) {
+    int64_t row = transposed ? 1 : lies_apart, column = transposed ? lies_apart : 1;
     ons_onednn_memory m = {.type = dnnl_f32, .format = ONS_ONEDNN_STRIDED};
     if (batch > 1) {
         m.dims[m.rank] = batch;
@@ -99,9 +107,9 @@ static ons_status *describe_primitive(ons_prepare *p, const ons_gemm *gemm, bool
                                       dnnl_primitive_desc_t *description) {
     const ons_operands *o = p->operands;
     const ons_gemm_sizes *s = &gemm->sizes;
-    ons_onednn_memory a = describe(s->batch, s->m, s->k, gemm->form.transpose_a),
-                      b = describe(s->batch, s->k, s->n, gemm->form.transpose_b),
-                      c = describe(s->batch, s->m, s->n, false), added = describe_bias(s->batch, s->n);
+    ons_onednn_memory a = describe(s->batch, s->m, s->k, gemm->form.transpose_a, row_of_a(gemm)),
+                      b = describe(s->batch, s->k, s->n, gemm->form.transpose_b, row_of_b(gemm)),
+                      c = describe(s->batch, s->m, s->n, false, s->n), added = describe_bias(s->batch, s->n);
     dnnl_engine_t engine = NULL;
     ONS_TRY(ons_onednn_engine(&engine));
     dnnl_primitive_attr_t attributes;
@@ -155,19 +163,34 @@ static bool turned_is_usual(const ons_gemm *gemm) {
     return gemm->form.transpose_a && s->m >= 2 * s->n && s->m < 1024;
 }
 
+/* Where oneDNN multiplies narrow results without packing their operands: its own bound. */
+static bool is_unpacked(const ons_gemm_sizes *s) { return 1.0 / (double)s->m + 1.0 / (double)s->n >= 0.0038; }
+
+/* A's rows lie whole pages apart, in the same few lines of a cache. oneDNN's kernels for AVX-512 are as fast there
+ * as elsewhere, its kernels before them half as fast. */
+static bool padded_is_usual(const ons_gemm *gemm) {
+    const ons_gemm_sizes *s = &gemm->sizes;
+    return gemm->form.transpose_a && s->batch == 1 && row_of_a(gemm) % 1024 == 0 && s->n >= 32 && s->k >= 64 &&
+           is_unpacked(s) && !ons_onednn_uses(dnnl_cpu_isa_avx512_core) && ons_onednn_uses(dnnl_cpu_isa_sse41);
+}
+
 /* For shapes that the table does not have. */
 static ons_way usual_way(const ons_gemm *gemm, bool bias, bool beta) {
+    if (padded_is_usual(gemm)) return ONS_PRODUCT_PADDED;
     if (beta) return gemm->sizes.batch > 1 ? ONS_PRODUCT_EACH : ONS_PRODUCT_SGEMM;
     if (bias) return ONS_PRODUCT_PRIMITIVE;
     if (turned_is_usual(gemm)) return ONS_PRODUCT_TURNED;
     return sgemm_is_usual(gemm) ? ONS_PRODUCT_SGEMM : ONS_PRODUCT_PRIMITIVE;
 }
 
-static uint32_t possible_ways(const ons_gemm_sizes *s, bool beta) {
+static uint32_t possible_ways(const ons_gemm *gemm, bool beta) {
+    const ons_gemm_sizes *s = &gemm->sizes;
     if (s->broadcast) return ONS_WAY_BIT(ONS_PRODUCT_EACH);
     if (s->batch > 1) return ONS_WAY_BIT(ONS_PRODUCT_EACH) | (beta ? 0 : ONS_WAY_BIT(ONS_PRODUCT_PRIMITIVE));
-    if (beta) return ONS_WAY_BIT(ONS_PRODUCT_SGEMM);
-    return ONS_WAY_BIT(ONS_PRODUCT_PRIMITIVE) | ONS_WAY_BIT(ONS_PRODUCT_SGEMM) | ONS_WAY_BIT(ONS_PRODUCT_TURNED);
+    uint32_t ways = ONS_WAY_BIT(ONS_PRODUCT_SGEMM);
+    if (gemm->form.transpose_a) ways |= ONS_WAY_BIT(ONS_PRODUCT_PADDED);
+    if (!beta) ways |= ONS_WAY_BIT(ONS_PRODUCT_PRIMITIVE) | ONS_WAY_BIT(ONS_PRODUCT_TURNED);
+    return ways;
 }
 
 static ons_way choose_way(const ons_gemm *gemm, bool bias, bool beta) {
@@ -177,7 +200,7 @@ static ons_way choose_way(const ons_gemm *gemm, bool bias, bool beta) {
         .point = ONS_CHOICE_PRODUCT,
         .threads = gemm->threads,
         .sizes = {s->batch, s->m, s->n, s->k, form->transpose_a, form->transpose_b, bias, beta},
-        .possible = possible_ways(s, beta),
+        .possible = possible_ways(gemm, beta),
         .rule = s->broadcast ? ONS_PRODUCT_EACH : usual_way(gemm, bias, beta),
     });
 }
@@ -194,6 +217,23 @@ static ons_status *prepare_turned(ons_prepare *p, ons_gemm *gemm) {
     gemm->turn = turn;
     p->implementation = "onednn:sgemm, the result transposed";
     p->scratch_bytes += (s->m * s->n * (int64_t)sizeof(float) + 63) / 64 * 64;
+    return ons_require_scratch(p, p->scratch_bytes);
+}
+
+/* A row of A and a few elements; and how many rows are copied at a time, few enough to be multiplied from the cache. */
+static int64_t padded_row(const ons_gemm_sizes *s) { return s->m + 16; }
+
+static int64_t padded_rows(const ons_gemm_sizes *s) {
+    enum { FLOATS = 1 << 19, LEAST = 128, MOST = 512 };
+    int64_t fit = FLOATS / padded_row(s), rows = fit < LEAST ? LEAST : fit > MOST ? MOST : fit;
+    return rows < s->k ? rows : s->k;
+}
+
+static ons_status *prepare_padded(ons_prepare *p, const ons_gemm *gemm) {
+    const ons_gemm_sizes *s = &gemm->sizes;
+    int64_t bytes = padded_rows(s) * padded_row(s) * (int64_t)sizeof(float);
+    p->implementation = "onednn:sgemm, the left operand's rows padded";
+    p->scratch_bytes += (bytes + 63) / 64 * 64;
     return ons_require_scratch(p, p->scratch_bytes);
 }
 
@@ -222,6 +262,7 @@ ons_status *ons_gemm_prepare(ons_prepare *p, const ons_shape *a, const ons_shape
     gemm->way = choose_way(gemm, bias, beta);
     if (gemm->way == ONS_PRODUCT_PRIMITIVE) return prepare_primitive(p, bias, gemm);
     if (gemm->way == ONS_PRODUCT_TURNED) return prepare_turned(p, gemm);
+    if (gemm->way == ONS_PRODUCT_PADDED) return prepare_padded(p, gemm);
     bool each = gemm->way == ONS_PRODUCT_EACH;
     p->implementation = each ? "onednn:sgemm, one for each matrix" : "onednn:sgemm";
     return each ? prepare_each(p, a, b, gemm) : NULL;
@@ -232,16 +273,16 @@ ons_status *ons_gemm_prepare(ons_prepare *p, const ons_shape *a, const ons_shape
 static dnnl_status_t sgemm(const ons_gemm *gemm, const float *a, const float *b, float beta, float *c) {
     const ons_gemm_sizes *s = &gemm->sizes;
     bool ta = gemm->form.transpose_a, tb = gemm->form.transpose_b;
-    return dnnl_sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', s->m, s->n, s->k, (float)gemm->form.alpha, a, ta ? s->m : s->k, b,
-                      tb ? s->k : s->n, beta, c, s->n);
+    return dnnl_sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', s->m, s->n, s->k, (float)gemm->form.alpha, a, row_of_a(gemm), b,
+                      row_of_b(gemm), beta, c, s->n);
 }
 
 /* Read in row-major order, a matrix is its own transpose where rows and columns change places. */
 static dnnl_status_t sgemm_turned(const ons_gemm *gemm, const float *a, const float *b, float *turned) {
     const ons_gemm_sizes *s = &gemm->sizes;
     bool ta = gemm->form.transpose_a, tb = gemm->form.transpose_b;
-    return dnnl_sgemm(tb ? 'N' : 'T', ta ? 'N' : 'T', s->n, s->m, s->k, (float)gemm->form.alpha, b, tb ? s->k : s->n, a,
-                      ta ? s->m : s->k, 0, turned, s->m);
+    return dnnl_sgemm(tb ? 'N' : 'T', ta ? 'N' : 'T', s->n, s->m, s->k, (float)gemm->form.alpha, b, row_of_b(gemm), a,
+                      row_of_a(gemm), 0, turned, s->m);
 }
 
 /* Nothing to multiply: the result is empty, or a sum over nothing. */
@@ -283,6 +324,25 @@ static bool run_turned(const ons_gemm *gemm, const float *a, const float *b, flo
     return good;
 }
 
+static void pad_rows(const ons_gemm *gemm, const float *from, int64_t rows, float *to) {
+    int64_t m = gemm->sizes.m, row = row_of_a(gemm), stride = padded_row(&gemm->sizes);
+#pragma omp parallel for schedule(static) num_threads(gemm->threads) if (gemm->threads > 1)
+    for (int64_t i = 0; i < rows; ++i) memcpy(to + i * stride, from + i * row, (size_t)m * sizeof(float));
+}
+
+static bool run_padded(const ons_gemm *gemm, const float *a, const float *b, float beta, float *padded, float *c) {
+    const ons_gemm_sizes *s = &gemm->sizes;
+    bool tb = gemm->form.transpose_b, good = true;
+    int64_t step = padded_rows(s);
+    for (int64_t k = 0; k < s->k && good; k += step) {
+        int64_t rows = s->k - k < step ? s->k - k : step;
+        pad_rows(gemm, a + k * row_of_a(gemm), rows, padded);
+        good = dnnl_sgemm('T', tb ? 'T' : 'N', s->m, s->n, rows, (float)gemm->form.alpha, padded, padded_row(s),
+                          tb ? b + k : b + k * s->n, row_of_b(gemm), k > 0 ? 1 : beta, c, s->n) == dnnl_success;
+    }
+    return good;
+}
+
 void ons_gemm_run(const ons_gemm *gemm, const float *a, const float *b, const float *bias, float beta, float *c,
                   const ons_launch *launch) {
     if (gemm->empty) {
@@ -298,6 +358,10 @@ void ons_gemm_run(const ons_gemm *gemm, const float *a, const float *b, const fl
         break;
     case ONS_PRODUCT_TURNED:
         good = run_turned(gemm, a, b, launch->scratch, c);
+        owes_bias = bias != NULL;
+        break;
+    case ONS_PRODUCT_PADDED:
+        good = run_padded(gemm, a, b, beta, launch->scratch, c);
         owes_bias = bias != NULL;
         break;
     case ONS_PRODUCT_EACH: good = run_each(gemm, a, b, bias, beta, c); break;

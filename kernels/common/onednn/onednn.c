@@ -31,6 +31,10 @@ ons_status *ons_onednn_engine(dnnl_engine_t *engine) {
     return NULL;
 }
 
+bool ons_onednn_uses(dnnl_cpu_isa_t instructions) {
+    return ((unsigned)dnnl_get_effective_cpu_isa() & (unsigned)instructions) == (unsigned)instructions;
+}
+
 ons_status *ons_onednn_check(const ons_operands *o, dnnl_status_t status, const char *what) {
     if (status == dnnl_success) return NULL;
     if (status == dnnl_out_of_memory) return ons_status_out_of_memory();

@@ -27,6 +27,9 @@ typedef struct ons_onednn {
 /* The one CPU engine of the program. */
 ons_status *ons_onednn_engine(dnnl_engine_t *engine);
 
+/* Whether oneDNN may use all of these instructions here. False where it says nothing of the processor's. */
+bool ons_onednn_uses(dnnl_cpu_isa_t instructions);
+
 /* Attributes of every primitive here: scratch comes from the caller. The caller destroys them. */
 ons_status *ons_onednn_attributes(const ons_operands *o, dnnl_primitive_attr_t *attributes);
 

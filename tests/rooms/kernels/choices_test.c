@@ -255,6 +255,14 @@ Test(ways, of_a_product) {
                                       .inputs = {ONS_F32(90, 70), ONS_F32(90, 130)},
                                       .settings = {ONS_SET_INT("transA", 1)},
                                       .tolerance = 1e-4};
+    static const ons_case long_gradient = {.name = "long_weight_gradient",
+                                           .inputs = {ONS_F32(1100, 40), ONS_F32(1100, 33), ONS_F32(33)},
+                                           .settings = {ONS_SET_INT("transA", 1)},
+                                           .tolerance = 1e-3};
+    static const ons_case both = {.name = "both_transposed",
+                                  .inputs = {ONS_F32(1100, 40), ONS_F32(33, 1100)},
+                                  .settings = {ONS_SET_INT("transA", 1), ONS_SET_INT("transB", 1)},
+                                  .tolerance = 1e-3};
     static const ons_case turned = {.name = "turned",
                                     .inputs = {ONS_F32(1, 70), ONS_F32(130, 70)},
                                     .settings = {ONS_SET_INT("transB", 1)},
@@ -262,7 +270,9 @@ Test(ways, of_a_product) {
     static const ons_case biased = {
         .name = "bias", .inputs = {ONS_F32(257, 30), ONS_F32(30, 129), ONS_F32(129)}, .tolerance = 1e-4};
     expect_ways("Gemm", &plain, 2);
-    expect_ways("Gemm", &gradient, 2);
+    expect_ways("Gemm", &gradient, 3);
+    expect_ways("Gemm", &long_gradient, 3);
+    expect_ways("Gemm", &both, 3);
     expect_ways("Gemm", &turned, 2);
     expect_ways("Gemm", &biased, 2);
 }
