@@ -1,11 +1,11 @@
 /* Conv on the CPU. */
 #include "kernels/conv/conv.h"
 
-#include "kernels/convolution/convolution.h"
+#include "kernels/convolution/cpu_convolution.h"
 
-/* With no channels going in there is nothing for oneDNN to do, and the result is the bias. */
+/* With no channels going in there is nothing to do, and the result is the bias. */
 typedef struct conv_state {
-    ons_onednn primitive; /* first: it is what destroy gets */
+    ons_cpu_convolution convolution; /* first: it is what destroy gets */
     int64_t elements, positions, channels;
 } conv_state;
 
@@ -19,17 +19,15 @@ static ons_status *conv_prepare(ons_prepare *p) {
     state->elements = ons_elements(&c.y);
     state->positions = ons_window_outputs(&c.window);
     state->channels = c.y.shape.dims[1];
-    return ons_convolution_prepare(p, &c, &state->primitive);
+    return ons_cpu_convolution_prepare(p, &c, &state->convolution);
 }
 
 static void conv_run(const ons_launch *launch) {
     const conv_state *state = launch->state;
     const float *bias = launch->inputs[2];
     float *y = launch->outputs[0];
-    if (state->primitive.primitive != NULL)
-        ons_onednn_run(&state->primitive, (const void *const[]){launch->inputs[0], launch->inputs[1], y, bias},
-                       launch->scratch, launch->fault);
-    else
+    const void *const arguments[] = {launch->inputs[0], launch->inputs[1], y, bias};
+    if (!ons_cpu_convolution_run(&state->convolution, arguments, launch))
         for (int64_t i = 0; i < state->elements; ++i)
             y[i] = bias != NULL ? bias[i / state->positions % state->channels] : 0;
 }

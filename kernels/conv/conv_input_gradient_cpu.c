@@ -3,11 +3,11 @@
 
 #include <string.h>
 
-#include "kernels/convolution/convolution.h"
+#include "kernels/convolution/cpu_convolution.h"
 
 typedef struct state {
-    ons_onednn primitive; /* first: it is what destroy gets */
-    size_t bytes;         /* of the result */
+    ons_cpu_convolution convolution; /* first: it is what destroy gets */
+    size_t bytes;                    /* of the result */
 } state;
 
 static ons_status *conv_input_gradient_prepare(ons_prepare *p) {
@@ -17,16 +17,13 @@ static ons_status *conv_input_gradient_prepare(ons_prepare *p) {
     state *s;
     ONS_NEW_STATE(s, p);
     s->bytes = (size_t)ons_layout_bytes(&c.x);
-    return ons_convolution_prepare(p, &c, &s->primitive);
+    return ons_cpu_convolution_prepare(p, &c, &s->convolution);
 }
 
 static void conv_input_gradient_run(const ons_launch *launch) {
     const state *s = launch->state;
-    if (s->primitive.primitive != NULL)
-        ons_onednn_run(&s->primitive, (const void *const[]){launch->inputs[0], launch->inputs[1], launch->outputs[0]},
-                       launch->scratch, launch->fault);
-    else
-        memset(launch->outputs[0], 0, s->bytes);
+    const void *const arguments[4] = {launch->inputs[0], launch->inputs[1], launch->outputs[0]};
+    if (!ons_cpu_convolution_run(&s->convolution, arguments, launch)) memset(launch->outputs[0], 0, s->bytes);
 }
 
 ONS_KERNELS(cpu, conv_input_gradient, ONS_KERNEL(conv_input_gradient_prepare, conv_input_gradient_run))

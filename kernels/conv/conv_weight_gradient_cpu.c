@@ -3,10 +3,10 @@
 
 #include <string.h>
 
-#include "kernels/convolution/convolution.h"
+#include "kernels/convolution/cpu_convolution.h"
 
 typedef struct state {
-    ons_onednn primitive; /* first: it is what destroy gets */
+    ons_cpu_convolution convolution; /* first: it is what destroy gets */
     size_t bytes, bias_bytes;
 } state;
 
@@ -18,18 +18,14 @@ static ons_status *conv_weight_gradient_prepare(ons_prepare *p) {
     ONS_NEW_STATE(s, p);
     s->bytes = (size_t)ons_layout_bytes(&c.w);
     s->bias_bytes = (size_t)c.w.shape.dims[0] * sizeof(float);
-    return ons_convolution_prepare(p, &c, &s->primitive);
+    return ons_cpu_convolution_prepare(p, &c, &s->convolution);
 }
 
 static void conv_weight_gradient_run(const ons_launch *launch) {
     const state *s = launch->state;
     void *bias = launch->outputs[1];
-    if (s->primitive.primitive != NULL) {
-        ons_onednn_run(&s->primitive,
-                       (const void *const[]){launch->inputs[0], launch->inputs[1], launch->outputs[0], bias},
-                       launch->scratch, launch->fault);
-        return;
-    }
+    const void *const arguments[] = {launch->inputs[0], launch->inputs[1], launch->outputs[0], bias};
+    if (ons_cpu_convolution_run(&s->convolution, arguments, launch)) return;
     memset(launch->outputs[0], 0, s->bytes);
     if (bias != NULL) memset(bias, 0, s->bias_bytes);
 }

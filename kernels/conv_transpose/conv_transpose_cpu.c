@@ -3,15 +3,15 @@
 
 #include <string.h>
 
-#include "kernels/convolution/convolution.h"
+#include "kernels/convolution/cpu_convolution.h"
 
 /* The bias is added where the primitive has left its result: oneDNN's backward convolutions have none. Nor do they take
  * results that end far behind their last window: these are made without that end, in scratch. */
 typedef struct conv_transpose_state {
-    ons_onednn primitive; /* first: it is what destroy gets; none where there is nothing to multiply */
+    ons_cpu_convolution convolution; /* first: it is what destroy gets */
     int64_t batch, channels, positions;
     bool last, bias, crops;
-    int64_t scratch;                                       /* bytes of the primitive's own; the result lies behind it */
+    int64_t scratch; /* bytes of the convolution's own; the result lies behind it */
     int64_t made[ONS_WINDOW_DIMS], whole[ONS_WINDOW_DIMS]; /* spatial sizes without and with the end */
 } conv_transpose_state;
 
@@ -30,7 +30,7 @@ static ons_status *conv_transpose_prepare(ons_prepare *p) {
     memcpy(s->whole, c.window.input, sizeof s->whole);
     s->crops = ons_conv_transpose_crop(&c);
     memcpy(s->made, c.window.input, sizeof s->made);
-    ONS_TRY(ons_convolution_prepare(p, &c, &s->primitive));
+    ONS_TRY(ons_cpu_convolution_prepare(p, &c, &s->convolution));
     s->scratch = p->scratch_bytes;
     if (s->crops) p->scratch_bytes += (ons_type_dense_bytes(&c.x) + 63) / 64 * 64;
     return NULL;
@@ -68,9 +68,8 @@ static void add_bias(const conv_transpose_state *s, const float *restrict bias, 
 static void conv_transpose_run(const ons_launch *launch) {
     const conv_transpose_state *s = launch->state;
     float *y = launch->outputs[0], *made = s->crops ? (float *)(void *)((char *)launch->scratch + s->scratch) : y;
-    if (s->primitive.primitive != NULL) {
-        ons_onednn_run(&s->primitive, (const void *const[]){launch->inputs[0], launch->inputs[1], made},
-                       launch->scratch, launch->fault);
+    const void *const arguments[4] = {launch->inputs[0], launch->inputs[1], made};
+    if (ons_cpu_convolution_run(&s->convolution, arguments, launch)) {
         if (s->crops) copy_cropped(s, made, y);
     } else {
         memset(y, 0, (size_t)(s->batch * s->channels * s->positions) * sizeof *y);

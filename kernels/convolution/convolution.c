@@ -4,6 +4,7 @@
 
 #include "kernels/common/choice/choices.h"
 #include "kernels/common/layout/channels.h"
+#include "kernels/convolution/winograd.h"
 
 ons_status *ons_convolution_resolve(const ons_operands *o, const ons_type *x, const ons_type *w, ons_convolution *c) {
     c->groups = ons_attribute_int(o, ONS_CONVOLUTION_GROUP);
@@ -177,9 +178,9 @@ ons_status *ons_convolution_choose(const ons_operands *o, ons_convolution *c) {
     ons_convolution attempt = *c;
     attempt.x.layout = attempt.y.layout = ONS_LAYOUT_CHANNELS_LAST;
     attempt.w.layout = ONS_LAYOUT_ONNX;
-    bool fast = false;
-    ons_layout weight = ONS_LAYOUT_ONNX;
-    if (!is_empty(c)) ONS_TRY(weight_layout(o, &attempt, &fast, &weight));
+    bool fast = ons_winograd_is_chosen(c);
+    ons_layout weight = fast ? ons_winograd_filter_layout() : ONS_LAYOUT_ONNX;
+    if (!fast && !is_empty(c)) ONS_TRY(weight_layout(o, &attempt, &fast, &weight));
     c->x.layout = fast ? channels_last(&c->x) : ONS_LAYOUT_ONNX;
     c->y.layout = fast ? channels_last(&c->y) : ONS_LAYOUT_ONNX;
     c->w.layout = fast ? weight : ONS_LAYOUT_ONNX;

@@ -214,15 +214,19 @@ static const char *implementation_by(ons_fixture *fixture, int threads, const on
     return text;
 }
 
-/* Every way of every question that the case asks; gives the number of those that are another implementation. */
-static int check_case(const char *name, const ons_case *example, int threads) {
+static const ons_operator *operator_of(const char *name) {
     const ons_registry *registry = ons_kernels_registry();
     const ons_operator *op = NULL;
     for (size_t i = 0; i < registry->count; ++i)
         if (strcmp(registry->operators[i]->name, name) == 0) op = registry->operators[i];
     cr_assert_not_null(op);
+    return op;
+}
+
+/* Every way of every question that the case asks; gives the number of those that are another implementation. */
+static int check_case(const char *name, const ons_case *example, int threads) {
     ons_fixture fixture;
-    must(ons_fixture_init(&fixture, registry, op, example, ons_test_seed()));
+    must(ons_fixture_init(&fixture, ons_kernels_registry(), operator_of(name), example, ons_test_seed()));
     must(ons_fixture_reference(&fixture));
     ons_questions questions;
     must(ons_questions_of(&fixture, threads, &questions));
@@ -300,6 +304,72 @@ Test(ways, of_a_convolution) {
                               .tolerance = 1e-4};
     expect_ways("Conv", &deep, 0);
     expect_ways("Conv", &shallow, 0);
+}
+
+/* Odd numbers of everything, uneven padding, more tiles than a block has. */
+static const ons_case taps_forward = {.name = "taps_forward",
+                                      .inputs = {ONS_F32(7, 37, 11, 9), ONS_F32(41, 37, 3, 3), ONS_F32(41)},
+                                      .settings = {ONS_SET_INTS("pads", 0, 1, 2, 0)},
+                                      .tolerance = 1e-4};
+static const ons_case taps_input = {
+    .name = "taps_input",
+    .inputs = {ONS_F32(7, 41, 11, 8), ONS_F32(41, 37, 3, 3)},
+    .settings = {ONS_SET_INTS("pads", 0, 1, 2, 0), ONS_SET_INTS("input_shape", 7, 37, 11, 9)},
+    .tolerance = 1e-4};
+static const ons_case taps_filter = {.name = "taps_filter",
+                                     .inputs = {ONS_F32(7, 37, 11, 9), ONS_F32(7, 41, 11, 8)},
+                                     .settings = {ONS_SET_INTS("pads", 0, 1, 2, 0), ONS_SET_INTS("kernel_shape", 3, 3)},
+                                     .outputs = 2,
+                                     .tolerance = 1e-4};
+static const ons_case taps_transposed = {.name = "taps_transposed",
+                                         .inputs = {ONS_F32(2, 41, 5, 6), ONS_F32(41, 37, 3, 3), ONS_F32(37)},
+                                         .settings = {ONS_SET_INTS("pads", 2, 1, 1, 2)},
+                                         .tolerance = 1e-4};
+
+static const struct {
+    const char *name;
+    const ons_case *example;
+} taps[] = {{"Conv", &taps_forward},
+            {"ConvInputGradient", &taps_input},
+            {"ConvWeightGradient", &taps_filter},
+            {"ConvTranspose", &taps_transposed}};
+
+Test(ways, of_three_by_three_taps) {
+    for (size_t i = 0; i < sizeof taps / sizeof taps[0]; ++i) expect_ways(taps[i].name, taps[i].example, 1);
+}
+
+static const ons_choice_question *find_question(const ons_questions *questions, ons_choice_point point) {
+    for (uint32_t i = 0; i < questions->count; ++i)
+        if (questions->items[i].point == point) return &questions->items[i];
+    cr_assert_fail("the node does not ask this question");
+    return NULL;
+}
+
+/* How tiles are divided among threads decides nothing but the time. */
+Test(ways, winograd_has_one_result_for_all_threads) {
+    for (size_t i = 0; i < sizeof taps / sizeof taps[0]; ++i) {
+        ons_fixture fixture;
+        must(ons_fixture_init(&fixture, ons_kernels_registry(), operator_of(taps[i].name), taps[i].example,
+                              ons_test_seed()));
+        ons_questions questions;
+        must(ons_questions_of(&fixture, 1, &questions));
+        ons_choice_table with;
+        must(ons_table_with_way(fixture.arena, find_question(&questions, ONS_CHOICE_FILTER), ONS_FILTER_WINOGRAD,
+                                &with));
+        ons_prepared_node nodes[3];
+        ons_choice_table_replace(&with);
+        for (int n = 0; n < 3; ++n) must(ons_prepared_node_init(&nodes[n], &fixture, n == 2 ? 5 : n + 1, true));
+        ons_choice_table_replace(NULL);
+        for (int n = 0; n < 3; ++n) {
+            ons_prepared_node_run(&nodes[n]);
+            cr_expect_str_eq(nodes[n].prepare.implementation, "winograd");
+            for (uint32_t k = 0; k < nodes[n].operands.output_count; ++k)
+                cr_expect_eq(memcmp(nodes[n].outputs[k].data, nodes[0].outputs[k].data, nodes[0].outputs[k].bytes), 0,
+                             "%s, output %u", taps[i].name, k);
+        }
+        for (int n = 0; n < 3; ++n) ons_prepared_node_free(&nodes[n]);
+        ons_fixture_free(&fixture);
+    }
 }
 
 Test(ways, of_a_recurrent_layer) {
