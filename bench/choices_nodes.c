@@ -100,6 +100,9 @@ static const convolution convolutions[] = {
     {"resnet18_224", 16, 256, 14, 256, 3, 1, 1},
     {"resnet18_224", 16, 256, 14, 512, 3, 2, 1},
     {"resnet18_224", 16, 512, 7, 512, 3, 1, 1},
+    {"resnet18_few", 32, 256, 2, 256, 3, 1, 1},
+    {"resnet18_few", 32, 256, 2, 512, 3, 2, 1},
+    {"resnet18_few", 32, 512, 1, 512, 3, 1, 1},
     {"resnet_small", 8, 8, 32, 8, 3, 1, 1},
     {"resnet_small", 8, 16, 16, 16, 3, 1, 1},
     {"resnet_small", 8, 32, 8, 32, 3, 1, 1},
@@ -178,7 +181,7 @@ static void take_convolution(const convolution *c, int pass, ons_choice_node *no
     for (int i = 0; i < 2; ++i) strides[i] = c->stride, kernel[i] = c->kernel;
     memcpy(input, x.shape.dims, sizeof input);
     node->op = ops[pass];
-    node->point = c->kernel == 3 && c->stride == 1 ? ONS_CHOICE_FILTER : ONS_CHOICE_CONVOLUTION;
+    node->point = c->groups == 1 ? ONS_CHOICE_FILTER : ONS_CHOICE_CONVOLUTION;
     node->example.inputs[0] = pass == 1 ? dy : x;
     node->example.inputs[1] = pass == 2 ? dy : w;
     set_ints(node, "pads", 4, pads);

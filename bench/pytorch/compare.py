@@ -234,9 +234,23 @@ def report(about, results):
         "# onstage and PyTorch, training steps on the CPU", "",
         f"{about['cpu']}, {about['threads']} threads, {about['date']}. onstage with oneDNN {onednn}; PyTorch {about['torch']} "
         f"with oneDNN {about['torch_onednn']} ({about['torch_capability']}).",
-        f"`{about['command']}`; what is measured and how: [bench/README.md](../README.md).", "",
+        *(f"`{command}`" for command in dict.fromkeys(r["command"] for r in results)),
+        "What is measured and how: [bench/README.md](../README.md).", "",
         HEADER, *(row(r) for r in results), "", *summary(results),
     ])
+
+
+def write(about, results, cpu):
+    """Keeps table and numbers; those of models that are on the day's page already, and not measured now, stay."""
+    kind = re.sub(r"[^a-z0-9]+", "-", about["cpu"].lower()).strip("-")
+    stem = ROOT / "bench" / "results" / "-".join(filter(None, (kind, cpu, about["date"])))
+    page = stem.with_suffix(".json")
+    before = json.loads(page.read_text())["results"] if page.exists() else []
+    new = {r["model"]: r for r in results}
+    joined = [new.pop(r["model"], r) for r in before] + list(new.values())
+    stem.with_suffix(".md").write_text(report(about, joined))
+    page.write_text(json.dumps({**about, "results": joined}, indent=1) + "\n")
+    print(f"wrote {stem.with_suffix('.md').relative_to(ROOT)} and .json")
 
 
 def arguments():
@@ -251,7 +265,7 @@ def arguments():
                         help="also try torch.compile, which needs a C++ compiler and up to a minute a variant")
     parser.add_argument("--variant", help="PyTorch's, like sdpa+fused; others are then not tried")
     parser.add_argument("--step-time", type=pathlib.Path, default=STEP_TIME, help="the program built by //bench:step_time")
-    parser.add_argument("--write", action="store_true", help="keep the table and the numbers in bench/results")
+    parser.add_argument("--write", action="store_true", help="keep the table and the numbers in bench/results; models that are on the day's page already stay")
     return parser.parse_args()
 
 
@@ -272,17 +286,13 @@ def main():
     print(HEADER, flush=True)
     for name in names:
         try:
-            results.append(compare(name, WORKLOADS[name], options.threads, options))
+            results.append({**compare(name, WORKLOADS[name], options.threads, options), "command": about["command"]})
             print(row(results[-1]), flush=True)
         except SystemExit as error:
             failed.append(name)
             print(f"{name}: {error}", file=sys.stderr, flush=True)
     if options.write and results:
-        kind = re.sub(r"[^a-z0-9]+", "-", about["cpu"].lower()).strip("-")
-        stem = ROOT / "bench" / "results" / "-".join(filter(None, (kind, options.cpu, about["date"])))
-        stem.with_suffix(".md").write_text(report(about, results))
-        stem.with_suffix(".json").write_text(json.dumps({**about, "results": results}, indent=1) + "\n")
-        print(f"wrote {stem.with_suffix('.md').relative_to(ROOT)} and .json")
+        write(about, results, options.cpu)
     sys.exit(1 if failed else 0)
 
 

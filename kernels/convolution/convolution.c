@@ -2,9 +2,7 @@
 
 #include <string.h>
 
-#include "kernels/common/choice/choices.h"
 #include "kernels/common/layout/channels.h"
-#include "kernels/convolution/winograd.h"
 
 ons_status *ons_convolution_resolve(const ons_operands *o, const ons_type *x, const ons_type *w, ons_convolution *c) {
     c->groups = ons_attribute_int(o, ONS_CONVOLUTION_GROUP);
@@ -178,8 +176,8 @@ ons_status *ons_convolution_choose(const ons_operands *o, ons_convolution *c) {
     ons_convolution attempt = *c;
     attempt.x.layout = attempt.y.layout = ONS_LAYOUT_CHANNELS_LAST;
     attempt.w.layout = ONS_LAYOUT_ONNX;
-    bool fast = ons_winograd_is_chosen(c);
-    ons_layout weight = fast ? ons_winograd_filter_layout() : ONS_LAYOUT_ONNX;
+    bool fast = ons_convolution_way(c) != ONS_FILTER_LIBRARY;
+    ons_layout weight = fast ? ons_convolution_filter_layout() : ONS_LAYOUT_ONNX;
     if (!fast && !is_empty(c)) ONS_TRY(weight_layout(o, &attempt, &fast, &weight));
     c->x.layout = fast ? channels_last(&c->x) : ONS_LAYOUT_ONNX;
     c->y.layout = fast ? channels_last(&c->y) : ONS_LAYOUT_ONNX;

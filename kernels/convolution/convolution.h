@@ -2,6 +2,7 @@
 #ifndef ONSTAGE_KERNELS_CONVOLUTION_CONVOLUTION_H
 #define ONSTAGE_KERNELS_CONVOLUTION_CONVOLUTION_H
 
+#include "kernels/common/choice/choices.h"
 #include "kernels/common/layout/window.h"
 #include "kernels/common/onednn/onednn.h"
 
@@ -32,8 +33,14 @@ double ons_convolution_flops(const ons_convolution *c);
  * weight as the library asks for; everything in ONNX's order where the library has only a slow way for that. */
 ons_status *ons_convolution_choose(const ons_operands *o, ons_convolution *c);
 
-/* Prepares for the layouts that the types have. Arguments of the run, by kind: x, w, y, bias; dy, w, dx; x, dy, dw,
- * dbias. */
+/* Which of choices.inc's ways computes it on the CPU, in the layouts that are best, and in those that its types have.
+ * All but the library's want channels last and a filter as (taps, channels, outputs). */
+ons_way ons_convolution_way(const ons_convolution *c);
+ons_way ons_convolution_way_for_layouts(const ons_convolution *c);
+ons_layout ons_convolution_filter_layout(void);
+
+/* Prepares oneDNN's for the layouts that the types have. Arguments of the run, by kind: x, w, y, bias; dy, w, dx; x,
+ * dy, dw, dbias. */
 ons_status *ons_convolution_prepare(ons_prepare *p, const ons_convolution *c, ons_onednn *d);
 
 /* In double: adds to y, dx or dw, whichever the kind makes; the caller has set it to zero or to the bias. */

@@ -1,13 +1,17 @@
-/* Convolutions on the CPU, by oneDNN or by Winograd's filtering: what they were prepared with. */
+/* Convolutions on the CPU, in one of their ways (choices.inc): what they were prepared with. */
 #ifndef ONSTAGE_KERNELS_CONVOLUTION_CPU_CONVOLUTION_H
 #define ONSTAGE_KERNELS_CONVOLUTION_CPU_CONVOLUTION_H
 
+#include "kernels/convolution/tap_products.h"
 #include "kernels/convolution/winograd.h"
 
 typedef struct ons_cpu_convolution {
-    ons_onednn primitive; /* first: ons_onednn_destroy is the destroy function; none for the other two */
-    bool by_winograd;
-    ons_winograd winograd;
+    ons_onednn primitive; /* first: ons_onednn_destroy is the destroy function; none where another way is taken */
+    ons_way way;
+    union {
+        ons_winograd winograd;
+        ons_tap_products products;
+    };
 } ons_cpu_convolution;
 
 /* Prepares for the layouts that the types have; what is empty is nothing to do. */

@@ -13,11 +13,6 @@
 
 #include "kernels/convolution/convolution.h"
 
-/* Whether it can compute this and is to (kernels/common/choice/choices.h); so, and the layouts are those above. */
-bool ons_winograd_is_chosen(const ons_convolution *c);
-bool ons_winograd_takes(const ons_convolution *c);
-ons_layout ons_winograd_filter_layout(void);
-
 /* An activation with channels last, as it lies in memory. */
 typedef struct ons_winograd_plane {
     int64_t height, width, channels;
@@ -37,7 +32,7 @@ typedef struct ons_winograd {
     int64_t zeros_at, filter_at, team_at, member_floats; /* in floats of the scratch; each thread has its own part */
 } ons_winograd;
 
-/* Of what it takes. Books scratch. */
+/* Of 3 × 3 taps, in these layouts. Books scratch. */
 ons_status *ons_winograd_prepare(ons_prepare *p, const ons_convolution *c, ons_winograd *w);
 
 /* Arguments by kind, as for ons_convolution_prepare; a bias that is not there is NULL. */

@@ -335,7 +335,35 @@ static const struct {
             {"ConvTranspose", &taps_transposed}};
 
 Test(ways, of_three_by_three_taps) {
-    for (size_t i = 0; i < sizeof taps / sizeof taps[0]; ++i) expect_ways(taps[i].name, taps[i].example, 1);
+    for (size_t i = 0; i < sizeof taps / sizeof taps[0]; ++i) expect_ways(taps[i].name, taps[i].example, 2);
+}
+
+/* Taps that lie in the padding at some positions, at all of them, and at none. */
+Test(ways, of_few_positions) {
+    const ons_case forward = {
+        .name = "strided",
+        .inputs = {ONS_F32(3, 19, 5, 3), ONS_F32(23, 19, 4, 3), ONS_F32(23)},
+        .settings = {ONS_SET_INTS("pads", 2, 3, 1, 1), ONS_SET_INTS("strides", 3, 2), ONS_SET_INTS("dilations", 1, 2)},
+        .tolerance = 1e-4};
+    const ons_case input = {.name = "strided_input",
+                            .inputs = {ONS_F32(3, 23, 2, 2), ONS_F32(23, 19, 4, 3)},
+                            .settings = {ONS_SET_INTS("pads", 2, 3, 1, 1), ONS_SET_INTS("strides", 3, 2),
+                                         ONS_SET_INTS("dilations", 1, 2), ONS_SET_INTS("input_shape", 3, 19, 5, 3)},
+                            .tolerance = 1e-4};
+    const ons_case filter = {.name = "strided_filter",
+                             .inputs = {ONS_F32(3, 19, 5, 3), ONS_F32(3, 23, 2, 2)},
+                             .settings = {ONS_SET_INTS("pads", 2, 3, 1, 1), ONS_SET_INTS("strides", 3, 2),
+                                          ONS_SET_INTS("dilations", 1, 2), ONS_SET_INTS("kernel_shape", 4, 3)},
+                             .outputs = 2,
+                             .tolerance = 1e-4};
+    const ons_case one = {.name = "one_position",
+                          .inputs = {ONS_F32(3, 19, 1, 1), ONS_F32(3, 23, 1, 1)},
+                          .settings = {ONS_SET_INTS("pads", 1, 1, 1, 1), ONS_SET_INTS("kernel_shape", 3, 3)},
+                          .tolerance = 1e-4};
+    expect_ways("Conv", &forward, 1);
+    expect_ways("ConvInputGradient", &input, 1);
+    expect_ways("ConvWeightGradient", &filter, 1);
+    expect_ways("ConvWeightGradient", &one, 2);
 }
 
 static const ons_choice_question *find_question(const ons_questions *questions, ons_choice_point point) {
