@@ -1,6 +1,6 @@
 /* What is made again for the backward part rather than kept, where nobody has planned memory: results of operators with
  * ONS_TRAIT_CHEAP_AGAIN whose operand is kept anyway, for their own gradient. A block of a transformer keeps the
- * residual stream then and not its norms, too. */
+ * residual stream then and what goes into its activation function, and neither norms nor what comes out of it. */
 #ifndef ONSTAGE_GRAPH_PASSES_CHEAP_AGAIN_H
 #define ONSTAGE_GRAPH_PASSES_CHEAP_AGAIN_H
 

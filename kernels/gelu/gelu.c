@@ -49,5 +49,6 @@ static const ons_pattern gelu_patterns[] = {
 ONS_DEFINE_OPERATOR(gelu, "Gelu", ONS_ONNX(20, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1), ONS_GELU_ATTRIBUTES,
                     ONS_INFER(ons_gelu_infer), ONS_COST(ons_cost_elementwise),
                     ONS_GRADIENT_RULE(gelu_gradient, ONS_ALL_INPUTS), ONS_SAVES(ONS_INPUT_BIT(0), 0),
-                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0), ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}),
-                    ONS_FOLLOWS_LAYOUT, ONS_FORMS(NULL, gelu_patterns, NULL), ONS_REFERENCE(gelu_reference));
+                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE | ONS_TRAIT_CHEAP_AGAIN, 0),
+                    ONS_ALIASES({ONS_ALIAS_MAY, 0, 0}), ONS_FOLLOWS_LAYOUT, ONS_FORMS(NULL, gelu_patterns, NULL),
+                    ONS_REFERENCE(gelu_reference));

@@ -41,5 +41,6 @@ static const ons_pattern swi_glu_patterns[] = {
 
 ONS_DEFINE_BINARY(swi_glu, "SwiGLU", ONS_ONNX(28, ONS_NEWEST), ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 1.0)),
                   ONS_INFER(swi_glu_infer), ONS_GRADIENT_RULE(swi_glu_gradient, ONS_ALL_INPUTS),
-                  ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), 0), ONS_ELEMENTWISE_OPERATOR,
+                  ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), 0),
+                  ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE | ONS_TRAIT_CHEAP_AGAIN, 0),
                   ONS_FORMS(NULL, swi_glu_patterns, NULL), ONS_REFERENCE(swi_glu_reference));

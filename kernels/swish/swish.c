@@ -30,5 +30,6 @@ static const ons_pattern swish_patterns[] = {
 
 ONS_DEFINE_UNARY(swish, "Swish", ONS_ONNX(24, ONS_NEWEST), ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 1.0)),
                  ONS_INFER(ons_infer_float_unary), ONS_GRADIENT_RULE(swish_gradient, ONS_ALL_INPUTS),
-                 ONS_SAVES(ONS_INPUT_BIT(0), 0), ONS_ELEMENTWISE_OPERATOR, ONS_FORMS(NULL, swish_patterns, NULL),
-                 ONS_REFERENCE(swish_reference));
+                 ONS_SAVES(ONS_INPUT_BIT(0), 0),
+                 ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE | ONS_TRAIT_CHEAP_AGAIN, 0),
+                 ONS_FORMS(NULL, swish_patterns, NULL), ONS_REFERENCE(swish_reference));

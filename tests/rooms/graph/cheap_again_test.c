@@ -2,24 +2,29 @@
 #include "graph/passes/cheap_again.h"
 
 #include <criterion/criterion.h>
+#include <string.h>
 
 #include "graph/passes/autograd.h"
 #include "tests/rooms/graph/fixture.h"
 
 enum { COLUMNS = 4096 };
 
-/* y = norm(x p) w; the norm's result has a MiB for 64 rows. */
+/* y = norm(x p) w, or with an activation function in its place, whose result has a MiB for 64 rows. */
 typedef struct network {
     scene *s;
     ons_value_id normal, y;
     ons_node_id product;
 } network;
 
-static network open_network(int64_t rows) {
+static network open_network_with(const char *function, int64_t rows) {
     network n = {.s = scene_open()};
-    ons_value_id x = add_input(n.s, "x", SHAPE(rows, COLUMNS)), scale = add_parameter(n.s, "scale", SHAPE(COLUMNS));
+    ons_value_id x = add_input(n.s, "x", SHAPE(rows, COLUMNS)), sum;
     ons_value_id weights[] = {add_parameter(n.s, "p", SHAPE(COLUMNS)), add_parameter(n.s, "w", SHAPE(COLUMNS, 2))};
-    n.normal = apply2(n.s, "LayerNormalization", apply2(n.s, "Mul", x, weights[0]), scale);
+    sum = apply2(n.s, "Mul", x, weights[0]);
+    n.normal =
+        strcmp(function, "LayerNormalization") == 0
+            ? apply2(n.s, function, sum, add_parameter(n.s, "scale", SHAPE(COLUMNS)))
+            : ons_build(&n.s->builder, ons_registry_find(n.s->registry, "", function, 28), ONS_IN(sum), ONS_DEFAULTS);
     n.y = apply2(n.s, "MatMul", n.normal, weights[1]);
     n.product = ons_graph_value(n.s->graph, n.y)->producer;
     ons_type type = ons_graph_value(n.s->graph, n.y)->type;
@@ -31,6 +36,8 @@ static network open_network(int64_t rows) {
     for (int i = 0; i < 2; ++i) add_output(n.s, gradients[i].uses[0]);
     return n;
 }
+
+static network open_network(int64_t rows) { return open_network_with("LayerNormalization", rows); }
 
 static uint32_t count_again(const network *n, ons_cut_decision *first) {
     ons_arena *arena = ons_arena_new();
@@ -50,6 +57,17 @@ Test(cheap_again, norms_whose_operand_is_kept) {
     cr_expect_eq(decision.value, n.normal);
     cr_expect_eq(decision.in_before, n.product);
     scene_close(n.s);
+}
+
+Test(cheap_again, activation_functions) {
+    static const char *const functions[] = {"Gelu", "Swish", "Relu"};
+    for (int i = 0; i < 3; ++i) {
+        network n = open_network_with(functions[i], 64);
+        ons_cut_decision decision;
+        /* Relu's gradient reads its result, not its operand. */
+        cr_expect_eq(count_again(&n, &decision), i < 2, "%s", functions[i]);
+        scene_close(n.s);
+    }
 }
 
 Test(cheap_again, small_values_stay) {

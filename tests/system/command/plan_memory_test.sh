@@ -91,6 +91,27 @@ as_much_as_the_next cnn_dynamic 8 3 --loss cross_entropy --optimizer adamw --thr
 as_much_as_the_next lenet 5 2 --loss cross_entropy --optimizer adamw --threads 1
 as_much_as_the_next mlp 8 3 --loss cross_entropy --threads 1 --precision bf16
 
+# Without a plan norms and activation functions are made again for the backward part: less memory than a plan without a cap takes,
+# and the same weights to the bit.
+makes_again() {
+    local model=$examples/shakespeare/char_gpt.onnx taken=() options
+    options=(--loss cross_entropy --batch 64 --optimizer adamw)
+    begin "less memory without a plan, the same weights"
+    run plan "$model" "${options[@]}" -o plan.json
+    ((status == 0)) || { fail "$name" "no plan"; return; }
+    options+=(--tokens "$examples/data/shakespeare/train.bin" --seq 64 --steps 2)
+    run train "$model" "${options[@]}" --log-json plain.jsonl -o plain.onnx
+    run train "$model" "${options[@]}" --log-json planned.jsonl -o planned.onnx --plan plan.json
+    ((status == 0)) || { fail "$name" "no training"; return; }
+    for log in plain planned; do taken+=("$(grep -o '"memory_peak_bytes":[[:space:]]*[0-9]*' $log.jsonl | grep -o '[0-9]*$' | head -1)"); done
+    if ((taken[0] > 0 && taken[0] * 10 < taken[1] * 9)) && cmp -s plain.onnx planned.onnx; then
+        pass "$name: ${taken[0]} instead of ${taken[1]} bytes"
+    else
+        fail "$name" "${taken[*]} bytes, or other weights"
+    fi
+}
+makes_again
+
 rows=16
 agrees_in_stages mlp x 1 --loss cross_entropy --batch 16 --micro-batches 4 --stages 3
 agrees_in_stages lenet image 1 --loss cross_entropy --batch 16 --micro-batches 4 --stages 2 --pipeline gpipe
