@@ -142,11 +142,11 @@ static void pin_team(int threads) {
 /* Libraries of kernels take and give back aligned buffers of about a megabyte in every run. glibc cuts the alignment
  * off them as pieces of a few bytes, of which each thread keeps the first ones for itself, so that the hole between two
  * of them is too small for the next buffer, and the heap grows by one for each piece: by up to 28 MB. A thread that has
- * as many small pieces as it ever keeps gives those back. */
+ * as many small pieces as it ever keeps (7 or 16 of a size) gives those back. */
 static void fill_thread_cache(void) {
 #ifdef __GLIBC__
-    enum { STEP = 16, LARGEST = 160, KEPT = 7, COUNT = KEPT * LARGEST / STEP };
-    void *pieces[COUNT];
+    enum { STEP = 16, LARGEST = 160, KEPT = 16, COUNT = KEPT * LARGEST / STEP };
+    void *volatile pieces[COUNT]; /* no compiler may leave them out */
     for (int i = 0; i < COUNT; ++i) pieces[i] = malloc((size_t)(i / KEPT + 1) * STEP);
     for (int i = 0; i < COUNT; ++i) free(pieces[i]);
 #endif

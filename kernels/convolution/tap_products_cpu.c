@@ -19,8 +19,7 @@ ons_status *ons_tap_products_prepare(ons_prepare *p, const ons_convolution *c, o
     return ons_require_scratch(p, p->scratch_bytes);
 }
 
-/* ------------------------------------------------------------------------------------------------- a tap's positions
- */
+/* ------------------------------------------------------------------------------------------- the positions of a tap */
 
 /* A tap and the outputs [first, end) in each dim at which it lies in the input. */
 typedef struct tap {
@@ -86,7 +85,7 @@ static bool multiply_filter(const ons_tap_products *t, const tap *at, const floa
     gather(t, at, from, forward, rows);
     bool good = dnnl_sgemm('N', forward ? 'N' : 'T', rows_of(t, at), out, in, 1, rows, in, filter, t->outputs, 0, made,
                            out) == dnnl_success;
-    add_rows(t, at, made, !forward, to);
+    if (good) add_rows(t, at, made, !forward, to);
     return good;
 }
 

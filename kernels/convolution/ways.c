@@ -14,23 +14,23 @@ static bool may_choose(const ons_convolution *c) {
 static bool suits_winograd(const ons_window *w) {
     bool suits = true;
     for (int d = HEIGHT; d <= WIDTH; ++d)
-        suits = suits && w->kernel[d] == 3 && w->stride[d] == 1 && w->dilation[d] == 1 && w->begin[d] >= 0 &&
-                w->begin[d] <= 2;
+        suits = suits && w->kernel[d] == 3 && w->stride[d] == 1 && w->dilation[d] == 1;
     return suits;
 }
 
 /* For convolutions that the table does not have. Winograd's transforms of tiles cost as much whatever the number of
- * channels that they save, and those of the filter whatever the number of tiles. Where there are few positions, most
- * taps lie in the padding at most of them, and oneDNN's kernels go through them all the same: those for AVX-512 fast
- * enough but at a single position. */
+ * channels that they save, and those of the filter, whose results lie in scratch, whatever the number of tiles. Where
+ * there are few positions, most taps lie in the padding at most of them, and oneDNN's kernels go through them all the
+ * same: those for AVX-512 fast enough but at a single position. The number of samples decides nothing, so that parts of
+ * a batch are computed as the whole is. */
 static ons_way usual_way(const ons_convolution *c, uint32_t possible) {
-    int64_t channels = c->x.shape.dims[1], outputs = c->y.shape.dims[1], down = (c->window.output[HEIGHT] + 1) / 2,
-            across = (c->window.output[WIDTH] + 1) / 2;
-    bool wide = channels >= 32 && outputs >= 32 && channels * outputs >= 2048;
-    int64_t few = ons_onednn_uses(dnnl_cpu_isa_avx512_core) ? 1 : 4;
-    if (wide && ons_window_outputs(&c->window) <= few && ons_window_taps(&c->window) > 1) return ONS_FILTER_PRODUCTS;
-    if ((possible & ONS_WAY_BIT(ONS_FILTER_WINOGRAD)) == 0) return ONS_FILTER_LIBRARY;
-    return wide && c->x.shape.dims[0] * down * across >= 128 ? ONS_FILTER_WINOGRAD : ONS_FILTER_LIBRARY;
+    int64_t channels = c->x.shape.dims[1], outputs = c->y.shape.dims[1], size = channels * outputs,
+            tiles = (c->window.output[HEIGHT] + 1) / 2 * ((c->window.output[WIDTH] + 1) / 2),
+            few = ons_onednn_uses(dnnl_cpu_isa_avx512_core) ? 1 : 4;
+    if (channels < 32 || outputs < 32 || size < 2048) return ONS_FILTER_LIBRARY;
+    if (ons_window_outputs(&c->window) <= few && ons_window_taps(&c->window) > 1) return ONS_FILTER_PRODUCTS;
+    bool winograd = (possible & ONS_WAY_BIT(ONS_FILTER_WINOGRAD)) != 0 && tiles >= 16 && size <= 1 << 20;
+    return winograd ? ONS_FILTER_WINOGRAD : ONS_FILTER_LIBRARY;
 }
 
 ons_way ons_convolution_way(const ons_convolution *c) {

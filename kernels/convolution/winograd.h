@@ -2,7 +2,8 @@
  * (Lavin and Gray, Fast Algorithms for Convolutional Neural Networks, 2015): a tile of 4 × 4 positions and the filter
  * are each transformed into 16 numbers a channel; for each of the 16 there is one product of matrices over the
  * channels, and what comes out is transformed into 2 × 2 results. That is 16 multiplications for what takes 36 tap by
- * tap, and additions, which rounds like the usual sum.
+ * tap, and additions, which rounds like the usual sum; but a number that is infinite, or nearly, spoils all results of
+ * the tiles that it lies in.
  *
  * Activations lie with channels last, filters as (taps, channels, outputs): dnnl_hwio. A result depends neither on the
  * number of threads nor on how tiles are cut into blocks: its sums run over the channels, those of a filter's gradient

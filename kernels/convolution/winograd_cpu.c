@@ -75,8 +75,7 @@ ons_status *ons_winograd_prepare(ons_prepare *p, const ons_convolution *c, ons_w
     return ons_require_scratch(p, p->scratch_bytes);
 }
 
-/* --------------------------------------------------------------------------------------------------- where tiles are
- */
+/* -------------------------------------------------------------------------------------------------- where tiles are */
 
 typedef struct tile {
     int64_t sample, row, column; /* of the first of its 2 × 2 positions in `to` */
@@ -108,8 +107,7 @@ static void find_targets(const ons_winograd *w, const tile *t, float *to, float 
     }
 }
 
-/* ------------------------------------------------------------------------------------------- transforms, lane by lane
- */
+/* ----------------------------------------------------------------------------------------- transforms, lane by lane */
 
 /* Bᵀ of four numbers. */
 #define SOURCE_TRANSFORM(TO, A, B, C, D)                                                                               \
@@ -286,8 +284,7 @@ static void transform_filters(const ons_winograd *w, const float *filter, float 
     }
 }
 
-/* -------------------------------------------------------------------------------------- forwards, the input's gradient
- */
+/* -------------------------------------------------------------------------- forwards, and the gradient of the input */
 
 /* Tiles [first, last): `made` holds a thread's own transformed tiles, the products, and a place for what lies outside.
  */
@@ -319,8 +316,8 @@ static void run_block(const ons_winograd *w, const float *from, const float *zer
     }
 }
 
-static void run_map(const ons_winograd *w, const float *from, const float *filter, const float *bias, float *to,
-                    float *scratch) {
+static void run_tiles(const ons_winograd *w, const float *from, const float *filter, const float *bias, float *to,
+                      float *scratch) {
     float *zeros = scratch + w->zeros_at, *filters = scratch + w->filter_at;
     memset(zeros, 0, (size_t)w->from.channels * sizeof(float));
 #pragma omp parallel num_threads(w->threads) if (w->threads > 1)
@@ -334,8 +331,7 @@ static void run_map(const ons_winograd *w, const float *from, const float *filte
     }
 }
 
-/* ------------------------------------------------------------------------------------------------ the filter's
- * gradient */
+/* --------------------------------------------------------------------------------------- the gradient of the filter */
 
 /* Tiles [first, last) of x and of dy, by all threads; dy's to panels. */
 static void transform_tiles(const ons_winograd *w, const float *x, const float *dy, const float *zeros, int64_t first,
@@ -371,7 +367,7 @@ static void multiply_tiles(const ons_winograd *w, float *xs, float *dys, int64_t
     }
 }
 
-/* In double, sample by sample: rows of so many positions are long. */
+/* In double: so many positions are a long sum. */
 static void sum_bias(const ons_winograd *w, const float *dy, float *dbias) {
     int64_t positions = w->batch * w->to.height * w->to.width;
 #pragma omp for schedule(static)
@@ -412,10 +408,10 @@ static void run_filter(const ons_winograd *w, const float *x, const float *dy, f
 void ons_winograd_run(const ons_winograd *w, const void *const arguments[4], float *scratch) {
     switch (w->kind) {
     case ONS_CONVOLUTION_FORWARD:
-        run_map(w, arguments[0], arguments[1], arguments[3], (float *)arguments[2], scratch);
+        run_tiles(w, arguments[0], arguments[1], arguments[3], (float *)arguments[2], scratch);
         return;
     case ONS_CONVOLUTION_INPUT_GRADIENT:
-        run_map(w, arguments[0], arguments[1], NULL, (float *)arguments[2], scratch);
+        run_tiles(w, arguments[0], arguments[1], NULL, (float *)arguments[2], scratch);
         return;
     case ONS_CONVOLUTION_WEIGHT_GRADIENT:
         run_filter(w, arguments[0], arguments[1], (float *)arguments[2], (float *)arguments[3], scratch);

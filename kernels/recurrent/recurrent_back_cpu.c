@@ -13,20 +13,19 @@ typedef struct recurrent_back_state {
     ons_gemm to_x[ONS_RECURRENT_DIRECTIONS], to_w[ONS_RECURRENT_DIRECTIONS];
     ons_gemm to_r[ONS_RECURRENT_DIRECTIONS], to_last_r[ONS_RECURRENT_DIRECTIONS]; /* GRU: first two gates, last gate */
     bool wants_dx, wants_dw, wants_dr;
-    int64_t
-        before_row; /* elements from one row of `before` to the next: no multiple of a page, which products dislike */
+    int64_t before_row; /* elements from one row of `before` to the next: not whole pages, which products dislike */
     ons_recurrent_back_row_function *rows[ONS_RECURRENT_DIRECTIONS];
     uint32_t present;
-    int64_t x_at, dx_at, before_at, first_at, last_at, dh_at, dc_at, dq_at, packed_at, product_at;
+    int64_t x_at, dx_at, before_at, last_at, dh_at, dc_at, dq_at, packed_at, product_at;
 } recurrent_back_state;
 
-/* One run. `before` is [D][T][N][before_row], of which G·H count. GRU's products with R take the first two gates,
- * [D][T][N][2·H], and the last, [D][T][N][H], from places of their own: what reaches R_h is not what reaches W_h. */
+/* One run. `before` is [D][T][N][before_row], of which G·H count. The gradient of GRU's last gate reaches R_h from a
+ * place of its own, `last`, [D][T][N][H], that of the first two from where it reaches W. */
 typedef struct backward {
     const recurrent_back_state *state;
     const ons_launch *launch;
     ons_recurrent_parts parts; /* is only read */
-    float *before, *first, *last;
+    float *before, *last;
     float *dh, *dc, *dq; /* [D][N][H] */
     float *packed;       /* [block][G·H][width]: columns of R */
     const float *peepholes, *dy;
@@ -63,8 +62,7 @@ static ons_status *prepare_products(ons_prepare *p, recurrent_back_state *state,
         if (state->wants_dw)
             ONS_TRY(ons_recurrent_prepare_gemm(p, before, x, &sum, false, false, largest, &state->to_w[d]));
         if (!state->wants_dr) continue;
-        ONS_TRY(ons_recurrent_prepare_gemm(p, (ons_shape){2, {samples, split}}, h,
-                                           r->cell == ONS_CELL_GRU ? &dense_sum : &sum, false, false, largest,
+        ONS_TRY(ons_recurrent_prepare_gemm(p, (ons_shape){2, {samples, split}}, h, &sum, false, false, largest,
                                            &state->to_r[d]));
         if (r->cell == ONS_CELL_GRU)
             ONS_TRY(ons_recurrent_prepare_gemm(p, h, h, &dense_sum, false, false, largest, &state->to_last_r[d]));
@@ -80,7 +78,6 @@ static int64_t book_scratch(recurrent_back_state *state) {
     state->x_at = ons_recurrent_book(&bytes, r->batch_first && state->wants_dw ? samples * r->inputs : 0);
     state->dx_at = ons_recurrent_book(&bytes, r->batch_first && state->wants_dx ? samples * r->inputs : 0);
     state->before_at = ons_recurrent_book(&bytes, r->directions * samples * state->before_row);
-    state->first_at = ons_recurrent_book(&bytes, 2 * gru);
     state->last_at = ons_recurrent_book(&bytes, gru);
     state->dh_at = ons_recurrent_book(&bytes, ends);
     state->dc_at = ons_recurrent_book(&bytes, ends);
@@ -147,7 +144,6 @@ static ons_recurrent_back_row row_at(const backward *f, const ons_recurrent_bloc
         w.peepholes = f->peepholes == NULL ? NULL : f->peepholes + b->d * 3 * r->hidden + b->first;
     } else if (r->cell == ONS_CELL_GRU) {
         w.candidates = parts->candidates + candidates + b->first;
-        w.first = f->first + 2 * candidates + b->first;
         w.last = f->last + candidates + b->first;
         w.dq = f->dq + end;
     }
@@ -196,11 +192,8 @@ static void products_of_block(const void *run, const ons_recurrent_block *b, int
     const backward *f = run;
     const ons_recurrent *r = &f->state->r;
     int64_t at = ons_recurrent_candidate_row(r, b->d, t, 0), hidden = r->hidden;
-    if (r->cell != ONS_CELL_GRU) {
-        multiply(f, b, before_at(f, b->d, t, 0), f->state->before_row, 0, r->rows, f->dh, true);
-        return;
-    }
-    multiply(f, b, f->first + 2 * at, 2 * hidden, 0, 2 * hidden, f->dh, true);
+    int64_t rows = r->cell == ONS_CELL_GRU ? 2 * hidden : r->rows;
+    multiply(f, b, before_at(f, b->d, t, 0), f->state->before_row, 0, rows, f->dh, true);
     if (r->reset_after) multiply(f, b, f->last + at, hidden, 2 * hidden, hidden, f->dh, true);
 }
 
@@ -338,8 +331,7 @@ static void multiply_recurrent(const backward *f, int64_t d, float *dr, const on
     const ons_recurrent *r = &state->r;
     int64_t at = ons_recurrent_candidate_row(r, d, 0, 0);
     const float *h = f->parts.hidden + ons_recurrent_state_row(r, d, r->reverse[d] ? 1 : 0, 0);
-    const float *gradients = r->cell == ONS_CELL_GRU ? f->first + 2 * at : before_at(f, d, 0, 0);
-    ons_gemm_run(&state->to_r[d], gradients, h, NULL, 0, dr, launch);
+    ons_gemm_run(&state->to_r[d], before_at(f, d, 0, 0), h, NULL, 0, dr, launch);
     if (r->cell == ONS_CELL_GRU)
         ons_gemm_run(&state->to_last_r[d], f->last + at, r->reset_after ? h : f->parts.candidates + at, NULL, 0,
                      dr + 2 * r->hidden * r->hidden, launch);
@@ -379,7 +371,6 @@ void ons_recurrent_gradient_run(const ons_launch *launch) {
                   .launch = launch,
                   .parts = ons_recurrent_parts_of(&state->r, (float *)launch->inputs[ONS_RG_RECORD]),
                   .before = (float *)(scratch + state->before_at),
-                  .first = (float *)(scratch + state->first_at),
                   .last = (float *)(scratch + state->last_at),
                   .dh = (float *)(scratch + state->dh_at),
                   .dc = (float *)(scratch + state->dc_at),

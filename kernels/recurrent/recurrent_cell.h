@@ -19,14 +19,13 @@ typedef struct ons_recurrent_row {
 typedef void ons_recurrent_row_function(const ons_recurrent *r, const ons_recurrent_activation *activations,
                                         const ons_recurrent_row *w);
 
-/* A row of one step on the way back. `before`: the gradients of what enters the gates; GRU's that reach R are apart,
- * `first` of the first two gates and `last`. From its row's function on, dh is what passes by the products, which are
- * added. */
+/* A row of one step on the way back. `before`: the gradients of what enters the gates; that of GRU's last gate reaches
+ * R as `last`. From its row's function on, dh is what passes by the products, which are added. */
 typedef struct ons_recurrent_back_row {
     int64_t count, hidden;
     const float *gates, *slopes, *candidates, *h_before, *c_before, *c_after;
     const float *peepholes;
-    float *before, *first, *last;
+    float *before, *last;
     float *dh, *dc, *dq;
 } ons_recurrent_back_row;
 typedef void ons_recurrent_back_row_function(const ons_recurrent *r, const ons_recurrent_activation *activations,

@@ -19,10 +19,7 @@ static const float *slopes_of(const ons_recurrent_activation *activation, const 
 void ons_recurrent_back_skip_row(const ons_recurrent *r, const ons_recurrent_back_row *w) {
     size_t bytes = (size_t)w->count * sizeof(float);
     for (int64_t gate = 0; gate < r->gates; ++gate) memset(w->before + gate * w->hidden, 0, bytes);
-    if (r->cell != ONS_CELL_GRU) return;
-    memset(w->first, 0, bytes);
-    memset(w->first + w->hidden, 0, bytes);
-    memset(w->last, 0, bytes);
+    if (r->cell == ONS_CELL_GRU) memset(w->last, 0, bytes);
 }
 
 static void rnn_row(const ons_recurrent *r, const ons_recurrent_activation *activations,
@@ -95,13 +92,12 @@ static void gru_row(const ons_recurrent *r, const ons_recurrent_activation *acti
         d_z[j] = dh[j] * (h[j] - fresh[j]) * slope_z[j];
         dh[j] *= z[j];
     }
-    assert(w->first != NULL && w->last != NULL); /* every row of a GRU has them */
-    memcpy(w->first, d_z, (size_t)count * sizeof(float));
+    assert(w->last != NULL); /* every row of a GRU has it */
     memcpy(w->last, d_fresh, (size_t)count * sizeof(float));
     if (!r->reset_after) return;
     for (int64_t j = 0; j < count; ++j) {
         w->last[j] = d_fresh[j] * reset[j];
-        w->before[hidden + j] = w->first[hidden + j] = d_fresh[j] * w->candidates[j] * slope_r[j];
+        w->before[hidden + j] = d_fresh[j] * w->candidates[j] * slope_r[j];
     }
 }
 
@@ -112,7 +108,7 @@ void ons_recurrent_gru_reset_row(const ons_recurrent *r, const ons_recurrent_act
     int64_t hidden = w->hidden;
     const float *slope_r = slopes_of(&activations[0], w, ONS_GRU_R, own), *reset = w->gates + hidden;
     for (int64_t j = 0; j < w->count; ++j) {
-        w->before[hidden + j] = w->first[hidden + j] = w->dq[j] * w->h_before[j] * slope_r[j];
+        w->before[hidden + j] = w->dq[j] * w->h_before[j] * slope_r[j];
         w->dh[j] += w->dq[j] * reset[j];
     }
 }
@@ -153,7 +149,7 @@ static void usual_lstm_row(const ons_recurrent *r, const ons_recurrent_activatio
 static inline __attribute__((always_inline)) void usual_gru_units(const void *argument, int64_t j, int64_t count) {
     const ons_recurrent_back_row *w = argument;
     const float *gates = w->gates + j;
-    float *before = w->before + j, *first = w->first + j;
+    float *before = w->before + j;
     int64_t hidden = w->hidden;
     ons_simd_float update = ons_simd_load_first(gates + ONS_GRU_Z * hidden, count);
     ons_simd_float reset = ons_simd_load_first(gates + ONS_GRU_R * hidden, count);
@@ -165,8 +161,6 @@ static inline __attribute__((always_inline)) void usual_gru_units(const void *ar
     ons_simd_store_first(before + ONS_GRU_Z * hidden, d_update, count);
     ons_simd_store_first(before + ONS_GRU_R * hidden, d_reset, count);
     ons_simd_store_first(before + ONS_GRU_H * hidden, d_fresh, count);
-    ons_simd_store_first(first + ONS_GRU_Z * hidden, d_update, count);
-    ons_simd_store_first(first + ONS_GRU_R * hidden, d_reset, count);
     ons_simd_store_first(w->last + j, d_fresh * reset, count);
     ons_simd_store_first(w->dh + j, dh * update, count);
 }

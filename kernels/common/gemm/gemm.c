@@ -170,8 +170,9 @@ static bool is_unpacked(const ons_gemm_sizes *s) { return 1.0 / (double)s->m + 1
  * as elsewhere, its kernels before them half as fast. */
 static bool padded_is_usual(const ons_gemm *gemm) {
     const ons_gemm_sizes *s = &gemm->sizes;
-    return gemm->form.transpose_a && s->batch == 1 && row_of_a(gemm) % 1024 == 0 && s->n >= 32 && s->k >= 64 &&
-           is_unpacked(s) && !ons_onednn_uses(dnnl_cpu_isa_avx512_core) && ons_onednn_uses(dnnl_cpu_isa_sse41);
+    return gemm->form.transpose_a && s->batch == 1 && row_of_a(gemm) % 1024 == 0 && s->m <= 1 << 14 && s->n >= 32 &&
+           s->k >= 64 && is_unpacked(s) && !ons_onednn_uses(dnnl_cpu_isa_avx512_core) &&
+           ons_onednn_uses(dnnl_cpu_isa_sse41);
 }
 
 /* For shapes that the table does not have. */
@@ -220,8 +221,9 @@ static ons_status *prepare_turned(ons_prepare *p, ons_gemm *gemm) {
     return ons_require_scratch(p, p->scratch_bytes);
 }
 
-/* A row of A and a few elements; and how many rows are copied at a time, few enough to be multiplied from the cache. */
-static int64_t padded_row(const ons_gemm_sizes *s) { return s->m + 16; }
+/* Elements from one padded row to the next, and how many rows are padded at a time: few enough to be multiplied from
+ * the cache, unless they are very long. */
+static int64_t padded_row(const ons_gemm_sizes *s) { return s->m + ((s->m + 16) % 1024 == 0 ? 32 : 16); }
 
 static int64_t padded_rows(const ons_gemm_sizes *s) {
     enum { FLOATS = 1 << 19, LEAST = 128, MOST = 512 };

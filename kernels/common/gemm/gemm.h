@@ -17,7 +17,7 @@ typedef struct ons_gemm_form {
     bool transpose_a, transpose_b; /* the last two dims change places */
     bool fold;                     /* all dims but the last are rows of one matrix, in both operands */
     double alpha;
-    int64_t row_a; /* elements from one row of A, as it lies in memory, to the next; 0: no more than a row has */
+    int64_t row_a; /* of a single matrix: elements from one row of A, as it lies in memory, to the next; 0: a row's */
 } ons_gemm_form;
 
 typedef struct ons_gemm_sizes {

@@ -308,16 +308,16 @@ Test(ways, of_a_convolution) {
 
 /* Odd numbers of everything, uneven padding, more tiles than a block has. */
 static const ons_case taps_forward = {.name = "taps_forward",
-                                      .inputs = {ONS_F32(7, 37, 11, 9), ONS_F32(41, 37, 3, 3), ONS_F32(41)},
+                                      .inputs = {ONS_F32(17, 37, 11, 9), ONS_F32(41, 37, 3, 3), ONS_F32(41)},
                                       .settings = {ONS_SET_INTS("pads", 0, 1, 2, 0)},
                                       .tolerance = 1e-4};
 static const ons_case taps_input = {
     .name = "taps_input",
-    .inputs = {ONS_F32(7, 41, 11, 8), ONS_F32(41, 37, 3, 3)},
-    .settings = {ONS_SET_INTS("pads", 0, 1, 2, 0), ONS_SET_INTS("input_shape", 7, 37, 11, 9)},
+    .inputs = {ONS_F32(17, 41, 11, 8), ONS_F32(41, 37, 3, 3)},
+    .settings = {ONS_SET_INTS("pads", 0, 1, 2, 0), ONS_SET_INTS("input_shape", 17, 37, 11, 9)},
     .tolerance = 1e-4};
 static const ons_case taps_filter = {.name = "taps_filter",
-                                     .inputs = {ONS_F32(7, 37, 11, 9), ONS_F32(7, 41, 11, 8)},
+                                     .inputs = {ONS_F32(17, 37, 11, 9), ONS_F32(17, 41, 11, 8)},
                                      .settings = {ONS_SET_INTS("pads", 0, 1, 2, 0), ONS_SET_INTS("kernel_shape", 3, 3)},
                                      .outputs = 2,
                                      .tolerance = 1e-4};
@@ -336,6 +336,24 @@ static const struct {
 
 Test(ways, of_three_by_three_taps) {
     for (size_t i = 0; i < sizeof taps / sizeof taps[0]; ++i) expect_ways(taps[i].name, taps[i].example, 2);
+}
+
+Test(ways, of_taps_in_wide_padding_and_narrow_maps) {
+    const ons_case wide = {.name = "wide_padding",
+                           .inputs = {ONS_F32(2, 3, 4, 5), ONS_F32(5, 3, 3, 3)},
+                           .settings = {ONS_SET_INTS("pads", 3, 4, 3, 0)},
+                           .tolerance = 1e-4};
+    const ons_case back = {.name = "back_through_wide_padding",
+                           .inputs = {ONS_F32(2, 5, 8, 7), ONS_F32(5, 3, 3, 3)},
+                           .settings = {ONS_SET_INTS("pads", 3, 4, 3, 0), ONS_SET_INTS("input_shape", 2, 3, 4, 5)},
+                           .tolerance = 1e-4};
+    const ons_case row = {.name = "a_row",
+                          .inputs = {ONS_F32(2, 17, 1, 9), ONS_F32(5, 17, 3, 3)},
+                          .settings = {ONS_SET_INTS("pads", 1, 1, 1, 1)},
+                          .tolerance = 1e-4};
+    expect_ways("Conv", &wide, 2);
+    expect_ways("ConvInputGradient", &back, 2);
+    expect_ways("Conv", &row, 2);
 }
 
 /* Taps that lie in the padding at some positions, at all of them, and at none. */
