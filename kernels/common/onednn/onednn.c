@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 
 #include "kernels/common/operator/kernel.h"
+#include "kernels/kernels.h"
 
 static pthread_once_t engine_once = PTHREAD_ONCE_INIT;
 static dnnl_engine_t the_engine;
@@ -32,6 +33,7 @@ ons_status *ons_onednn_engine(dnnl_engine_t *engine) {
 }
 
 bool ons_onednn_uses(dnnl_cpu_isa_t instructions) {
+    (void)ons_cpu_variant(); /* may cap oneDNN, which cannot be capped any more once it was asked */
     return ((unsigned)dnnl_get_effective_cpu_isa() & (unsigned)instructions) == (unsigned)instructions;
 }
 

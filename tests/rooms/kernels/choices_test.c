@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "bench/choices_table.h"
 #include "graph/registry.h"
+#include "kernels/common/onednn/onednn.h"
 #include "kernels/kernels.h"
 #include "tests/rooms/kernels/harness.h"
 #include "tests/rooms/kernels/prepared_node.h"
@@ -177,6 +178,13 @@ Test(measured, entries_of_other_machines_and_shapes_stay) {
         cr_expect(e->sizes[1] != 1000 && e->sizes[1] != 1024);
     }
     free(merged.all.items);
+}
+
+/* Whoever asks first, rules go by the instructions of the variant that the environment asks for. */
+Test(table, rules_go_by_the_variant) {
+    cr_assert_eq(setenv("ONSTAGE_CPU", "baseline", 1), 0);
+    cr_expect(!ons_onednn_uses(dnnl_cpu_isa_avx2));
+    cr_expect_str_eq(ons_cpu_variant(), "baseline");
 }
 
 /* -------------------------------------------------------------------------------------------------------- the ways */
