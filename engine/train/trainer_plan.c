@@ -48,8 +48,9 @@ static ons_status *cut_training(ons_trainer *t) {
     ONS_TRY(ons_dataset_graphs_build_halves(&whole, schedule, &t->training));
     ONS_TRY(ons_dataset_graphs_build_groups(&whole, schedule, &t->batching, samples, &t->training));
     ons_step_form form = ons_step_form_of(&pipeline);
-    /* A GPU has more arithmetic than bandwidth to spare, and a pass more costs it what it is long. */
-    form.makes_again = !ons_config_uses_cuda(t->config);
+    /* A GPU has more arithmetic than bandwidth to spare, and a pass more costs it what it is long. Statistics that
+     * replicas take together are not worth telling twice. */
+    form.makes_again = !ons_config_uses_cuda(t->config) && !t->config->sync_batchnorm;
     return ons_lowering_cut(&t->lowering, t->model, NULL, form, &t->training);
 }
 

@@ -7,6 +7,7 @@
 typedef struct reading {
     ons_node_id last_forward; /* ONS_NONE: nobody */
     bool backward;
+    bool again;  /* is made again itself */
     bool output; /* of the graph */
 } reading;
 
@@ -37,7 +38,8 @@ static bool has_operands(const ons_graph *graph, const ons_node *node, const ons
     for (uint32_t i = 0; i < node->input_count; ++i) {
         if (node->inputs[i] == ONS_NONE) continue;
         ons_value_id of = root[node->inputs[i]];
-        if (ons_graph_value(graph, of)->producer != ONS_NONE && !readings[of].backward) return false;
+        if (ons_graph_value(graph, of)->producer != ONS_NONE && (!readings[of].backward || readings[of].again))
+            return false;
     }
     return true;
 }
@@ -62,14 +64,16 @@ ons_status *ons_find_cheap_again(const ons_graph *graph, ons_arena *arena, ons_c
     *count = 0;
     for (ons_node_id id = 0; id < graph->nodes.count; ++id) {
         const ons_node *node = ons_graph_node(graph, id);
-        if (is_cheap(graph, node, root, readings))
-            (*decisions)[(*count)++] = (ons_cut_decision){
-                .eviction = ONS_EVICTION_RECOMPUTE,
-                .value = node->outputs[0],
-                .out_after = ONS_NONE,
-                .in_before = readings[root[node->outputs[0]]].last_forward,
-                .gone_before = ONS_NONE,
-            };
+        if (!is_cheap(graph, node, root, readings)) continue;
+        reading *result = &readings[root[node->outputs[0]]];
+        result->again = true;
+        (*decisions)[(*count)++] = (ons_cut_decision){
+            .eviction = ONS_EVICTION_RECOMPUTE,
+            .value = node->outputs[0],
+            .out_after = ONS_NONE,
+            .in_before = result->last_forward,
+            .gone_before = ONS_NONE,
+        };
     }
     return NULL;
 }

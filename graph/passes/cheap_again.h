@@ -1,6 +1,8 @@
 /* What is made again for the backward part rather than kept, where nobody has planned memory: results of operators with
  * ONS_TRAIT_CHEAP_AGAIN whose operand is kept anyway, for their own gradient. A block of a transformer keeps the
- * residual stream then and what goes into its activation function, and neither norms nor what comes out of it. */
+ * residual stream then and what goes into its activation function, and neither norms nor what comes out of it; a
+ * convolutional network keeps what its convolutions make, and not what is normalised. Nothing is made again from what
+ * was itself made again. */
 #ifndef ONSTAGE_GRAPH_PASSES_CHEAP_AGAIN_H
 #define ONSTAGE_GRAPH_PASSES_CHEAP_AGAIN_H
 

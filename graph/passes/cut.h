@@ -35,7 +35,8 @@ typedef struct ons_cut_options {
     const ons_registry *registry;
     bool repeats;                  /* more than one micro-batch a step: see graph/execution_order.h */
     bool updates_in_backward;      /* one stage, and a step is one micro-batch: updates run as soon as they can, see
-                                      update_in_backward.h */
+                                      update_in_backward.h, and of the gradients of one forward node those of weights
+                                      run first */
     const uint32_t *stage_of_node; /* of each node of the whole graph: where the plan has it */
     uint32_t stages;
     const uint32_t *device_of; /* of each stage; NULL: each lies on a device of its own */

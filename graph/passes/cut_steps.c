@@ -34,6 +34,43 @@ typedef struct lister {
 
 /* ------------------------------------------------------------------------------------------------------------- base */
 
+static bool reads_any_of(const cutter *c, const ons_node *node, const ons_node_id *nodes, uint32_t count) {
+    for (uint32_t i = 0; i < node->input_count; ++i) {
+        ons_node_id maker = node->inputs[i] == ONS_NONE ? ONS_NONE : producer_of(c, node->inputs[i]);
+        for (uint32_t k = 0; k < count; ++k)
+            if (nodes[k] == maker) return true;
+    }
+    return false;
+}
+
+/* Weights' gradients of one forward node go first: what they read, and they themselves once their weights are up to
+ * date, have left memory then before the gradient of the forward node's input comes. `rest` has room for all. */
+static void put_weights_first(const cutter *c, ons_node_id *nodes, uint32_t count, ons_node_id *rest) {
+    uint32_t first = 0, left = 0;
+    for (uint32_t i = 0; i < count; ++i) {
+        const ons_node *node = ons_graph_node(c->whole, nodes[i]);
+        if (node->phase == ONS_WEIGHT_GRADIENT && !reads_any_of(c, node, rest, left))
+            nodes[first++] = nodes[i];
+        else
+            rest[left++] = nodes[i];
+    }
+    for (uint32_t i = 0; i < left; ++i) nodes[first + i] = rest[i];
+}
+
+/* Where no other stage waits for an input's gradient, and weights are brought up to date as soon as they can. */
+static ons_status *order_gradients(lister *l) {
+    const ons_graph *whole = l->c->whole;
+    ons_node_id *rest;
+    if (!l->c->o->updates_in_backward) return NULL;
+    ONS_NEW(rest, l->c->scratch, l->base_count + 1);
+    for (uint32_t i = l->forward_end, end; i < l->backward_end; i = end) {
+        ons_node_id origin = ons_graph_node(whole, l->base[i])->origin;
+        for (end = i + 1; end < l->backward_end && ons_graph_node(whole, l->base[end])->origin == origin;) ++end;
+        put_weights_first(l->c, l->base + i, end - i, rest);
+    }
+    return NULL;
+}
+
 static ons_status *list_base(lister *l) {
     cutter *c = l->c;
     uint32_t parts = ons_part_count(l->chunks);
@@ -47,7 +84,7 @@ static ons_status *list_base(lister *l) {
     }
     l->forward_end = l->end[l->chunks];
     l->backward_end = l->end[3 * l->chunks];
-    return NULL;
+    return order_gradients(l);
 }
 
 static ons_part part_of_base(const lister *l, uint32_t index) {

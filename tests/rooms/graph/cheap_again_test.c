@@ -84,3 +84,44 @@ Test(cheap_again, what_the_host_reads_stays) {
     cr_expect_eq(count_again(&n, &decision), 0);
     scene_close(n.s);
 }
+
+/* While training, with the statistics of the batch; what is added is ONS_NONE or another value. */
+static ons_value_id normalise(scene *s, ons_value_id x, ons_value_id added) {
+    static const char *const names[] = {"scale", "bias", "mean", "variance"};
+    ons_value_id inputs[6] = {x}, made[6];
+    for (int i = 0; i < 4; ++i) inputs[1 + i] = add_parameter(s, names[i], SHAPE(COLUMNS));
+    inputs[5] = added;
+    ons_build_node(&s->builder, ons_registry_find_name(s->registry, "onstage", "BatchNormalizationTraining"),
+                   (ons_inputs){inputs, added == ONS_NONE ? 5 : 6}, ONS_DEFAULTS, 6,
+                   (const bool[6]){true, true, true, true, true}, made);
+    ons_graph_value(s->graph, made[1])->pair = inputs[3];
+    ons_graph_value(s->graph, made[2])->pair = inputs[4];
+    return made[0];
+}
+
+/* The second adds the first's result, which would have to be made again before it; the third adds that of the second,
+ * which is there. */
+Test(cheap_again, normalisations_that_add_up_are_made_again_by_turns) {
+    scene *s = scene_open();
+    ons_value_id w = add_parameter(s, "w", SHAPE(COLUMNS, COLUMNS)), normal[3];
+    ons_value_id x = add_input(s, "x", SHAPE(64, COLUMNS)), cotangent;
+    for (int i = 0; i < 3; ++i)
+        x = normal[i] = normalise(s, apply2(s, "MatMul", x, w), i == 0 ? ONS_NONE : normal[i - 1]);
+    ons_value_id y = apply2(s, "MatMul", x, w);
+    ons_type type = ons_graph_value(s->graph, y)->type;
+    ons_parameter_gradient gradient;
+    must(ons_graph_add_value(s->graph, "dy", ONS_INPUT, &type, &cotangent));
+    cr_assert(ons_vector_push(&s->graph->inputs, cotangent));
+    must(ons_differentiate(s->graph, s->registry, y, cotangent, &w, 1, NULL, &gradient));
+    add_output(s, gradient.uses[0]);
+
+    ons_arena *arena = ons_arena_new();
+    ons_cut_decision *decisions;
+    uint32_t count;
+    must(ons_find_cheap_again(s->graph, arena, &decisions, &count));
+    cr_assert_eq(count, 2);
+    cr_expect_eq(decisions[0].value, normal[0]);
+    cr_expect_eq(decisions[1].value, normal[2]);
+    ons_arena_free(arena);
+    scene_close(s);
+}
