@@ -209,7 +209,7 @@ static void take_recurrent(const recurrent *r, int pass, ons_choice_node *node) 
         e->inputs[6] = (ons_case_input)ONS_F32(r->steps, 1, r->samples, r->hidden);
         set_int(node, "cell", r->gates);
     }
-    e->outputs = pass == 1 ? 5 : r->gates == 4 ? 4 : 3;
+    e->outputs = pass == 1 ? 6 : r->gates == 4 ? 4 : 3;
     snprintf(node->name, sizeof node->name, "%s: %lld steps of %lld, %lld to %lld, %s", r->network, (long long)r->steps,
              (long long)r->samples, (long long)r->inputs, (long long)r->hidden, node->op);
 }

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "graph/operator.h"
+
 /* A node that writes a state or buffer matters though no output depends on it. */
 static bool updates_state(const ons_graph *graph, const ons_node *node) {
     for (uint32_t i = 0; i < node->output_count; ++i)
@@ -29,7 +31,7 @@ static void mark(const ons_graph *graph, const ons_node_id *order, bool *live, b
         for (uint32_t k = 0; keep[i] && k < node->output_count; ++k) {
             if (node->outputs[k] == ONS_NONE) continue;
             ons_value_id pair = ons_graph_value(graph, node->outputs[k])->pair;
-            live[node->outputs[k]] |= pair != ONS_NONE;
+            live[node->outputs[k]] |= pair != ONS_NONE || k < node->op->arity.outputs_min; /* is always made */
             if (pair != ONS_NONE) live[pair] = true;
         }
     }

@@ -126,7 +126,6 @@ ons_status *ons_cuda_recurrent_gradient_prepare(ons_prepare *p, ons_cell cell) {
     int64_t gru = cell == ONS_CELL_GRU ? ends * r->steps : 0;
     s->x_at = book(&bytes, r->batch_first ? all * r->inputs : 0);
     s->dx_at = book(&bytes, r->batch_first ? all * r->inputs : 0);
-    s->before_at = book(&bytes, ends * r->steps * r->gates);
     s->first_at = book(&bytes, 2 * gru);
     s->last_at = book(&bytes, gru);
     s->dh_at = book(&bytes, ends);

@@ -26,8 +26,8 @@ typedef struct ons_cuda_recurrent {
     uint32_t present; /* bit i: there is an input i */
     bool keeps_record;
     /* bytes of scratch; what is not needed takes no room */
-    int64_t record_at, x_at, bias_at, product_at;                     /* forwards */
-    int64_t dx_at, before_at, first_at, last_at, dh_at, dc_at, dq_at; /* backwards */
+    int64_t record_at, x_at, bias_at, product_at;          /* forwards */
+    int64_t dx_at, first_at, last_at, dh_at, dc_at, dq_at; /* backwards */
     int64_t workspace_at;
 } ons_cuda_recurrent;
 

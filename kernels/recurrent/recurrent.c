@@ -170,12 +170,15 @@ ons_status *ons_recurrent_gradient(ons_gradient *g, ons_cell cell) {
     if (!has_variant) attributes[ONS_RECURRENT_VARIANT].kind = ONS_ATTRIBUTE_INT;
     attributes[ONS_RECURRENT_CELL] = (ons_attribute){.kind = ONS_ATTRIBUTE_INT, .i = (int64_t)cell};
 
-    static const uint32_t sources[ONS_RG_OUTPUTS] = {ONS_RECURRENT_X, ONS_RECURRENT_W,  ONS_RECURRENT_R,
-                                                     ONS_RECURRENT_B, ONS_RECURRENT_H0, ONS_RECURRENT_C0,
-                                                     ONS_RECURRENT_P};
-    bool wanted[ONS_RG_OUTPUTS];
+    static const uint32_t sources[ONS_RG_OUTPUTS] = {
+        [ONS_RG_DX] = ONS_RECURRENT_X, [ONS_RG_DW] = ONS_RECURRENT_W,   [ONS_RG_DR] = ONS_RECURRENT_R,
+        [ONS_RG_DB] = ONS_RECURRENT_B, [ONS_RG_DH0] = ONS_RECURRENT_H0, [ONS_RG_DC0] = ONS_RECURRENT_C0,
+        [ONS_RG_DP] = ONS_RECURRENT_P,
+    };
+    bool wanted[ONS_RG_OUTPUTS] = {[ONS_RG_BEFORE] = true};
     ons_value_id results[ONS_RG_OUTPUTS];
-    for (uint32_t i = 0; i < ONS_RG_OUTPUTS; ++i) wanted[i] = ons_has_input(o, sources[i]) && g->wanted[sources[i]];
+    for (uint32_t i = ONS_RG_DX; i < ONS_RG_OUTPUTS; ++i)
+        wanted[i] = ons_has_input(o, sources[i]) && g->wanted[sources[i]];
     ons_build_node_like(g->builder, &ons_op_recurrent_gradient,
                         ONS_IN(ons_gradient_input(g, ONS_RECURRENT_X), ons_gradient_input(g, ONS_RECURRENT_W),
                                ons_gradient_input(g, ONS_RECURRENT_R), ons_gradient_output(g, record),
@@ -183,7 +186,7 @@ ons_status *ons_recurrent_gradient(ons_gradient *g, ons_cell cell) {
                                g->cotangents[ONS_RECURRENT_Y], g->cotangents[ONS_RECURRENT_Y_H],
                                cell == ONS_CELL_LSTM ? g->cotangents[ONS_RECURRENT_Y_C] : ONS_NONE),
                         attributes, ONS_RG_OUTPUTS, wanted, results);
-    for (uint32_t i = 0; i < ONS_RG_OUTPUTS; ++i)
+    for (uint32_t i = ONS_RG_DX; i < ONS_RG_OUTPUTS; ++i)
         if (wanted[i]) g->gradients[sources[i]] = results[i];
     return NULL;
 }

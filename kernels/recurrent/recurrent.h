@@ -63,9 +63,20 @@ enum {
 /* Outputs of the forward operators: Y, Y_h, LSTM's Y_c, and then the record. */
 enum { ONS_RECURRENT_Y, ONS_RECURRENT_Y_H, ONS_RECURRENT_Y_C };
 
-/* Inputs and outputs of the gradient. */
+/* Inputs and outputs of the gradient. BEFORE is the record with the gradients of what enters the gates in their place:
+ * all other gradients are made of these, which take no memory of their own where nobody else reads the record. */
 enum { ONS_RG_X, ONS_RG_W, ONS_RG_R, ONS_RG_RECORD, ONS_RG_P, ONS_RG_LENGTHS, ONS_RG_DY, ONS_RG_DY_H, ONS_RG_DY_C };
-enum { ONS_RG_DX, ONS_RG_DW, ONS_RG_DR, ONS_RG_DB, ONS_RG_DH0, ONS_RG_DC0, ONS_RG_DP, ONS_RG_OUTPUTS };
+enum {
+    ONS_RG_BEFORE,
+    ONS_RG_DX,
+    ONS_RG_DW,
+    ONS_RG_DR,
+    ONS_RG_DB,
+    ONS_RG_DH0,
+    ONS_RG_DC0,
+    ONS_RG_DP,
+    ONS_RG_OUTPUTS,
+};
 
 typedef struct ons_recurrent {
     ons_cell cell;

@@ -13,14 +13,13 @@ typedef struct recurrent_back_state {
     ons_gemm to_x[ONS_RECURRENT_DIRECTIONS], to_w[ONS_RECURRENT_DIRECTIONS];
     ons_gemm to_r[ONS_RECURRENT_DIRECTIONS], to_last_r[ONS_RECURRENT_DIRECTIONS]; /* GRU: first two gates, last gate */
     bool wants_dx, wants_dw, wants_dr;
-    int64_t before_row; /* elements from one row of `before` to the next: not whole pages, which products dislike */
     ons_recurrent_back_row_function *rows[ONS_RECURRENT_DIRECTIONS];
     uint32_t present;
-    int64_t x_at, dx_at, before_at, last_at, dh_at, dc_at, dq_at, packed_at, product_at;
+    int64_t x_at, dx_at, last_at, dh_at, dc_at, dq_at, packed_at, product_at;
 } recurrent_back_state;
 
-/* One run. `before` is [D][T][N][before_row], of which G·H count. The gradient of GRU's last gate reaches R_h from a
- * place of its own, `last`, [D][T][N][H], that of the first two from where it reaches W. */
+/* One run. `before` is [D][T][N][G·H]. The gradient of GRU's last gate reaches R_h from a place of its own, `last`,
+ * [D][T][N][H], that of the first two from where it reaches W. */
 typedef struct backward {
     const recurrent_back_state *state;
     const ons_launch *launch;
@@ -52,9 +51,7 @@ static ons_status *prepare_products(ons_prepare *p, recurrent_back_state *state,
     const ons_recurrent *r = &state->r;
     int64_t samples = r->steps * r->batch, split = r->cell == ONS_CELL_GRU ? 2 * r->hidden : r->rows;
     const ons_shape before = {2, {samples, r->rows}}, x = {2, {samples, r->inputs}}, h = {2, {samples, r->hidden}};
-    const ons_gemm_form plain = {.alpha = 1, .row_a = state->before_row},
-                        sum = {.transpose_a = true, .alpha = 1, .row_a = state->before_row},
-                        dense_sum = {.transpose_a = true, .alpha = 1};
+    const ons_gemm_form plain = {.alpha = 1}, sum = {.transpose_a = true, .alpha = 1, .row_a = r->rows};
     for (int64_t d = 0; d < r->directions; ++d) {
         if (state->wants_dx)
             ONS_TRY(ons_recurrent_prepare_gemm(p, before, (ons_shape){2, {r->rows, r->inputs}}, &plain, false, d > 0,
@@ -65,7 +62,8 @@ static ons_status *prepare_products(ons_prepare *p, recurrent_back_state *state,
         ONS_TRY(ons_recurrent_prepare_gemm(p, (ons_shape){2, {samples, split}}, h, &sum, false, false, largest,
                                            &state->to_r[d]));
         if (r->cell == ONS_CELL_GRU)
-            ONS_TRY(ons_recurrent_prepare_gemm(p, h, h, &dense_sum, false, false, largest, &state->to_last_r[d]));
+            ONS_TRY(ons_recurrent_prepare_gemm(p, h, h, &(ons_gemm_form){.transpose_a = true, .alpha = 1}, false, false,
+                                               largest, &state->to_last_r[d]));
     }
     return NULL;
 }
@@ -74,10 +72,8 @@ static int64_t book_scratch(recurrent_back_state *state) {
     const ons_recurrent *r = &state->r;
     int64_t bytes = 0, samples = r->steps * r->batch, ends = r->directions * r->batch * r->hidden;
     int64_t gru = r->cell == ONS_CELL_GRU ? ends * r->steps : 0;
-    state->before_row = r->rows + (r->rows % 1024 == 0 ? 16 : 0);
     state->x_at = ons_recurrent_book(&bytes, r->batch_first && state->wants_dw ? samples * r->inputs : 0);
     state->dx_at = ons_recurrent_book(&bytes, r->batch_first && state->wants_dx ? samples * r->inputs : 0);
-    state->before_at = ons_recurrent_book(&bytes, r->directions * samples * state->before_row);
     state->last_at = ons_recurrent_book(&bytes, gru);
     state->dh_at = ons_recurrent_book(&bytes, ends);
     state->dc_at = ons_recurrent_book(&bytes, ends);
@@ -119,7 +115,7 @@ ons_status *ons_recurrent_gradient_prepare(ons_prepare *p, ons_cell cell) {
 
 static float *before_at(const backward *f, int64_t d, int64_t t, int64_t n) {
     const ons_recurrent *r = &f->state->r;
-    return f->before + ((d * r->steps + t) * r->batch + n) * f->state->before_row;
+    return f->before + ons_recurrent_gates_row(r, d, t, n);
 }
 
 static ons_recurrent_back_row row_at(const backward *f, const ons_recurrent_block *b, int64_t t, int64_t n) {
@@ -193,7 +189,7 @@ static void products_of_block(const void *run, const ons_recurrent_block *b, int
     const ons_recurrent *r = &f->state->r;
     int64_t at = ons_recurrent_candidate_row(r, b->d, t, 0), hidden = r->hidden;
     int64_t rows = r->cell == ONS_CELL_GRU ? 2 * hidden : r->rows;
-    multiply(f, b, before_at(f, b->d, t, 0), f->state->before_row, 0, rows, f->dh, true);
+    multiply(f, b, before_at(f, b->d, t, 0), r->rows, 0, rows, f->dh, true);
     if (r->reset_after) multiply(f, b, f->last + at, hidden, 2 * hidden, hidden, f->dh, true);
 }
 
@@ -304,7 +300,7 @@ static void sum_biases(const backward *f, float *db) {
     int64_t samples = r->steps * r->batch;
     for (int64_t d = 0; d < r->directions; ++d) {
         float *to = db + d * 2 * r->rows;
-        sum_rows(before_at(f, d, 0, 0), f->state->before_row, NULL, 0, samples, to, r->rows);
+        sum_rows(before_at(f, d, 0, 0), r->rows, NULL, 0, samples, to, r->rows);
         memcpy(to + r->rows, to, (size_t)r->rows * sizeof(float));
         if (r->reset_after)
             sum_rows(f->last + ons_recurrent_candidate_row(r, d, 0, 0), r->hidden, NULL, 0, samples,
@@ -319,7 +315,7 @@ static void sum_peepholes(const backward *f, float *dp) {
     for (int64_t d = 0; d < r->directions; ++d)
         for (int i = 0; i < 3; ++i) {
             int64_t slot = r->reverse[d] != (gates[i] == ONS_LSTM_O) ? 1 : 0;
-            sum_rows(before_at(f, d, 0, 0) + gates[i] * r->hidden, f->state->before_row,
+            sum_rows(before_at(f, d, 0, 0) + gates[i] * r->hidden, r->rows,
                      f->parts.cell + ons_recurrent_state_row(r, d, slot, 0), r->hidden, r->steps * r->batch,
                      dp + (d * 3 + i) * r->hidden, r->hidden);
         }
@@ -364,13 +360,20 @@ static void run_products(const backward *f) {
     if (outputs[ONS_RG_DP] != NULL) sum_peepholes(f, outputs[ONS_RG_DP]);
 }
 
+/* The parts of the record behind the gates, where the result does not lie in its place. */
+static void keep_record(const ons_recurrent *r, const float *record, float *result) {
+    if (result != record)
+        memcpy(result + r->hidden_at, record + r->hidden_at, (size_t)(r->record - r->hidden_at) * sizeof(float));
+}
+
 void ons_recurrent_gradient_run(const ons_launch *launch) {
     const recurrent_back_state *state = launch->state;
     char *scratch = launch->scratch;
+    keep_record(&state->r, launch->inputs[ONS_RG_RECORD], launch->outputs[ONS_RG_BEFORE]);
     backward f = {.state = state,
                   .launch = launch,
                   .parts = ons_recurrent_parts_of(&state->r, (float *)launch->inputs[ONS_RG_RECORD]),
-                  .before = (float *)(scratch + state->before_at),
+                  .before = launch->outputs[ONS_RG_BEFORE],
                   .last = (float *)(scratch + state->last_at),
                   .dh = (float *)(scratch + state->dh_at),
                   .dc = (float *)(scratch + state->dc_at),

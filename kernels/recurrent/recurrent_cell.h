@@ -19,8 +19,9 @@ typedef struct ons_recurrent_row {
 typedef void ons_recurrent_row_function(const ons_recurrent *r, const ons_recurrent_activation *activations,
                                         const ons_recurrent_row *w);
 
-/* A row of one step on the way back. `before`: the gradients of what enters the gates; that of GRU's last gate reaches
- * R as `last`. From its row's function on, dh is what passes by the products, which are added. */
+/* A row of one step on the way back. `before`: the gradients of what enters the gates, which may lie in the place of
+ * the gates; that of GRU's last gate reaches R as `last`. From its row's function on, dh is what passes by the
+ * products, which are added. */
 typedef struct ons_recurrent_back_row {
     int64_t count, hidden;
     const float *gates, *slopes, *candidates, *h_before, *c_before, *c_after;

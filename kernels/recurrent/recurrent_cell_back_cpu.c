@@ -22,6 +22,11 @@ void ons_recurrent_back_skip_row(const ons_recurrent *r, const ons_recurrent_bac
     if (r->cell == ONS_CELL_GRU) memset(w->last, 0, bytes);
 }
 
+/* A gate's results, which stay what they are when gradients take their place. */
+static void keep_gate(const ons_recurrent_back_row *w, int gate, float *own) {
+    memcpy(own, w->gates + gate * w->hidden, (size_t)w->count * sizeof(float));
+}
+
 static void rnn_row(const ons_recurrent *r, const ons_recurrent_activation *activations,
                     const ons_recurrent_back_row *w) {
     float own[ONS_RECURRENT_BLOCK];
@@ -34,8 +39,7 @@ static void rnn_row(const ons_recurrent *r, const ons_recurrent_activation *acti
 
 static void lstm_output(const ons_recurrent *r, const ons_recurrent_activation *activations,
                         const ons_recurrent_back_row *w, float *restrict dc) {
-    float value[ONS_RECURRENT_BLOCK], slope[ONS_RECURRENT_BLOCK], own[ONS_RECURRENT_BLOCK];
-    const float *output = w->gates + ONS_LSTM_O * w->hidden;
+    float value[ONS_RECURRENT_BLOCK], slope[ONS_RECURRENT_BLOCK], own[ONS_RECURRENT_BLOCK], output[ONS_RECURRENT_BLOCK];
     float *restrict d_output = w->before + ONS_LSTM_O * w->hidden, *restrict dh = w->dh;
     memcpy(value, w->c_after, (size_t)w->count * sizeof(float));
     if (ons_recurrent_activation_result_tells(&activations[2])) {
@@ -45,6 +49,7 @@ static void lstm_output(const ons_recurrent *r, const ons_recurrent_activation *
         ons_recurrent_activation_row(&activations[2], INFINITY, value, slope, w->count);
     }
     const float *slopes = slopes_of(&activations[0], w, ONS_LSTM_O, own);
+    keep_gate(w, ONS_LSTM_O, output);
     for (int64_t j = 0; j < w->count; ++j) {
         d_output[j] = dh[j] * value[j] * slopes[j];
         dc[j] = w->dc[j] + dh[j] * output[j] * slope[j];
@@ -56,15 +61,17 @@ static void lstm_output(const ons_recurrent *r, const ons_recurrent_activation *
 static void lstm_row(const ons_recurrent *r, const ons_recurrent_activation *activations,
                      const ons_recurrent_back_row *w) {
     int64_t hidden = w->hidden, count = w->count;
-    const float *input = w->gates, *forget = input + 2 * hidden, *fresh = input + 3 * hidden;
     const float *c_before = w->c_before, *p = w->peepholes;
     float *d_input = w->before, *d_forget = d_input + 2 * hidden, *d_fresh = d_input + 3 * hidden;
-    float dc[ONS_RECURRENT_BLOCK];
+    float dc[ONS_RECURRENT_BLOCK], input[ONS_RECURRENT_BLOCK], forget[ONS_RECURRENT_BLOCK], fresh[ONS_RECURRENT_BLOCK];
     float own_i[ONS_RECURRENT_BLOCK], own_f[ONS_RECURRENT_BLOCK], own_c[ONS_RECURRENT_BLOCK];
     lstm_output(r, activations, w, dc);
     const float *slope_i = slopes_of(&activations[0], w, ONS_LSTM_I, own_i);
     const float *slope_f = slopes_of(&activations[0], w, ONS_LSTM_F, own_f);
     const float *slope_c = slopes_of(&activations[1], w, ONS_LSTM_C, own_c);
+    keep_gate(w, ONS_LSTM_I, input);
+    keep_gate(w, ONS_LSTM_F, forget);
+    keep_gate(w, ONS_LSTM_C, fresh);
     if (r->coupled) {
         for (int64_t j = 0; j < count; ++j) d_input[j] = dc[j] * (fresh[j] - c_before[j]) * slope_i[j];
         memset(d_forget, 0, (size_t)count * sizeof(float));
@@ -81,11 +88,15 @@ static void lstm_row(const ons_recurrent *r, const ons_recurrent_activation *act
 static void gru_row(const ons_recurrent *r, const ons_recurrent_activation *activations,
                     const ons_recurrent_back_row *w) {
     float own_z[ONS_RECURRENT_BLOCK], own_r[ONS_RECURRENT_BLOCK], own_h[ONS_RECURRENT_BLOCK];
+    float z[ONS_RECURRENT_BLOCK], reset[ONS_RECURRENT_BLOCK], fresh[ONS_RECURRENT_BLOCK];
     int64_t hidden = w->hidden, count = w->count;
-    const float *z = w->gates, *reset = z + hidden, *fresh = z + 2 * hidden, *h = w->h_before;
+    const float *h = w->h_before;
     const float *slope_z = slopes_of(&activations[0], w, ONS_GRU_Z, own_z);
     const float *slope_r = slopes_of(&activations[0], w, ONS_GRU_R, own_r);
     const float *slope_h = slopes_of(&activations[1], w, ONS_GRU_H, own_h);
+    keep_gate(w, ONS_GRU_Z, z);
+    keep_gate(w, ONS_GRU_R, reset);
+    keep_gate(w, ONS_GRU_H, fresh);
     float *restrict d_fresh = w->before + 2 * hidden, *restrict d_z = w->before, *restrict dh = w->dh;
     for (int64_t j = 0; j < count; ++j) {
         d_fresh[j] = dh[j] * (1.0f - z[j]) * slope_h[j];
@@ -107,10 +118,8 @@ void ons_recurrent_gru_reset_row(const ons_recurrent *r, const ons_recurrent_act
     float own[ONS_RECURRENT_BLOCK];
     int64_t hidden = w->hidden;
     const float *slope_r = slopes_of(&activations[0], w, ONS_GRU_R, own), *reset = w->gates + hidden;
-    for (int64_t j = 0; j < w->count; ++j) {
-        w->before[hidden + j] = w->dq[j] * w->h_before[j] * slope_r[j];
-        w->dh[j] += w->dq[j] * reset[j];
-    }
+    for (int64_t j = 0; j < w->count; ++j) w->dh[j] += w->dq[j] * reset[j];
+    for (int64_t j = 0; j < w->count; ++j) w->before[hidden + j] = w->dq[j] * w->h_before[j] * slope_r[j];
 }
 
 /* ------------------------------------------------------------------------------------------------------ usual cells */

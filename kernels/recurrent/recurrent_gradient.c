@@ -1,6 +1,6 @@
 /* The gradient of LSTM, GRU and RNN, by attribute `cell` (the number of gates): from X, W, R, P, the lengths, the
  * record of the forward run (kernels/recurrent/recurrent.h) and the cotangents of Y, Y_h and Y_c the gradients of X, W,
- * R, B, the initial states and P. */
+ * R, B, the initial states and P, and of what enters the gates. */
 #include "kernels/recurrent/recurrent_gradient.h"
 
 #include "kernels/recurrent/recurrent.h"
@@ -20,6 +20,7 @@ static ons_status *recurrent_gradient_infer(ons_operands *o) {
         [ONS_RG_DR] = o->inputs[ONS_RG_R],
         [ONS_RG_DB] = ons_type_make(dtype, (ons_shape){2, {r.directions, 2 * r.rows}}),
         [ONS_RG_DH0] = ons_recurrent_state_type(&r, dtype),
+        [ONS_RG_BEFORE] = o->inputs[ONS_RG_RECORD],
         [ONS_RG_DC0] = r.cell == ONS_CELL_LSTM ? ons_recurrent_state_type(&r, dtype) : (ons_type){0},
         [ONS_RG_DP] = ons_has_input(o, ONS_RG_P) ? o->inputs[ONS_RG_P] : (ons_type){0},
     };
@@ -34,10 +35,11 @@ static void recurrent_gradient_reference(const ons_operands *o, const ons_step *
     ons_recurrent_gradient_reference(o, cell_of(o), inputs, outputs);
 }
 
-ONS_DEFINE_OPERATOR(recurrent_gradient, "RecurrentGradient", ONS_INTERNAL, ONS_ARITY(4, 9, 1, 7),
+ONS_DEFINE_OPERATOR(recurrent_gradient, "RecurrentGradient", ONS_INTERNAL, ONS_ARITY(4, 9, 1, ONS_RG_OUTPUTS),
                     ONS_ATTRIBUTES(ONS_RECURRENT_ATTRIBUTES, ONS_INT_ATTRIBUTE("variant", 0),
                                    ONS_REQUIRED_ATTRIBUTE("cell", ONS_ATTRIBUTE_INT)),
                     ONS_INFER(recurrent_gradient_infer), ONS_COST(recurrent_gradient_cost),
                     ONS_NOT_DIFFERENTIABLE("it is itself a gradient"), ONS_SAVES_NOTHING,
-                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_DENSE | ONS_TRAIT_FULL_PRECISION, 0), ONS_NO_ALIASES,
-                    ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(recurrent_gradient_reference));
+                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_DENSE | ONS_TRAIT_FULL_PRECISION, 0),
+                    ONS_ALIASES({ONS_ALIAS_MAY, ONS_RG_BEFORE, ONS_RG_RECORD}), ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
+                    ONS_REFERENCE(recurrent_gradient_reference));

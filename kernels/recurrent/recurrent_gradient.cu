@@ -2,8 +2,9 @@
 
 namespace {
 
-/* A thread has one unit of one sample. `before`: what reaches the gates' sums; GRU's products with R take the first two
- * gates and the last from places of their own, since what reaches R_h is not what reaches W_h. */
+/* A thread has one unit of one sample. `before`: what reaches the gates' sums, where the gates lie or elsewhere; GRU's
+ * products with R take the first two gates and the last from places of their own, since what reaches R_h is not what
+ * reaches W_h. */
 struct gate_back {
     ons_recurrent r;
     ons::recurrent_record record; /* is only read */
@@ -61,8 +62,8 @@ struct gate_back {
     __device__ void gru_reset(const unit &u) const {
         int64_t H = r.hidden;
         float d_reset = dq[u.end] * record.hidden[u.before] * slope(u, ONS_GRU_R, r.activations[d][0]);
-        before[u.gates + H] = first[first_at(u) + H] = d_reset;
         dh[u.end] += dq[u.end] * record.gates[u.gates + H];
+        before[u.gates + H] = first[first_at(u) + H] = d_reset;
     }
     __device__ void skip(const unit &u) const {
         for (int64_t gate = 0; gate < r.gates; ++gate) before[u.gates + gate * r.hidden] = 0;
@@ -224,11 +225,16 @@ void copy_end(const ons_launch *l, const float *operand, float *out, float *plac
 
 extern "C" void ons_cuda_run_recurrent_gradient(const ons_launch *launch) {
     const ons_cuda_recurrent *s = (const ons_cuda_recurrent *)launch->state;
-    ons::recurrent_record record = ons::record_of(s->r, (float *)launch->inputs[ONS_RG_RECORD]);
+    const float *recorded = (const float *)launch->inputs[ONS_RG_RECORD];
+    float *result = (float *)launch->outputs[ONS_RG_BEFORE];
+    ons::recurrent_record record = ons::record_of(s->r, (float *)recorded);
+    if (result != recorded)
+        ons::copy_bytes(launch, result + s->r.hidden_at, recorded + s->r.hidden_at,
+                        (s->r.record - s->r.hidden_at) * (int64_t)sizeof(float));
     float *dh = ons::recurrent_scratch(launch, s->dh_at), *dc = ons::recurrent_scratch(launch, s->dc_at);
     gate_back step = {s->r,
                       record,
-                      ons::recurrent_scratch(launch, s->before_at),
+                      result,
                       ons::recurrent_scratch(launch, s->first_at),
                       ons::recurrent_scratch(launch, s->last_at),
                       dh,

@@ -1,6 +1,7 @@
 /* LSTM, GRU and RNN and their gradient, one sample and one step after the other, in double. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "kernels/recurrent/recurrent.h"
 
@@ -197,6 +198,7 @@ typedef struct backward {
     double *before_hidden;          /* gradients of R h in what enters the activations: others in GRU's last gate */
     double *dq;                     /* of GRU's candidates: H */
     double *dx, *dw, *dr, *db, *dp; /* of this direction; NULL: not wanted */
+    double *before;                 /* of all directions; NULL: not wanted */
 } backward;
 
 static double slope_of(const sequence *s, int64_t t, int64_t gate, int64_t j) {
@@ -303,6 +305,9 @@ static void back_sequence(const backward *b, const double *dy) {
             back_gru(b, t, h);
         else
             back_rnn(b, t);
+        if (b->before != NULL)
+            memcpy(b->before + ons_recurrent_gates_row(r, b->s.d, t, b->s.n), b->before_input,
+                   (size_t)r->rows * sizeof(double));
         add_products(b, t, h);
     }
 }
@@ -323,6 +328,9 @@ void ons_recurrent_gradient_reference(const ons_operands *o, ons_cell cell, cons
         results[i] = outputs[i];
         for (int64_t k = 0, count = ons_elements(&o->outputs[i]); k < count; ++k) results[i][k] = 0;
     }
+    if (results[ONS_RG_BEFORE] != NULL)
+        memcpy(results[ONS_RG_BEFORE] + r.hidden_at, (const double *)inputs[ONS_RG_RECORD] + r.hidden_at,
+               (size_t)(r.record - r.hidden_at) * sizeof(double));
     const double *p = optional(o, inputs, ONS_RG_P), *dy_h = optional(o, inputs, ONS_RG_DY_H);
     const double *dy_c = optional(o, inputs, ONS_RG_DY_C);
     const int64_t *lengths = ons_has_input(o, ONS_RG_LENGTHS) ? inputs[ONS_RG_LENGTHS] : NULL;
@@ -348,6 +356,7 @@ void ons_recurrent_gradient_reference(const ons_operands *o, ons_cell cell, cons
                 .dr = part_of((void *const *)results, ONS_RG_DR, d * r.rows * r.hidden),
                 .db = part_of((void *const *)results, ONS_RG_DB, d * 2 * r.rows),
                 .dp = part_of((void *const *)results, ONS_RG_DP, d * 3 * r.hidden),
+                .before = results[ONS_RG_BEFORE],
             };
             int64_t end = ons_recurrent_end_row(&r, d, n);
             for (int64_t j = 0; j < r.hidden; ++j) {
