@@ -80,6 +80,12 @@ static int64_t row_of_a(const ons_gemm *gemm) {
 
 static int64_t row_of_b(const ons_gemm *gemm) { return gemm->form.transpose_b ? gemm->sizes.k : gemm->sizes.n; }
 
+/* An operand whose rows are copied to where they lie no pages apart. */
+typedef struct padded_operand {
+    int64_t columns, others; /* of a row: the result's rows or columns; and those that the other operand has */
+    int64_t row;             /* elements from one row to the next */
+} padded_operand;
+
 /* op(X[i]), rows × columns, as oneDNN sees it: a transposed operand is the same memory with its strides exchanged. */
 static ons_onednn_memory describe(int64_t batch, int64_t rows, int64_t columns, bool transposed, int64_t lies_apart) {
     int64_t row = transposed ? 1 : lies_apart, column = transposed ? lies_apart : 1;
@@ -166,11 +172,21 @@ static bool turned_is_usual(const ons_gemm *gemm) {
 /* Where oneDNN multiplies narrow results without packing their operands: its own bound. */
 static bool is_unpacked(const ons_gemm_sizes *s) { return 1.0 / (double)s->m + 1.0 / (double)s->n >= 0.0038; }
 
-/* A's rows lie whole pages apart, in the same few lines of a cache. oneDNN's kernels for AVX-512 are as fast there
- * as elsewhere, its kernels before them half as fast. */
+/* The operand that lies in memory by its k rows, A where both do: as oneDNN reads it, a column at a time. */
+static bool lies_by_rows(const ons_gemm *gemm) { return gemm->form.transpose_a || !gemm->form.transpose_b; }
+
+static padded_operand padded_of(const ons_gemm *gemm) {
+    const ons_gemm_sizes *s = &gemm->sizes;
+    return gemm->form.transpose_a ? (padded_operand){s->m, s->n, row_of_a(gemm)}
+                                  : (padded_operand){s->n, s->m, row_of_b(gemm)};
+}
+
+/* Rows lie whole pages apart, in the same few lines of a cache. oneDNN's kernels for AVX-512 are as fast there as
+ * elsewhere, its kernels before them half as fast. */
 static bool padded_is_usual(const ons_gemm *gemm) {
     const ons_gemm_sizes *s = &gemm->sizes;
-    return gemm->form.transpose_a && s->batch == 1 && row_of_a(gemm) % 1024 == 0 && s->m <= 1 << 14 && s->n >= 32 &&
+    const padded_operand p = padded_of(gemm);
+    return lies_by_rows(gemm) && s->batch == 1 && p.row % 1024 == 0 && p.columns <= 1 << 14 && p.others >= 32 &&
            s->k >= 64 && is_unpacked(s) && !ons_onednn_uses(dnnl_cpu_isa_avx512_core) &&
            ons_onednn_uses(dnnl_cpu_isa_sse41);
 }
@@ -189,7 +205,7 @@ static uint32_t possible_ways(const ons_gemm *gemm, bool beta) {
     if (s->broadcast) return ONS_WAY_BIT(ONS_PRODUCT_EACH);
     if (s->batch > 1) return ONS_WAY_BIT(ONS_PRODUCT_EACH) | (beta ? 0 : ONS_WAY_BIT(ONS_PRODUCT_PRIMITIVE));
     uint32_t ways = ONS_WAY_BIT(ONS_PRODUCT_SGEMM);
-    if (gemm->form.transpose_a) ways |= ONS_WAY_BIT(ONS_PRODUCT_PADDED);
+    if (lies_by_rows(gemm)) ways |= ONS_WAY_BIT(ONS_PRODUCT_PADDED);
     if (!beta) ways |= ONS_WAY_BIT(ONS_PRODUCT_PRIMITIVE) | ONS_WAY_BIT(ONS_PRODUCT_TURNED);
     return ways;
 }
@@ -223,18 +239,19 @@ static ons_status *prepare_turned(ons_prepare *p, ons_gemm *gemm) {
 
 /* Elements from one padded row to the next, and how many rows are padded at a time: few enough to be multiplied from
  * the cache, unless they are very long. */
-static int64_t padded_row(const ons_gemm_sizes *s) { return s->m + ((s->m + 16) % 1024 == 0 ? 32 : 16); }
+static int64_t padded_row(const padded_operand *p) { return p->columns + ((p->columns + 16) % 1024 == 0 ? 32 : 16); }
 
-static int64_t padded_rows(const ons_gemm_sizes *s) {
-    enum { FLOATS = 1 << 19, LEAST = 128, MOST = 512 };
-    int64_t fit = FLOATS / padded_row(s), rows = fit < LEAST ? LEAST : fit > MOST ? MOST : fit;
-    return rows < s->k ? rows : s->k;
+static int64_t padded_rows(const padded_operand *p, int64_t k) {
+    enum { FLOATS = 1 << 17, LEAST = 128, MOST = 512 };
+    int64_t fit = FLOATS / padded_row(p), rows = fit < LEAST ? LEAST : fit > MOST ? MOST : fit;
+    return rows < k ? rows : k;
 }
 
 static ons_status *prepare_padded(ons_prepare *p, const ons_gemm *gemm) {
-    const ons_gemm_sizes *s = &gemm->sizes;
-    int64_t bytes = padded_rows(s) * padded_row(s) * (int64_t)sizeof(float);
-    p->implementation = "onednn:sgemm, the left operand's rows padded";
+    const padded_operand padded = padded_of(gemm);
+    int64_t bytes = padded_rows(&padded, gemm->sizes.k) * padded_row(&padded) * (int64_t)sizeof(float);
+    p->implementation = gemm->form.transpose_a ? "onednn:sgemm, the left operand's rows padded"
+                                               : "onednn:sgemm, the right operand's rows padded";
     p->scratch_bytes += (bytes + 63) / 64 * 64;
     return ons_require_scratch(p, p->scratch_bytes);
 }
@@ -326,21 +343,25 @@ static bool run_turned(const ons_gemm *gemm, const float *a, const float *b, flo
     return good;
 }
 
-static void pad_rows(const ons_gemm *gemm, const float *from, int64_t rows, float *to) {
-    int64_t m = gemm->sizes.m, row = row_of_a(gemm), stride = padded_row(&gemm->sizes);
-#pragma omp parallel for schedule(static) num_threads(gemm->threads) if (gemm->threads > 1)
-    for (int64_t i = 0; i < rows; ++i) memcpy(to + i * stride, from + i * row, (size_t)m * sizeof(float));
+static void pad_rows(const padded_operand *p, int threads, const float *from, int64_t rows, float *to) {
+    int64_t stride = padded_row(p);
+#pragma omp parallel for schedule(static) num_threads(threads) if (threads > 1)
+    for (int64_t i = 0; i < rows; ++i) memcpy(to + i * stride, from + i * p->row, (size_t)p->columns * sizeof(float));
 }
 
-static bool run_padded(const ons_gemm *gemm, const float *a, const float *b, float beta, float *padded, float *c) {
+/* Some k at a time: A where it is transposed, or else B, is copied. */
+static bool run_padded(const ons_gemm *gemm, const float *a, const float *b, float beta, float *copy, float *c) {
     const ons_gemm_sizes *s = &gemm->sizes;
-    bool tb = gemm->form.transpose_b, good = true;
-    int64_t step = padded_rows(s);
+    const padded_operand padded = padded_of(gemm);
+    bool ta = gemm->form.transpose_a, tb = gemm->form.transpose_b, good = true;
+    int64_t step = padded_rows(&padded, s->k), row = padded_row(&padded);
     for (int64_t k = 0; k < s->k && good; k += step) {
         int64_t rows = s->k - k < step ? s->k - k : step;
-        pad_rows(gemm, a + k * row_of_a(gemm), rows, padded);
-        good = dnnl_sgemm('T', tb ? 'T' : 'N', s->m, s->n, rows, (float)gemm->form.alpha, padded, padded_row(s),
-                          tb ? b + k : b + k * s->n, row_of_b(gemm), k > 0 ? 1 : beta, c, s->n) == dnnl_success;
+        const float *left = ta ? a + k * row_of_a(gemm) : a + k, *right = tb ? b + k : b + k * row_of_b(gemm);
+        pad_rows(&padded, gemm->threads, ta ? left : right, rows, copy);
+        good = dnnl_sgemm(ta ? 'T' : 'N', tb ? 'T' : 'N', s->m, s->n, rows, (float)gemm->form.alpha, ta ? copy : left,
+                          ta ? row : row_of_a(gemm), ta ? right : copy, ta ? row_of_b(gemm) : row, k > 0 ? 1 : beta, c,
+                          s->n) == dnnl_success;
     }
     return good;
 }
