@@ -125,10 +125,11 @@ static ons_status *round_weight(ons_device_context *c, const ons_resident *half,
                                 ons_host_copy *rounded) {
     ons_type type;
     const void *contents;
-    if (ons_shape_elements(&half->type.shape) == 0) return NULL;
+    size_t bytes = (size_t)ons_type_dense_bytes(&half->type);
+    if (bytes == 0) return NULL;
     ONS_TRY(ons_device_context_read_value(c, half->rounds, &type, weight, &contents));
     ONS_CHECK(contents != NULL, ONS_DEFECT, "'%s' has no place in the arena", half->rounds);
-    ONS_TRY(reserve_copy(rounded, (size_t)ons_type_dense_bytes(&half->type)));
+    ONS_TRY(reserve_copy(rounded, bytes));
     round_floats(contents, ons_shape_elements(&type.shape), half->type.dtype, rounded->data);
     return ons_device_context_write_value(c, half->name, rounded->data);
 }
