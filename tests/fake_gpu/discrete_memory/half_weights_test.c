@@ -101,6 +101,22 @@ Test(half_weights, of_weights_that_stages_share, .timeout = 600) {
     expect_bits("gpt_tied", OPTIONS("batch", "8", "micro-batches", "2", "stages", "4", "pipeline", "zb-h1"), true);
 }
 
+/* Two directions at once on two devices, and several stages on each. */
+Test(half_weights, of_other_schedules, .timeout = 600) {
+    static const char *const schedules[][2] = {{"2", "chimera"}, {"4", "interleaved"}, {"4", "v"}};
+    for (size_t i = 0; i < sizeof schedules / sizeof *schedules; ++i)
+        expect_bits("mlp",
+                    OPTIONS("batch", "16", "micro-batches", "4", "devices", "2", "stages", schedules[i][0], "pipeline",
+                            schedules[i][1]),
+                    true);
+}
+
+/* Shards of a vocabulary are weights of their own. */
+Test(half_weights, of_shards, .timeout = 600) {
+    expect_bits("gpt_decomposed", OPTIONS("batch", "8", "micro-batches", "2", "stages", "2", "vocabulary-shards", "2"),
+                true);
+}
+
 /* Filters are laid out anew when a step begins, from what the update has written. */
 Test(half_weights, of_filters, .timeout = 600) {
     expect_bits("cnn_dynamic", OPTIONS("batch", "8", "micro-batches", "2", "stages", "2"), true);
