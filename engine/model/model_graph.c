@@ -268,8 +268,7 @@ static ons_status *share_casts(const assembly *a, ons_tracked_values *tracked) {
 
 /* ONSTAGE_HALF_WEIGHTS=off, for comparison: steps begin with casts. */
 static bool keeps_half_weights(const ons_config *config) {
-    return !config->shard_optimizer && !ons_config_is_asynchronous(config) &&
-           !ons_environment_is_off(ONS_ENV_ONSTAGE_HALF_WEIGHTS);
+    return !config->shard_optimizer && !ons_environment_is_off(ONS_ENV_ONSTAGE_HALF_WEIGHTS);
 }
 
 static ons_status *keep_half_weights(const assembly *a, ons_tracked_values *tracked) {

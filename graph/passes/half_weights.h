@@ -13,7 +13,7 @@
  * elsewhere, a checkpoint say (runtime/program/device_context.h); files hold the weight alone. Casts stay where
  * something else than forward and backward nodes reads them, and where no update replaces the weight.
  *
- * Not for graphs of asynchronous pipelines, where updates write one of several versions of a weight, and not where
+ * Where updates are asynchronous, h has as many versions as w, and every micro-batch would have cast its own. Not where
  * replicas divide updates among themselves and send each other their slices of the weight.
  */
 #ifndef ONSTAGE_GRAPH_PASSES_HALF_WEIGHTS_H
