@@ -12,6 +12,7 @@
 #include "graph/passes/fuse.h"
 #include "graph/passes/fuse_elementwise.h"
 #include "graph/passes/fuse_gemm.h"
+#include "graph/passes/half_weights.h"
 #include "graph/passes/hoist_accumulation.h"
 #include "graph/passes/layout.h"
 #include "graph/passes/low_gradients.h"
@@ -265,6 +266,15 @@ static ons_status *share_casts(const assembly *a, ons_tracked_values *tracked) {
     return ons_share_weight_casts(a->r->graph, a->o->model->registry);
 }
 
+/* ONSTAGE_HALF_WEIGHTS=off, for comparison: steps begin with casts. */
+static bool keeps_half_weights(const ons_config *config) {
+    return !config->shard_optimizer && !ons_environment_is_off(ONS_ENV_ONSTAGE_HALF_WEIGHTS);
+}
+
+static ons_status *keep_half_weights(const assembly *a, ons_tracked_values *tracked) {
+    return ons_keep_half_weights(a->r->graph, a->o->model->registry);
+}
+
 static ons_status *read_low_gradients(const assembly *a, ons_tracked_values *tracked) {
     ons_read_low_gradients(a->r->graph, a->o->model->registry);
     return NULL;
@@ -312,6 +322,9 @@ static bool fuses(const assembly *a) { return !a->o->unfused; }
 static bool shards_loss(const assembly *a) { return has_shards(a) && has_loss(a); }
 static bool lowers(const assembly *a) { return ons_config_low_type(a->o->config) != ONS_FLOAT32; }
 static bool lowers_on_gpu(const assembly *a) { return a->o->for_gpu && lowers(a); }
+static bool has_half_weights(const assembly *a) {
+    return trains(a) && lowers_on_gpu(a) && keeps_half_weights(a->o->config);
+}
 static bool fuses_gemm(const assembly *a) { return a->o->for_gpu && !a->o->unfused; }
 static bool joins_chains(const assembly *a) { return fuses_gemm(a) && joins_elementwise(); }
 static bool has_layouts(const assembly *a) {
@@ -340,6 +353,7 @@ static const struct pass {
     {"digest", trains, .build = digest},
     {"outputs", always, .build = choose_outputs},
     {"share-casts", lowers, .rewrite = share_casts},
+    {"half-weights", has_half_weights, .rewrite = keep_half_weights},
     {"low-gradients", lowers_on_gpu, .rewrite = read_low_gradients},
     {"hoist-accumulation", always, .rewrite = hoist_accumulation},
     {"fuse-gemm", fuses_gemm, .rewrite = fuse_gemm},

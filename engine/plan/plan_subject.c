@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "engine/config/plan_libraries.h"
+#include "graph/passes/update.h"
 
 /* With its end: texts in a row are not as one. */
 static uint64_t hash_text(uint64_t hash, const char *text) { return ons_hash_bytes(hash, text, strlen(text) + 1); }
@@ -48,13 +49,14 @@ static ons_status *name_dims(const ons_model *model, const ons_graph *to, ons_ar
     return NULL;
 }
 
-/* Weights that an update replaces. */
+/* Weights that an update replaces. In a half type they are no further ones. */
 static ons_status *name_trained(const ons_graph *graph, ons_arena *arena, ons_plan_subject *s) {
     uint64_t hash = ONS_HASH_BASIS;
     s->trainable_elements = 0;
     for (ons_value_id id = 0; id < graph->values.count; ++id) {
         ons_value_id replaced = ons_graph_value(graph, id)->pair;
         if (replaced == ONS_NONE || ons_graph_value(graph, replaced)->kind != ONS_PARAMETER) continue;
+        if (ons_update_half_of(ons_graph_node(graph, ons_graph_value(graph, id)->producer)) == replaced) continue;
         const ons_value *weight = ons_graph_value(graph, replaced);
         s->trainable_elements += ons_shape_elements(&weight->type.shape);
         hash = hash_text(hash, weight->name);

@@ -392,6 +392,7 @@ static ons_status *load_value(ons_trainer *t, const ons_checkpoint *c, const ons
         ons_status *status = type.layout == ONS_LAYOUT_ONNX
                                  ? ons_state_slice_load(c, owners, &place, stage->device_context, address)
                                  : load_reordered(c, owners, &place, name, stage->device_context);
+        if (status == NULL) status = ons_device_context_changed(stage->device_context, name);
         ONS_TRY(ons_status_at(status, "--resume: %s", t->config->checkpoint));
     }
     return NULL;

@@ -13,6 +13,10 @@
  *
  * momentum_buffer is left out where momentum is 0.
  *
+ * The last input and the last output of each, behind its states, are the parameter in a half type, as the next step's
+ * nodes read it: the output is the new parameter, rounded, and takes the input's place, whose contents nobody reads.
+ * Both are left out but where half_weights.h puts them.
+ *
  * The last attribute of each, behind these, is a learning rate of the parameter's own, which takes the place of
  * ons_step.learning_rate once it is multiplied by ons_step.rate_share.
  *
@@ -39,6 +43,18 @@
 
 /* An optimiser's inputs by position. */
 enum { ONS_UPDATE_PARAMETER, ONS_UPDATE_GRADIENT, ONS_UPDATE_FACTOR, ONS_UPDATE_STATES };
+
+/* Where an optimiser has the parameter in a half type. */
+static inline uint32_t ons_update_half_input(const ons_operator *op) { return op->arity.inputs_max - 1; }
+static inline uint32_t ons_update_half_output(const ons_operator *op) { return op->arity.outputs_max - 1; }
+
+/* The place of the parameter in a half type that an update brings up to date; ONS_NONE: the node is no update, or has
+ * none. */
+static inline ons_value_id ons_update_half_of(const ons_node *node) {
+    if (!ons_role_is_optimizer(node->op->roles.role)) return ONS_NONE;
+    uint32_t input = ons_update_half_input(node->op);
+    return input < node->input_count ? node->inputs[input] : (ons_value_id)ONS_NONE;
+}
 
 typedef struct ons_optimizer_options {
     ons_role role;

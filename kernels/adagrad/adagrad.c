@@ -14,12 +14,13 @@ static void adagrad_reference(const ons_operands *o, const ons_step *step, const
         new_sum[i] = sum[i] + g * g;
         new_parameter[i] = parameter[i] - rate * g / (sqrt(new_sum[i]) + ons_attribute_float(o, EPSILON));
     }
+    ons_reference_write_half(o, outputs);
 }
 
 /* Factor and decay 3, sum 2, root 2, quotient and step 3. */
 static ons_cost adagrad_cost(const ons_operands *o) { return ons_optimizer_cost(o, 10); }
 
-ONS_DEFINE_OPERATOR(adagrad, "Adagrad", ONS_INTERNAL, ONS_ARITY(2, 4, 2, 2),
+ONS_DEFINE_OPERATOR(adagrad, "Adagrad", ONS_INTERNAL, ONS_ARITY(2, 5, 2, 3),
                     ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("eps", 1e-10), ONS_FLOAT_ATTRIBUTE("weight_decay", 0),
                                    ONS_OWN_RATE_ATTRIBUTE),
                     ONS_INFER(ons_optimizer_infer), ONS_COST(adagrad_cost), ONS_NOT_DIFFERENTIABLE("it is an update"),

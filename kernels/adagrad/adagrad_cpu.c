@@ -18,6 +18,7 @@ static void adagrad_run(const ons_launch *launch) {
         new_sum[i] = s;
         new_parameter[i] = parameter[i] - rate * g / (sqrtf(s) + epsilon);
     }
+    ons_optimizer_write_half(launch);
 }
 
 ONS_KERNELS(cpu, adagrad, ONS_KERNEL(ons_optimizer_prepare, adagrad_run))

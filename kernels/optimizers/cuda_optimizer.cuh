@@ -1,6 +1,6 @@
 /* Optimisers on CUDA: every element of a parameter with its gradient and states, in one pass, and many parameters by
- * one launch. After a fault of the step nothing is changed: the host learns of it later, and must find the parameters
- * as they were. */
+ * one launch. The next step's half parameter is written in the same pass, from the number that is in a register. After
+ * a fault of the step nothing is changed: the host learns of it later, and must find the parameters as they were. */
 #ifndef ONSTAGE_KERNELS_OPTIMIZERS_CUDA_OPTIMIZER_CUH
 #define ONSTAGE_KERNELS_OPTIMIZERS_CUDA_OPTIMIZER_CUH
 
@@ -16,8 +16,9 @@ struct update_tensor {
     const float *parameter, *states[2];
     const void *gradient;
     float *new_parameter, *new_states[2];
+    void *new_half;
     int64_t elements;
-    ons_dtype gradient_type;
+    uint8_t gradient_type, half_type; /* of ons_dtype, in a byte: tables hold many */
     bool in_fours;
 };
 
@@ -28,6 +29,13 @@ __device__ inline void read_gradient(const update_tensor &t, int64_t at, int cou
         read_some((const __nv_bfloat16 *)t.gradient, at, count, t.in_fours, to);
     else
         read_some((const __half *)t.gradient, at, count, t.in_fours, to);
+}
+
+__device__ inline void write_half(const update_tensor &t, int64_t at, int count, const float (&from)[4]) {
+    if (t.half_type == ONS_BFLOAT16)
+        write_some((__nv_bfloat16 *)t.new_half, at, count, t.in_fours, from);
+    else if (t.half_type == ONS_FLOAT16)
+        write_some((__half *)t.new_half, at, count, t.in_fours, from);
 }
 
 /* What all parameters of a launch have in common. */
@@ -66,6 +74,7 @@ __global__ void update_tensors(const __grid_constant__ tensor_table<update_tenso
 #pragma unroll
             for (int i = 0; i < 4; ++i) p[i] = rule(p[i], g[i] * factor, first[i], second[i]);
             write_some(t.new_parameter, at, count, t.in_fours, p);
+            write_half(t, at, count, p);
             if (STATES > 0) write_some(t.new_states[0], at, count, t.in_fours, first);
             if (STATES > 1) write_some(t.new_states[1], at, count, t.in_fours, second);
         });
@@ -91,14 +100,17 @@ inline bool is_alike(const update_common &a, const update_common &b) {
 
 template <int STATES> update_tensor tensor_of(const ons_launch &l) {
     update_tensor t = {};
-    t.elements = ((const ons_optimizer *)l.state)->elements;
+    const ons_optimizer *optimizer = (const ons_optimizer *)l.state;
+    t.elements = optimizer->elements;
     t.parameter = (const float *)l.inputs[ONS_PARAMETER_IN];
     t.gradient = l.inputs[ONS_GRADIENT_IN];
-    t.gradient_type = ((const ons_optimizer *)l.state)->gradient;
+    t.gradient_type = (uint8_t)optimizer->gradient;
     t.new_parameter = (float *)l.outputs[0];
-    constexpr size_t FOUR = 4 * sizeof(float);
-    t.in_fours = is_aligned(t.parameter, FOUR) && is_aligned(t.gradient, 4 * ons_dtype_size(t.gradient_type)) &&
-                 is_aligned(t.new_parameter, FOUR);
+    t.half_type = (uint8_t)optimizer->half;
+    if (optimizer->half != ONS_NO_DTYPE) t.new_half = l.outputs[optimizer->half_output];
+    constexpr size_t FOUR = 4 * sizeof(float), FOUR_HALVES = FOUR / 2;
+    t.in_fours = is_aligned(t.parameter, FOUR) && is_aligned(t.gradient, 4 * ons_dtype_size(optimizer->gradient)) &&
+                 is_aligned(t.new_parameter, FOUR) && is_aligned(t.new_half, FOUR_HALVES);
     for (int i = 0; i < STATES; ++i) {
         t.states[i] = (const float *)l.inputs[ONS_STATE_IN + i];
         t.new_states[i] = (float *)l.outputs[1 + i];

@@ -2,13 +2,27 @@
 
 #include <string.h>
 
+static ons_status *check_half(const ons_operands *o) {
+    char left[ONS_TYPE_TEXT], right[ONS_TYPE_TEXT];
+    const ons_type *parameter = &o->inputs[ONS_PARAMETER_IN];
+    uint32_t input = ons_update_half_input(o->op);
+    if (!ons_has_input(o, input)) return NULL;
+    const ons_type *half = &o->inputs[input];
+    if (parameter->dtype != ONS_FLOAT32 || !ons_dtype_is_half(half->dtype) ||
+        !ons_shape_equal(&half->shape, &parameter->shape))
+        return ons_node_error(o, "input %u is %s, not the parameter, %s, in a half type", input,
+                              ons_type_print(half, left), ons_type_print(parameter, right));
+    return NULL;
+}
+
 ons_status *ons_optimizer_infer(ons_operands *o) {
     char left[ONS_TYPE_TEXT], right[ONS_TYPE_TEXT];
     const ons_type *parameter = &o->inputs[ONS_PARAMETER_IN];
+    uint32_t half = ons_update_half_input(o->op);
     if (!ons_dtype_is_float(parameter->dtype))
         return ons_node_error(o, "cannot train %s", ons_type_print(parameter, left));
     for (uint32_t i = 0; i < o->input_count; ++i) {
-        if (i == ONS_FACTOR_IN || !ons_has_input(o, i)) continue;
+        if (i == ONS_FACTOR_IN || i == half || !ons_has_input(o, i)) continue;
         bool widens = i == ONS_GRADIENT_IN && parameter->dtype == ONS_FLOAT32 && ons_dtype_is_half(o->inputs[i].dtype);
         if ((o->inputs[i].dtype != parameter->dtype && !widens) ||
             !ons_shape_equal(&o->inputs[i].shape, &parameter->shape))
@@ -22,9 +36,10 @@ ons_status *ons_optimizer_infer(ons_operands *o) {
     for (uint32_t i = 0; i + 1 < o->op->arity.outputs_min; ++i)
         if (!ons_has_input(o, ONS_STATE_IN + i))
             return ons_node_error(o, "input %u, a state, is missing", ONS_STATE_IN + i);
+    ONS_TRY(check_half(o));
     o->outputs[0] = *parameter;
     for (uint32_t i = 1; i < o->output_count; ++i)
-        if (ons_has_input(o, ONS_STATE_IN + i - 1)) o->outputs[i] = *parameter;
+        if (ons_has_input(o, ONS_STATE_IN + i - 1)) o->outputs[i] = o->inputs[ONS_STATE_IN + i - 1];
     return NULL;
 }
 
@@ -38,7 +53,16 @@ bool ons_optimizer_own_rate(const ons_operands *o, double *rate) {
 }
 
 ons_cost ons_optimizer_cost(const ons_operands *o, int operations) {
-    return (ons_cost){operations * (double)ons_elements(&o->inputs[ONS_PARAMETER_IN]), ons_operand_bytes(o)};
+    uint32_t half = ons_update_half_input(o->op);
+    double unread = ons_has_input(o, half) ? (double)ons_type_dense_bytes(&o->inputs[half]) : 0;
+    return (ons_cost){operations * (double)ons_elements(&o->inputs[ONS_PARAMETER_IN]), ons_operand_bytes(o) - unread};
+}
+
+/* Words hold any number: whoever reads them rounds them to the output's type. */
+void ons_reference_write_half(const ons_operands *o, void *const *outputs) {
+    uint32_t half = ons_update_half_output(o->op);
+    if (ons_has_output(o, half))
+        memcpy(outputs[half], outputs[0], (size_t)ons_elements(&o->outputs[0]) * sizeof(double));
 }
 
 bool ons_reference_skips(const ons_operands *o, const void *const *inputs, void *const *outputs) {
@@ -76,4 +100,5 @@ void ons_adam_reference(const ons_operands *o, const ons_step *step, const void 
         double root = sqrt(new_square[i]) * rates.root_correction + ons_attribute_float(o, ONS_ADAM_EPSILON);
         new_parameter[i] = p - rates.step_size * new_average[i] / root;
     }
+    ons_reference_write_half(o, outputs);
 }

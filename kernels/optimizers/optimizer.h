@@ -1,33 +1,38 @@
-/* What the optimisers share: operands (parameter, gradient, factor, states …) → (new parameter, new states …), see
- * graph/passes/update.h. Formulas and the order of operations are those of torch.optim on one tensor; the bias
- * corrections are computed in double. */
+/* What the optimisers share: operands (parameter, gradient, factor, states …, half) → (new parameter, new states …, new
+ * half), see graph/passes/update.h. Formulas and the order of operations are those of torch.optim on one tensor; the
+ * bias corrections are computed in double. */
 #ifndef ONSTAGE_KERNELS_OPTIMIZERS_OPTIMIZER_H
 #define ONSTAGE_KERNELS_OPTIMIZERS_OPTIMIZER_H
 
 #include <math.h>
 
 #include "base/host_device.h"
+#include "graph/passes/update.h"
 #include "kernels/common/operator/kernel.h"
 
 /* Inputs by position. */
 enum { ONS_PARAMETER_IN, ONS_GRADIENT_IN, ONS_FACTOR_IN, ONS_STATE_IN };
 
 /* Every result takes the place of what it replaces. */
-#define ONS_UPDATES_ONE_STATE ONS_ALIASES({ONS_ALIAS_STATE, 0, ONS_PARAMETER_IN}, {ONS_ALIAS_STATE, 1, ONS_STATE_IN})
-#define ONS_UPDATES_TWO_STATES                                                                                         \
+#define ONS_UPDATES_ONE_STATE                                                                                          \
     ONS_ALIASES({ONS_ALIAS_STATE, 0, ONS_PARAMETER_IN}, {ONS_ALIAS_STATE, 1, ONS_STATE_IN},                            \
                 {ONS_ALIAS_STATE, 2, ONS_STATE_IN + 1})
+#define ONS_UPDATES_TWO_STATES                                                                                         \
+    ONS_ALIASES({ONS_ALIAS_STATE, 0, ONS_PARAMETER_IN}, {ONS_ALIAS_STATE, 1, ONS_STATE_IN},                            \
+                {ONS_ALIAS_STATE, 2, ONS_STATE_IN + 1}, {ONS_ALIAS_STATE, 3, ONS_STATE_IN + 2})
 
-/* Gradient and states must be like the parameter, but the gradient of a float32 one may be of a half type. There is one
- * output more than there are states, so the least number of outputs tells which states may not be left out. */
+/* Gradient and states must be like the parameter, but the gradient of a float32 one may be of a half type. Of states
+ * that may not be left out there is one less than the least number of outputs. */
 ons_status *ons_optimizer_infer(ons_operands *o);
 
-/* Every element of every operand once; `operations` an element. */
+/* Every element of every operand once, but of the half parameter that comes in; `operations` an element. */
 ons_cost ons_optimizer_cost(const ons_operands *o, int operations);
 
 enum { ONS_OPTIMIZER_NUMBERS = 4 };
 typedef struct ons_optimizer {
     ons_dtype gradient;
+    ons_dtype half; /* of the parameter that is written in a half type, too; ONS_NO_DTYPE: none is */
+    uint32_t half_output;
     int64_t elements;
     int states; /* how many come in */
     bool has_factor, counts_skipped;
@@ -74,6 +79,10 @@ static inline float ons_optimizer_factor(const ons_launch *launch) {
 static inline double ons_reference_factor(const ons_operands *o, const void *const *inputs) {
     return ons_has_input(o, ONS_FACTOR_IN) ? *(const double *)inputs[ONS_FACTOR_IN] : 1.0;
 }
+
+/* The new parameter, rounded, where the node writes that, too. */
+void ons_optimizer_write_half(const ons_launch *launch);
+void ons_reference_write_half(const ons_operands *o, void *const *outputs);
 
 /* The factor < 0: nothing is updated. Every result then is what it replaces; true where there is nothing more to do. */
 bool ons_optimizer_skips(const ons_launch *launch);
@@ -148,6 +157,20 @@ ons_cost ons_adam_cost(const ons_operands *o);
      .inputs = {ONS_F32(3, 5003), ONS_RANDOM(ONS_BFLOAT16, -9, 9, 3, 5003), ONS_F32_IN(0.1, 1), ONS_F32(3, 5003),      \
                 ONS_F32_IN(0.01, 1, 3, 5003)},                                                                         \
      .outputs = 3, .tolerance = 4e-6, .flops = 255153},                                                                \
+    {.name = "half",                                                                                                   \
+     .inputs = {ONS_F32(5, 7), ONS_F32(5, 7), ONS_LEFT_OUT, ONS_F32(5, 7), ONS_F32_IN(0.01, 1, 5, 7),                  \
+                ONS_RANDOM(ONS_BFLOAT16, -9, 9, 5, 7)},                                                                \
+     .outputs = 4, .tolerance = 0x1p-7, .flops = 595},                                                                 \
+    {.name = "half_low_gradient",                                                                                      \
+     .inputs = {ONS_F32(3, 5003), ONS_RANDOM(ONS_FLOAT16, -9, 9, 3, 5003), ONS_F32_IN(0.1, 1), ONS_F32(3, 5003),       \
+                ONS_F32_IN(0.01, 1, 3, 5003), ONS_RANDOM(ONS_FLOAT16, -9, 9, 3, 5003)},                                \
+     .outputs = 4, .tolerance = 0x1p-10, .flops = 255153},                                                             \
+    {.name = "half_skipped",                                                                                           \
+     .inputs = {ONS_F32(37), ONS_F32(37), ONS_SCALED_FACTOR(-1, 1), ONS_F32(37), ONS_F32_IN(0.01, 1, 37),              \
+                ONS_RANDOM(ONS_FLOAT16, -9, 9, 37)},                                                                   \
+     .outputs = 4, .flops = 629},                                                                                      \
+    {.name = "half_of_float32", .inputs = {ONS_F32(3), ONS_F32(3), ONS_LEFT_OUT, ONS_F32(3), ONS_F32_IN(0.01, 1, 3),   \
+                                           ONS_F32(3)}, .outputs = 4, .error = "half type"},                           \
     {.name = "no_state", .inputs = {ONS_F32(3), ONS_F32(3), ONS_LEFT_OUT, ONS_F32(3)}, .error = "state"},              \
     {.name = "threads", .inputs = ONS_ADAM_OPERANDS(9, 5003), .outputs = 3, .tolerance = 2e-6, .flops = 765459},       \
     {.name = "large",                                                                                                  \

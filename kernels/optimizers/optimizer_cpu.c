@@ -17,11 +17,39 @@ ons_status *ons_optimizer_prepare_any(ons_prepare *p) {
     optimizer->elements = ons_elements(&o->inputs[ONS_PARAMETER_IN]);
     optimizer->has_factor = ons_has_input(o, ONS_FACTOR_IN);
     optimizer->counts_skipped = optimizer->has_factor && ons_elements(&o->inputs[ONS_FACTOR_IN]) == 2;
-    for (uint32_t i = ONS_STATE_IN; ons_has_input(o, i); ++i) ++optimizer->states;
+    uint32_t half = ons_update_half_input(o->op);
+    for (uint32_t i = ONS_STATE_IN; i < half && ons_has_input(o, i); ++i) ++optimizer->states;
+    optimizer->half_output = ons_update_half_output(o->op);
+    if (ons_has_output(o, optimizer->half_output)) optimizer->half = o->inputs[half].dtype;
     for (uint32_t i = 0; i < ONS_OPTIMIZER_NUMBERS && o->op->attributes[i].name != NULL; ++i)
         optimizer->numbers[i] = ons_optimizer_number(o, i);
     optimizer->has_rate = ons_optimizer_own_rate(o, &optimizer->rate);
     return NULL;
+}
+
+void ons_optimizer_write_half(const ons_launch *launch) {
+    const ons_optimizer *optimizer = launch->state;
+    if (optimizer->half == ONS_NO_DTYPE) return;
+    const float *parameter = launch->outputs[0];
+    uint16_t *half = launch->outputs[optimizer->half_output];
+    bool bfloat16 = optimizer->half == ONS_BFLOAT16;
+    int64_t n = optimizer->elements;
+    if (optimizer->half == ONS_FLOAT32) { /* for a kernel around this one, which rounds it (stand_in.h) */
+        memcpy(half, parameter, (size_t)n * sizeof *parameter);
+        return;
+    }
+#pragma omp parallel for schedule(static) if (n > ONS_PARALLEL_GRAIN)
+    for (int64_t i = 0; i < n; ++i)
+        half[i] = bfloat16 ? ons_float_to_bfloat16(parameter[i]) : ons_float_to_half(parameter[i]);
+}
+
+/* Of a step that is skipped. */
+static void keep_half(const ons_launch *launch) {
+    const ons_optimizer *optimizer = launch->state;
+    if (optimizer->half == ONS_NO_DTYPE) return;
+    const void *from = launch->inputs[ONS_STATE_IN + optimizer->half_output - 1];
+    void *to = launch->outputs[optimizer->half_output];
+    if (to != from) memcpy(to, from, (size_t)optimizer->elements * ons_dtype_size(optimizer->half));
 }
 
 bool ons_optimizer_skips(const ons_launch *launch) {
@@ -33,6 +61,7 @@ bool ons_optimizer_skips(const ons_launch *launch) {
     for (int i = 0; i < optimizer->states; ++i)
         if (launch->outputs[1 + i] != launch->inputs[ONS_STATE_IN + i])
             memcpy(launch->outputs[1 + i], launch->inputs[ONS_STATE_IN + i], bytes);
+    keep_half(launch);
     return true;
 }
 
@@ -63,4 +92,5 @@ void ons_adam_run(const ons_launch *launch, bool decoupled) {
         new_square[i] = v;
         new_parameter[i] = parameter[i] * keep - step_size * m / (sqrtf(v) * root_correction + epsilon);
     }
+    ons_optimizer_write_half(launch);
 }

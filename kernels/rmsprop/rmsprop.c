@@ -22,6 +22,7 @@ static void rmsprop_reference(const ons_operands *o, const ons_step *step, const
         }
         new_parameter[i] = parameter[i] - rate * change;
     }
+    ons_reference_write_half(o, outputs);
 }
 
 /* Factor and decay 3, average 4, root 2, quotient and step 3; with momentum 2 more. */
@@ -29,7 +30,7 @@ static ons_cost rmsprop_cost(const ons_operands *o) {
     return ons_optimizer_cost(o, ons_has_input(o, ONS_STATE_IN + 1) ? 14 : 12);
 }
 
-ONS_DEFINE_OPERATOR(rmsprop, "RmsProp", ONS_INTERNAL, ONS_ARITY(2, 5, 2, 3),
+ONS_DEFINE_OPERATOR(rmsprop, "RmsProp", ONS_INTERNAL, ONS_ARITY(2, 6, 2, 4),
                     ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 0.99), ONS_FLOAT_ATTRIBUTE("eps", 1e-8),
                                    ONS_FLOAT_ATTRIBUTE("weight_decay", 0), ONS_FLOAT_ATTRIBUTE("momentum", 0),
                                    ONS_OWN_RATE_ATTRIBUTE),

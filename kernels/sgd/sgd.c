@@ -21,6 +21,7 @@ static void sgd_reference(const ons_operands *o, const ons_step *step, const voi
         }
         new_parameter[i] = parameter[i] - rate * g;
     }
+    ons_reference_write_half(o, outputs);
 }
 
 /* Factor, decay and step 5; the buffer 2 and its share of the step 3. */
@@ -28,7 +29,7 @@ static ons_cost sgd_cost(const ons_operands *o) {
     return ons_optimizer_cost(o, ons_has_input(o, ONS_STATE_IN) ? 10 : 5);
 }
 
-ONS_DEFINE_OPERATOR(sgd, "Sgd", ONS_INTERNAL, ONS_ARITY(2, 4, 1, 2),
+ONS_DEFINE_OPERATOR(sgd, "Sgd", ONS_INTERNAL, ONS_ARITY(2, 5, 1, 3),
                     ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("momentum", 0), ONS_FLOAT_ATTRIBUTE("weight_decay", 0),
                                    ONS_INT_ATTRIBUTE("nesterov", 0), ONS_OWN_RATE_ATTRIBUTE),
                     ONS_INFER(ons_optimizer_infer), ONS_COST(sgd_cost), ONS_NOT_DIFFERENTIABLE("it is an update"),

@@ -37,6 +37,7 @@ static void sgd_run(const ons_launch *launch) {
         run_momentum(launch, state->elements, decay, momentum, 1, momentum);
     else
         run_momentum(launch, state->elements, decay, momentum, 0, 1);
+    ons_optimizer_write_half(launch);
 }
 
 ONS_KERNELS(cpu, sgd, ONS_KERNEL(ons_optimizer_prepare, sgd_run))

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "graph/arena_layout.h"
+#include "graph/passes/update.h"
 #include "graph/slice.h"
 #include "planner/cost/graph_work.h"
 
@@ -13,6 +14,7 @@ typedef struct finder {
     ons_graph_work *r;
     ons_arena *arena;
     ons_value_id *weight_of_value; /* the parameter whose update a value ends in; ONS_NONE: none */
+    ons_value_id *half_of;         /* the parameter that a value holds in a half type; ONS_NONE: none */
     uint32_t *entry_of_value;      /* index into work.weights; ONS_NONE: none */
     bool *in_micro_batch;          /* read by a backward node of every micro-batch */
 } finder;
@@ -31,10 +33,12 @@ static ons_value_id updated_by(const finder *f, const ons_node *node) {
  * clip factor, which all updates read, belong to none: they come through nodes that read several weights' gradients. */
 static ons_status *find_owners(finder *f) {
     ONS_NEW(f->weight_of_value, f->arena, f->graph->values.count + 1);
-    for (ons_value_id id = 0; id < f->graph->values.count; ++id) f->weight_of_value[id] = ONS_NONE;
+    ONS_NEW(f->half_of, f->arena, f->graph->values.count + 1);
+    for (ons_value_id id = 0; id < f->graph->values.count; ++id) f->weight_of_value[id] = f->half_of[id] = ONS_NONE;
     for (ons_node_id id = (ons_node_id)f->graph->nodes.count; id-- > 0;) {
         const ons_node *node = ons_graph_node(f->graph, id);
-        ons_value_id weight = updated_by(f, node);
+        ons_value_id weight = updated_by(f, node), half = ons_update_half_of(node);
+        if (half != ONS_NONE) f->half_of[half] = weight;
         for (uint32_t i = 0; i < node->output_count && weight == ONS_NONE; ++i)
             if (node->outputs[i] != ONS_NONE) weight = f->weight_of_value[node->outputs[i]];
         bool backward = node->phase == ONS_UPDATE || node->phase == ONS_WEIGHT_GRADIENT;
@@ -88,15 +92,18 @@ static void add_entries(finder *f) {
         bool source = value->producer == ONS_NONE && ons_is_persistent(value);
         if (f->r->root_of_value[id] != id || (!source && !is_made_at_start(f->graph, value))) continue;
         int64_t bytes = ons_arena_align(ons_registry_type_bytes(f->o->registry, &value->type));
-        ons_value_id weight = value->kind == ONS_STATE ? f->weight_of_value[id] : ONS_NONE;
+        ons_value_id weight = value->kind == ONS_STATE ? f->weight_of_value[id] : f->half_of[id];
         if (weight == ONS_NONE) {
             entry_of(f, id, value->name)->bytes += bytes;
             continue;
         }
         ons_work_weight *entry = entry_of(f, weight, ons_graph_value(f->graph, weight)->name);
         f->entry_of_value[id] = f->entry_of_value[weight];
-        /* An accumulator takes in every micro-batch's gradient; what only the update reads is the optimiser's. */
-        if (f->in_micro_batch[id])
+        /* A half weight is where the weight is. An accumulator takes in every micro-batch's gradient; what only the
+         * update reads is the optimiser's. */
+        if (f->half_of[id] != ONS_NONE)
+            entry->bytes += bytes;
+        else if (f->in_micro_batch[id])
             entry->gradient_bytes += bytes;
         else
             entry->state_bytes += slice_bytes(f, &value->type, bytes);

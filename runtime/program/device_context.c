@@ -3,41 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/map.h"
+#include "graph/passes/update.h"
+#include "runtime/program/device_context_state.h"
 #include "runtime/program/poison.h"
-
-/* A value that keeps its place from step to step. */
-typedef struct resident {
-    const char *name; /* of constants: as in the first program that has it */
-    ons_value_kind kind;
-    ons_type type;
-    ons_data_id data;
-    const ons_store *store;
-    bool accumulates; /* takes in every micro-batch's gradient */
-    int64_t bytes;    /* of all versions of it */
-    int64_t offset;
-} resident;
-
-struct ons_device_context {
-    ons_device *device;
-    const ons_registry *registry;
-    int threads;
-    bool tf32;
-    ons_stream *compute;
-    ons_event *done;
-    ONS_VECTOR(ons_program *) programs;
-    ONS_VECTOR(resident) residents;
-    ons_map by_name;
-    void (*loaded)(void *argument); /* NULL: nobody asks */
-    void *loaded_argument;
-    int64_t transient_bytes, lower_bound, samples_bytes, staging_bytes;
-    uint32_t step_count; /* places for steps in the control part; 0: there is none */
-    void *arena;
-    int64_t arena_bytes;
-    int64_t promised; /* bytes of the device beside the arena, as they counted when it was taken */
-    double *scalars;  /* the host's, that copies are fast with; as many as were ever asked for at once */
-    uint32_t scalar_count;
-};
 
 ons_status *ons_device_context_new(ons_device *device, const ons_registry *registry, int threads,
                                    ons_device_context **result) {
@@ -118,7 +86,7 @@ static void prepare(void *argument, uintptr_t native) {
 static uint32_t find_resident(const ons_device_context *c, const ons_value *value, const ons_store *store) {
     if (value->kind != ONS_CONSTANT) return ons_map_get(&c->by_name, value->name);
     for (uint32_t i = 0; i < c->residents.count; ++i) {
-        const resident *each = &c->residents.items[i];
+        const ons_resident *each = &c->residents.items[i];
         if (each->kind == ONS_CONSTANT && each->data == value->data && each->store == store &&
             each->type.layout == value->type.layout)
             return i;
@@ -147,6 +115,18 @@ static void note_accumulators(ons_device_context *c, const ons_graph *graph) {
     }
 }
 
+/* Half weights that updates write beside the weights. */
+static void note_half_weights(ons_device_context *c, const ons_graph *graph) {
+    for (ons_node_id id = 0; id < graph->nodes.count; ++id) {
+        const ons_node *node = ons_graph_node(graph, id);
+        ons_value_id half = ons_update_half_of(node);
+        if (half == ONS_NONE) continue;
+        uint32_t index = find_resident(c, ons_graph_value(graph, half), graph->store);
+        const char *weight = ons_graph_value(graph, node->inputs[ONS_UPDATE_PARAMETER])->name;
+        if (index != ONS_MAP_ABSENT) c->residents.items[index].rounds = weight;
+    }
+}
+
 static ons_status *add_residents(ons_device_context *c, const ons_program *program, uint32_t versions) {
     const ons_liveness *l = ons_program_liveness(program);
     const ons_graph *graph = ons_program_graph(program);
@@ -162,19 +142,20 @@ static ons_status *add_residents(ons_device_context *c, const ons_program *progr
         if (known != ONS_MAP_ABSENT) {
             ONS_CHECK(ons_type_equal(&c->residents.items[known].type, &type), ONS_DEFECT,
                       "'%s' has different types in two programs", value->name);
-            resident *each = &c->residents.items[known];
+            ons_resident *each = &c->residents.items[known];
             each->bytes = bytes > each->bytes ? bytes : each->bytes;
             continue;
         }
         if (value->kind != ONS_CONSTANT) ONS_TRY(ons_map_set(&c->by_name, value->name, (uint32_t)c->residents.count));
-        ONS_PUSH(&c->residents, (resident){.name = value->name,
-                                           .kind = value->kind,
-                                           .type = type,
-                                           .data = value->data,
-                                           .store = graph->store,
-                                           .bytes = bytes});
+        ONS_PUSH(&c->residents, (ons_resident){.name = value->name,
+                                               .kind = value->kind,
+                                               .type = type,
+                                               .data = value->data,
+                                               .store = graph->store,
+                                               .bytes = bytes});
     }
     note_accumulators(c, graph);
+    note_half_weights(c, graph);
     return NULL;
 }
 
@@ -236,7 +217,7 @@ ons_status *ons_device_context_predict(const ons_device_context *c, ons_device_c
                                           .samples = c->samples_bytes,
                                           .control = control_bytes(c)};
     for (size_t i = 0; i < c->residents.count; ++i) {
-        const resident *each = &c->residents.items[i];
+        const ons_resident *each = &c->residents.items[i];
         int64_t bytes = ons_arena_align(each->bytes);
         int64_t *part = each->kind == ONS_PARAMETER ? &memory->parameters
                         : each->kind == ONS_STATE   ? &memory->states
@@ -250,7 +231,7 @@ ons_status *ons_device_context_predict(const ons_device_context *c, ons_device_c
     return NULL;
 }
 
-static ons_status *load_contents(ons_device_context *c, const resident *each) {
+static ons_status *load_contents(ons_device_context *c, const ons_resident *each) {
     const ons_tensor *tensor = ons_store_get(each->store, each->data);
     if (tensor == NULL || tensor->data == NULL) return NULL;
     char *address = (char *)c->arena + each->offset;
@@ -286,7 +267,7 @@ static int64_t loaded_at_once(const ons_device_context *c) {
     return bytes > LEAST ? bytes : LEAST;
 }
 
-static bool has_contents(const resident *each) {
+static bool has_contents(const ons_resident *each) {
     const ons_tensor *tensor = ons_store_get(each->store, each->data);
     return tensor != NULL && tensor->data != NULL;
 }
@@ -294,7 +275,7 @@ static bool has_contents(const resident *each) {
 static ons_status *load_all(ons_device_context *c) {
     int64_t since = 0, often = loaded_at_once(c);
     for (size_t i = 0; i < c->residents.count; ++i) {
-        const resident *each = &c->residents.items[i];
+        const ons_resident *each = &c->residents.items[i];
         ONS_TRY(load_contents(c, each));
         if (c->device->host_can_access) ons_poison_tail((char *)c->arena + each->offset, each->bytes);
         if (has_contents(each)) since += each->bytes;
@@ -319,6 +300,7 @@ ons_status *ons_device_context_start(ons_device_context *c) {
     ONS_TRY(c->device->allocate(c->device, memory.total, &c->arena));
     c->arena_bytes = memory.total;
     ONS_TRY(load_all(c));
+    ONS_TRY(ons_device_context_round_all(c));
     bool poison = true;
     for (size_t i = 0; i < c->programs.count; ++i) poison = poison && ons_program_poisons(c->programs.items[i]);
     for (size_t i = 0; !poison && i < c->programs.count; ++i) ons_program_stop_poisoning(c->programs.items[i]);
@@ -382,119 +364,4 @@ ons_device_context_control ons_device_context_get_control(const ons_device_conte
     char *begin = (char *)c->arena + c->arena_bytes - control_bytes(c);
     return (ons_device_context_control){(ons_step *)(void *)begin, c->step_count,
                                         (ons_fault *)(void *)(begin + fault_offset(c))};
-}
-
-/* ---------------------------------------------------------------------------------------------------------- reading */
-
-ons_status *ons_device_context_copy(ons_device_context *c, void *to, const void *from, size_t bytes) {
-    if (c->device->host_can_access) {
-        memcpy(to, from, bytes);
-        return NULL;
-    }
-    c->device->copy(c->compute, to, from, bytes);
-    ons_device_context_wait(c);
-    return c->device->failure(c->device);
-}
-
-static bool is_wide(const ons_program *program, ons_value_id value) {
-    return ons_graph_value(ons_program_graph(program), value)->type.dtype == ONS_FLOAT64;
-}
-
-static double number_at(const void *address, bool wide) {
-    float narrow;
-    double number;
-    if (wide) {
-        memcpy(&number, address, sizeof number);
-        return number;
-    }
-    memcpy(&narrow, address, sizeof narrow);
-    return narrow;
-}
-
-/* Every step asks for as many again: no memory is taken after the first one. */
-static ons_status *reserve_scalars(ons_device_context *c, uint32_t count) {
-    void *taken;
-    if (count <= c->scalar_count) return NULL;
-    ONS_TRY(c->device->allocate_host(c->device, (int64_t)count * (int64_t)sizeof *c->scalars, &taken));
-    if (c->scalars != NULL)
-        c->device->release_host(c->device, c->scalars, (int64_t)c->scalar_count * (int64_t)sizeof *c->scalars);
-    c->scalars = taken;
-    c->scalar_count = count;
-    return NULL;
-}
-
-static ons_status *fetch_scalars(ons_device_context *c, const ons_program *program, const ons_value_id *values,
-                                 uint32_t count) {
-    ONS_TRY(reserve_scalars(c, count));
-    for (uint32_t i = 0; i < count; ++i)
-        if (values[i] != ONS_NONE)
-            c->device->copy(c->compute, &c->scalars[i], ons_program_address(program, values[i], NULL),
-                            is_wide(program, values[i]) ? sizeof(double) : sizeof(float));
-    ons_device_context_wait(c);
-    return c->device->failure(c->device);
-}
-
-ons_status *ons_device_context_scalars(ons_device_context *c, const ons_program *program, const ons_value_id *values,
-                                       uint32_t count, double *scalars) {
-    bool here = c->device->host_can_access, any = false;
-    for (uint32_t i = 0; i < count; ++i) any = any || values[i] != ONS_NONE;
-    if (!any) return NULL;
-    if (!here) ONS_TRY(fetch_scalars(c, program, values, count));
-    for (uint32_t i = 0; i < count; ++i) {
-        if (values[i] == ONS_NONE) continue;
-        const void *address = here ? ons_program_address(program, values[i], NULL) : &c->scalars[i];
-        scalars[i] = number_at(address, is_wide(program, values[i]));
-    }
-    return NULL;
-}
-
-ons_status *ons_device_context_scalar(ons_device_context *c, const ons_program *program, ons_value_id value,
-                                      double *scalar) {
-    return ons_device_context_scalars(c, program, &value, 1, scalar);
-}
-
-static ons_status *reserve_copy(ons_host_copy *copy, size_t bytes) {
-    if (bytes <= copy->size) return NULL;
-    free(copy->data);
-    copy->data = malloc(bytes);
-    copy->size = copy->data == NULL ? 0 : bytes;
-    return copy->data == NULL ? ons_status_out_of_memory() : NULL;
-}
-
-ons_status *ons_device_context_read(ons_device_context *c, const void *address, size_t bytes, ons_host_copy *copy,
-                                    const void **contents) {
-    *contents = address;
-    if (c->device->host_can_access) return NULL;
-    ONS_TRY(reserve_copy(copy, bytes));
-    *contents = copy->data;
-    return ons_device_context_copy(c, copy->data, address, bytes);
-}
-
-ons_status *ons_device_context_read_value(ons_device_context *c, const char *name, ons_type *type, ons_host_copy *copy,
-                                          const void **contents) {
-    *contents = NULL;
-    const void *address = ons_device_context_find(c, name, type);
-    if (address == NULL) return NULL;
-    const ons_type there = *type;
-    size_t bytes = (size_t)ons_type_dense_bytes(type);
-    type->layout = ONS_LAYOUT_ONNX;
-    if (there.layout == ONS_LAYOUT_ONNX) return ons_device_context_read(c, address, bytes, copy, contents);
-    ONS_TRY(reserve_copy(copy, bytes));
-    *contents = copy->data;
-    return c->registry->relayout(&there, ONS_LAYOUT_ONNX, address, copy->data);
-}
-
-ons_status *ons_device_context_write_value(ons_device_context *c, const char *name, const void *contents) {
-    ons_type type;
-    void *address = ons_device_context_find(c, name, &type);
-    if (address == NULL) return NULL;
-    ons_layout layout = type.layout;
-    type.layout = ONS_LAYOUT_ONNX;
-    if (layout != ONS_LAYOUT_ONNX) return c->registry->relayout(&type, layout, contents, address);
-    return ons_device_context_copy(c, address, contents, (size_t)ons_type_dense_bytes(&type));
-}
-
-void ons_host_copy_free(ons_host_copy *copy) {
-    free(copy->data);
-    *copy = (ons_host_copy){0};
 }

@@ -53,7 +53,8 @@ ons_status *ons_device_context_predict(const ons_device_context *context, ons_de
  * been: what they were read from is not needed any more. */
 void ons_device_context_tell_loaded(ons_device_context *context, void (*loaded)(void *argument), void *argument);
 
-/* Takes the arena, places all programs and loads the first contents of persistent values from the graphs' stores. */
+/* Takes the arena, places all programs and loads the first contents of persistent values from the graphs' stores; half
+ * weights are made of the weights. */
 ons_status *ons_device_context_start(ons_device_context *context);
 
 /* Poisons all transient memory, where the programs poison what holds nothing (runtime/program/poison.h). */
@@ -110,6 +111,9 @@ ons_status *ons_device_context_read_value(ons_device_context *context, const cha
 /* Gives a persistent value other contents, which lie in the host's memory in ONNX's order; one that is not there is
  * left out. */
 ons_status *ons_device_context_write_value(ons_device_context *context, const char *name, const void *contents);
+/* Tells that a persistent value has other contents now, which did not come by ons_device_context_write_value or from an
+ * update: the half weight that updates write beside it (graph/passes/half_weights.h) is made of it anew. */
+ons_status *ons_device_context_changed(ons_device_context *context, const char *name);
 void ons_host_copy_free(ons_host_copy *copy);
 
 ons_device *ons_device_context_device(const ons_device_context *context);

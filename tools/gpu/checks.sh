@@ -97,6 +97,13 @@ bits_of() { # MODEL
     else
         put "$model, apart" failed "$(say "logs/$PART.$model.apart")"
     fi
+    if [[ $PRECISION != fp32 ]]; then
+        if ONSTAGE_HALF_WEIGHTS=off train_golden "$model" "$model.casts"; then
+            put_same "$model, casts" "$model.whole" "$model.casts" 'the same bits with weights that are cast when a step begins'
+        else
+            put "$model, casts" failed "$(say "logs/$PART.$model.casts")"
+        fi
+    fi
     for run in on off; do
         if ONSTAGE_CUDA_GRAPHS=$run train_golden "$model" "$model.graphs_$run"; then
             put_same "$model, CUDA graphs $run" "$model.whole" "$model.graphs_$run" 'the same bits'
@@ -107,7 +114,8 @@ bits_of() { # MODEL
     for run in capuchin recompute-all; do bits_under_a_cap "$model" "$run"; done
 }
 
-# The same bits twice, with 1, 2 and 4 stages in either order of their work, with updates apart, as graphs or not, with and without a cap.
+# The same bits twice, with 1, 2 and 4 stages in either order of their work, with updates apart, with casts in the place
+# of half weights, as graphs or not, with and without a cap.
 part_bits() {
     # shellcheck disable=SC2086  # a list
     side_by_side bits_of $GOLDEN

@@ -4,6 +4,8 @@
 #include <stdio.h>
 
 #include "graph/passes/autograd.h"
+#include "graph/passes/half_weights.h"
+#include "graph/passes/precision.h"
 #include "graph/passes/update.h"
 
 enum { ROWS = 4, COLUMNS = 8 };
@@ -134,17 +136,43 @@ static void add_afterthoughts(cut_random *m) {
     }
 }
 
+static void put_ids(cut_random *m, ons_value_id *ids, bool back) {
+    ons_value_id *const lists[] = {m->values, m->weights, m->kept};
+    const uint32_t counts[] = {m->value_count, m->weight_count, m->kept_count};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; ids += counts[i++])
+        for (uint32_t k = 0; k < counts[i]; ++k)
+            if (back)
+                lists[i][k] = ids[k];
+            else
+                ids[k] = lists[i][k];
+}
+
+/* In a half type; ids change, also those of `more`. */
+static void lower(cut_random *m, ons_value_id more[2]) {
+    ons_value_id ids[CUT_RANDOM_VALUES + CUT_RANDOM_WEIGHTS + CUT_RANDOM_KEPT + 2] = {more[0], more[1]};
+    ons_precision_table table;
+    ons_tracked_values tracked = {ids, 2 + m->value_count + m->weight_count + m->kept_count};
+    put_ids(m, ids + 2, false);
+    must(ons_lower_precision(m->s->graph, m->s->registry, dice(m, 2) == 0 ? ONS_BFLOAT16 : ONS_FLOAT16, &tracked,
+                             &table));
+    put_ids(m, ids + 2, true);
+    more[0] = ids[0];
+    more[1] = ids[1];
+}
+
 static void train(cut_random *m) {
     ons_graph *graph = m->s->graph;
     ons_value_id sum = m->values[m->value_count - 1];
     for (uint32_t i = dice(m, 3); i > 0; --i) sum = apply2(m->s, "Add", sum, any(m));
     ons_value_id loss = apply1(m->s, "ReduceMean", sum);
     keep(m, loss);
-    ons_value_id first = reshape(m, loss, SHAPE(1));
+    ons_value_id ends[] = {loss, reshape(m, loss, SHAPE(1))};
     ons_parameter_gradient gradients[CUT_RANDOM_WEIGHTS];
     must(ons_builder_finish(&m->s->builder));
-    must(ons_differentiate(graph, m->s->registry, dice(m, 2) == 0 ? first : loss, ONS_NONE, m->weights, m->weight_count,
-                           NULL, gradients));
+    bool low = dice(m, 3) == 0;
+    if (low) lower(m, ends);
+    must(ons_differentiate(graph, m->s->registry, ends[dice(m, 2)], ONS_NONE, m->weights, m->weight_count, NULL,
+                           gradients));
     ons_optimizer_options optimizer = {.role = dice(m, 2) == 0 ? ONS_ROLE_ADAMW : ONS_ROLE_SGD,
                                        .beta1 = 0.9,
                                        .beta2 = 0.99,
@@ -153,6 +181,8 @@ static void train(cut_random *m) {
     ons_update_result update;
     must(ons_attach_update(graph, m->s->registry, gradients, m->weight_count, &optimizer, m->c.repeats, &update));
     if (update.norm != ONS_NONE) keep(m, update.norm);
+    if (low) must(ons_share_weight_casts(graph, m->s->registry));
+    if (low && dice(m, 4) > 0) must(ons_keep_half_weights(graph, m->s->registry));
 }
 
 cut_random cut_random_open(uint64_t seed) {

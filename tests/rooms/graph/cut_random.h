@@ -1,5 +1,5 @@
 /* Random training graphs: views of views, nodes of several outputs, weights and branches shared, statistics, dropout,
- * what the host reads from any place. */
+ * what the host reads from any place; some in half types, with half weights that updates write. */
 #ifndef ONSTAGE_TESTS_ROOMS_GRAPH_CUT_RANDOM_H
 #define ONSTAGE_TESTS_ROOMS_GRAPH_CUT_RANDOM_H
 

@@ -383,3 +383,33 @@ Test(graph_work, gradients_are_read_as_they_are_made) {
         release(&m);
     }
 }
+
+/* In half types too, a weight's entry has all that is held of it: the half weight that its update writes. */
+Test(graph_work, half_weights_are_held_with_their_weights) {
+    static const struct {
+        const char *path;
+        bool tied;
+    } held[] = {{"tests/agreement/golden/gpt_tied/model.onnx", true},
+                {"tests/agreement/golden/cnn_dynamic/model.onnx", false}};
+    for (size_t i = 0; i < sizeof held / sizeof held[0]; ++i) {
+        made m = make_in("bf16", held[i].path, 4, 2, "a100-40gb");
+        const ons_workload *w = &m.input.costs.graph_work.work;
+        const ons_graph *graph = m.input.stage.graph;
+        size_t halves = 0, tied = 0;
+        for (uint32_t k = 0; k < w->weight_count; ++k) {
+            const ons_work_weight *entry = &w->weights[k];
+            const char *end = strstr(entry->name, "/half");
+            cr_expect(end == NULL || strcmp(end, "/half") != 0, "'%s' is apart from its weight", entry->name);
+            if (entry->gradient_bytes == 0) continue;
+            ons_value_id id = ons_graph_find_value(graph, entry->name);
+            int64_t bytes = ons_registry_type_bytes(m.model->registry, &ons_graph_value(graph, id)->type);
+            if (entry->bytes == ons_arena_align(bytes)) continue; /* read in float32 alone */
+            cr_expect_eq(entry->bytes, ons_arena_align(bytes) + ons_arena_align(bytes / 2), "'%s'", entry->name);
+            ++halves;
+            tied += entry->users[entry->user_count - 1] - entry->users[0] > w->node_count / 2;
+        }
+        cr_expect_gt(halves, 2, "%s: %zu half weights", held[i].path, halves);
+        cr_expect_eq(tied > 0, held[i].tied, "%s: %zu weights are read at both ends", held[i].path, tied);
+        release(&m);
+    }
+}

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "graph/evaluate.h"
+#include "graph/passes/update.h"
 #include "kernels/kernels.h"
 #include "tests/rooms/kernels/emulation/emulation.h"
 #include "tests/rooms/kernels/harness.h"
@@ -134,4 +135,44 @@ Test(multi_tensor, few_launches) {
     ons_emulation_put = NULL;
     cr_expect_leq(launches_put, 3, "%d parameters took %d launches", COUNT, launches_put);
     for (int i = 0; i < COUNT; ++i) ons_fixture_free(&nodes[i].fixture);
+}
+
+/* The half parameter is the new parameter, rounded, to the bit, which a tolerance would not tell. */
+static bool expect_rounded(const ons_operator *op, const ons_case *example, uint64_t seed, bool shift) {
+    node n;
+    const ons_step step = {.step = 3, .micro_batch = 1, .learning_rate = 0.01F, .rate_share = 0.5};
+    uint32_t half = ons_update_half_output(op);
+    if (!is_usable(example) || !make(&n, op, example, seed, shift)) return false;
+    const ons_operands *o = &n.fixture.operands;
+    bool writes = ons_has_output(o, half) && strstr(example->name, "skipped") == NULL;
+    if (writes) {
+        const ons_launch one = launch_of(&n, 0, &step);
+        int64_t elements = ons_shape_elements(&o->outputs[0].shape);
+        double *words = calloc((size_t)elements + 1, sizeof *words);
+        uint16_t *rounded = calloc((size_t)elements + 1, sizeof *rounded);
+        n.kernel->run(&one);
+        ons_widen(ONS_FLOAT32, n.outputs[0][0], elements, words);
+        ons_narrow(o->outputs[half].dtype, words, elements, rounded);
+        cr_expect(memcmp(rounded, n.outputs[0][half], n.bytes[half]) == 0, "%s/%s (ONSTAGE_TEST_SEED=%llu)", op->name,
+                  example->name, (unsigned long long)seed);
+        free(words);
+        free(rounded);
+    }
+    ons_fixture_free(&n.fixture);
+    return writes;
+}
+
+Test(multi_tensor, half_parameters_are_rounded_ones) {
+    const ons_registry *registry = ons_kernels_registry();
+    size_t optimizers = 0;
+    for (size_t i = 0; i < registry->count; ++i) {
+        const ons_operator *op = registry->operators[i];
+        if (!ons_role_is_optimizer(op->roles.role)) continue;
+        size_t tested = 0;
+        for (const ons_case *example = ons_cases_of(op); example->name != NULL; ++example)
+            for (int shift = 0; shift < 2; ++shift) tested += expect_rounded(op, example, ons_test_seed(), shift == 1);
+        cr_expect_geq(tested, 2, "%s writes half parameters in %zu cases", op->name, tested);
+        ++optimizers;
+    }
+    cr_expect_eq(optimizers, 5);
 }
