@@ -272,7 +272,7 @@ static bool keeps_half_weights(const ons_config *config) {
 }
 
 static ons_status *keep_half_weights(const assembly *a, ons_tracked_values *tracked) {
-    return ons_keep_half_weights(a->r->graph, a->o->model->registry);
+    return ons_keep_half_weights(a->r->graph, a->o->model->registry, a->o->like);
 }
 
 static ons_status *read_low_gradients(const assembly *a, ons_tracked_values *tracked) {

@@ -5,7 +5,8 @@
 
 /* Of each root: who reads it, views apart. */
 typedef struct reading {
-    ons_node_id last_forward; /* ONS_NONE: nobody */
+    bool forward;
+    ons_node_id last; /* the last forward node whose gradient reads it; ONS_NONE: none does */
     bool backward;
     bool again;  /* is made again itself */
     bool output; /* of the graph */
@@ -15,16 +16,17 @@ static ons_status *find_readings(const ons_graph *graph, const ons_value_id *roo
                                  reading **readings) {
     reading *of;
     ONS_NEW(of, arena, graph->values.count + 1);
-    for (size_t i = 0; i < graph->values.count; ++i) of[i].last_forward = ONS_NONE;
+    for (size_t i = 0; i < graph->values.count; ++i) of[i].last = ONS_NONE;
     for (ons_node_id id = 0; id < graph->nodes.count; ++id) {
         const ons_node *node = ons_graph_node(graph, id);
         for (uint32_t i = 0; i < node->input_count && !ons_is_view(node->op); ++i) {
             if (node->inputs[i] == ONS_NONE) continue;
             reading *r = &of[root[node->inputs[i]]];
-            if (node->phase == ONS_FORWARD)
-                r->last_forward = id;
-            else
-                r->backward = r->backward || node->phase != ONS_UPDATE;
+            r->forward = r->forward || node->phase == ONS_FORWARD;
+            if (node->phase == ONS_FORWARD || node->phase == ONS_UPDATE) continue;
+            r->backward = true;
+            bool of_forward = ons_graph_node(graph, node->origin)->phase == ONS_FORWARD;
+            if (of_forward && (r->last == ONS_NONE || node->origin > r->last)) r->last = node->origin;
         }
     }
     for (size_t i = 0; i < graph->outputs.count; ++i) of[root[graph->outputs.items[i]]].output = true;
@@ -49,7 +51,7 @@ static bool is_cheap(const ons_graph *graph, const ons_node *node, const ons_val
         node->outputs[0] == ONS_NONE)
         return false;
     const reading *result = &readings[root[node->outputs[0]]], *operand = &readings[root[node->inputs[0]]];
-    return result->backward && !result->output && result->last_forward != ONS_NONE && operand->backward &&
+    return result->backward && !result->output && result->forward && result->last != ONS_NONE && operand->backward &&
            has_operands(graph, node, root, readings) &&
            ons_type_dense_bytes(&ons_graph_value(graph, node->outputs[0])->type) >= ONS_CHEAP_AGAIN_LEAST;
 }
@@ -71,7 +73,7 @@ ons_status *ons_find_cheap_again(const ons_graph *graph, ons_arena *arena, ons_c
             .eviction = ONS_EVICTION_RECOMPUTE,
             .value = node->outputs[0],
             .out_after = ONS_NONE,
-            .in_before = result->last_forward,
+            .in_before = result->last,
             .gone_before = ONS_NONE,
         };
     }

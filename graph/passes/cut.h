@@ -108,9 +108,9 @@ static inline uint32_t ons_cut_chunk(const ons_cut_stage *device, uint32_t stage
 /* Nodes are moved to another stage than asked for where data would have to flow against the parts' direction: a forward
  * node to the latest stage that makes its inputs, a backward node to the earliest one. Random numbers stay those of the
  * original nodes; what runs again leaves out the states and statistics that it would bring up to date once more. With
- * one stage and no decisions the result is the whole graph in the order of the parts. A decision that cannot be carried
- * out (no forward value of the stage, a value that its stage does not make and that is to be computed again) is
- * ONS_INVALID_ARGUMENT and names the value, unless the options are lenient. */
+ * one stage and no decisions the result is the whole graph in the order of the parts, but for updates_in_backward. A
+ * decision that cannot be carried out (no forward value of the stage, a value that its stage does not make and that is
+ * to be computed again) is ONS_INVALID_ARGUMENT and names the value, unless the options are lenient. */
 ons_status *ons_cut_make(const ons_cut_options *options, ons_cut *cut);
 void ons_cut_free(ons_cut *cut); /* a zeroed one is fine */
 

@@ -1,8 +1,8 @@
 /* What one device runs.
  *
- *   base     the nodes that run on the device, part by part, in the whole graph's order
- *   groups   before a base node of a backward part: what runs again for it, in the whole graph's order
- *   steps    both, and views of second versions, each with the versions that it reads
+ *   base     the nodes that run on the device, part by part, in the whole graph's order (but for weights' gradients
+ * that go first: order_gradients) groups   before a base node of a backward part: what runs again for it, in the whole
+ * graph's order steps    both, and views of second versions, each with the versions that it reads
  *
  * What runs again is what planner/memory/evaluate.c says: the producers of decided values, and of what those read and
  * nobody has kept; each at most once. */
@@ -34,6 +34,12 @@ typedef struct lister {
 
 /* ------------------------------------------------------------------------------------------------------------- base */
 
+static ons_part part_of_base(const lister *l, uint32_t index) {
+    ons_part part = ONS_PART_BEGIN;
+    while (index >= l->end[part]) ++part;
+    return part;
+}
+
 static bool reads_any_of(const cutter *c, const ons_node *node, const ons_node_id *nodes, uint32_t count) {
     for (uint32_t i = 0; i < node->input_count; ++i) {
         ons_node_id maker = node->inputs[i] == ONS_NONE ? ONS_NONE : producer_of(c, node->inputs[i]);
@@ -43,8 +49,8 @@ static bool reads_any_of(const cutter *c, const ons_node *node, const ons_node_i
     return false;
 }
 
-/* Weights' gradients of one forward node go first: what they read, and they themselves once their weights are up to
- * date, have left memory then before the gradient of the forward node's input comes. `rest` has room for all. */
+/* Weights' gradients of one forward node go first: what they read has left memory then before the gradient of the
+ * forward node's input comes. `rest` has room for all. */
 static void put_weights_first(const cutter *c, ons_node_id *nodes, uint32_t count, ons_node_id *rest) {
     uint32_t first = 0, left = 0;
     for (uint32_t i = 0; i < count; ++i) {
@@ -65,7 +71,8 @@ static ons_status *order_gradients(lister *l) {
     ONS_NEW(rest, l->c->scratch, l->base_count + 1);
     for (uint32_t i = l->forward_end, end; i < l->backward_end; i = end) {
         ons_node_id origin = ons_graph_node(whole, l->base[i])->origin;
-        for (end = i + 1; end < l->backward_end && ons_graph_node(whole, l->base[end])->origin == origin;) ++end;
+        uint32_t part_end = l->end[part_of_base(l, i)];
+        for (end = i + 1; end < part_end && ons_graph_node(whole, l->base[end])->origin == origin;) ++end;
         put_weights_first(l->c, l->base + i, end - i, rest);
     }
     return NULL;
@@ -85,12 +92,6 @@ static ons_status *list_base(lister *l) {
     l->forward_end = l->end[l->chunks];
     l->backward_end = l->end[3 * l->chunks];
     return order_gradients(l);
-}
-
-static ons_part part_of_base(const lister *l, uint32_t index) {
-    ons_part part = ONS_PART_BEGIN;
-    while (index >= l->end[part]) ++part;
-    return part;
 }
 
 /* Whether the host reads it from this device. */

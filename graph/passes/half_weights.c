@@ -1,5 +1,7 @@
 #include "graph/passes/half_weights.h"
 
+#include <string.h>
+
 #include "graph/operator.h"
 #include "graph/passes/update.h"
 
@@ -7,6 +9,7 @@ typedef struct keeper {
     ons_graph *graph;
     const ons_operator *cast;
     ons_node_id *update; /* of each weight: the node that replaces it; ONS_NONE: none does */
+    ons_value_id *half;  /* of each weight: what its update writes in the half type; ONS_NONE: nothing */
     bool *elsewhere;     /* of each value: an update or the host reads it */
 } keeper;
 
@@ -18,6 +21,17 @@ static void note_update(keeper *k, ons_node_id id) {
     if (!ons_role_is_optimizer(node->op->roles.role) || ons_update_half_of(node) != ONS_NONE) return;
     ons_value_id weight = node->inputs[ONS_UPDATE_PARAMETER];
     if (ons_graph_value(k->graph, node->outputs[0])->pair == weight) k->update[weight] = id;
+}
+
+/* The half type that a weight of this name has in the other graph; ONS_NO_DTYPE: none. */
+static ons_dtype half_in(const ons_graph *like, const char *weight) {
+    for (ons_node_id id = 0; id < like->nodes.count; ++id) {
+        const ons_node *node = ons_graph_node(like, id);
+        ons_value_id half = node->phase == ONS_UPDATE ? ons_update_half_of(node) : ONS_NONE;
+        if (half != ONS_NONE && strcmp(ons_graph_value(like, node->inputs[ONS_UPDATE_PARAMETER])->name, weight) == 0)
+            return ons_graph_value(like, half)->type.dtype;
+    }
+    return ONS_NO_DTYPE;
 }
 
 /* Whether the node casts a weight to a half type for forward and backward nodes, once a step. */
@@ -40,10 +54,14 @@ static ons_status *widen(ons_arena *arena, ons_value_id **operands, uint32_t *co
     return NULL;
 }
 
-static ons_status *write_half(keeper *k, ons_node_id id, const ons_type *type, ons_value_id *half) {
+static ons_status *write_half(keeper *k, ons_value_id weight_id, ons_dtype dtype) {
     ons_graph *graph = k->graph;
+    ons_node_id id = k->update[weight_id];
     ons_node *update = ons_graph_node(graph, id);
-    const char *weight = ons_graph_value(graph, update->inputs[ONS_UPDATE_PARAMETER])->name;
+    const char *weight = ons_graph_value(graph, weight_id)->name;
+    ons_type half_type = ons_graph_value(graph, weight_id)->type, *type = &half_type;
+    ons_value_id *half = &k->half[weight_id];
+    half_type.dtype = dtype;
     const char *name = ons_arena_format(graph->arena, "%s/half", weight);
     ons_value_id next;
     if (name == NULL) return ons_status_out_of_memory();
@@ -57,24 +75,43 @@ static ons_status *write_half(keeper *k, ons_node_id id, const ons_type *type, o
     return NULL;
 }
 
-ons_status *ons_keep_half_weights(ons_graph *graph, const ons_registry *registry) {
+/* What the graph itself casts, or what the other graph has, whether or not anything here reads it. */
+static ons_status *write_halves(keeper *k, const ons_graph *like) {
+    size_t nodes = k->graph->nodes.count;
+    for (ons_node_id id = 0; id < nodes; ++id) {
+        const ons_node *node = ons_graph_node(k->graph, id);
+        ons_value_id weight = node->input_count == 0 ? (ons_value_id)ONS_NONE : node->inputs[0];
+        ons_dtype dtype = ONS_NO_DTYPE;
+        if (weight == ONS_NONE || k->half[weight] != ONS_NONE) continue;
+        if (like == NULL && can_go(k, node))
+            dtype = ons_graph_value(k->graph, node->outputs[0])->type.dtype;
+        else if (like != NULL && k->update[weight] == id)
+            dtype = half_in(like, ons_graph_value(k->graph, weight)->name);
+        if (dtype != ONS_NO_DTYPE) ONS_TRY(write_half(k, weight, dtype));
+    }
+    return NULL;
+}
+
+ons_status *ons_keep_half_weights(ons_graph *graph, const ons_registry *registry, const ons_graph *like) {
     keeper k = {.graph = graph, .cast = ons_registry_role(registry, ONS_ROLE_CAST)};
     size_t values = graph->values.count;
     ons_value_id *stead; /* of each value: what is read instead of it */
     ONS_NEW(k.update, graph->arena, values + 1);
+    ONS_NEW(k.half, graph->arena, values + 1);
     ONS_NEW(k.elsewhere, graph->arena, values + 1);
     ONS_NEW(stead, graph->arena, values + 1);
-    for (ons_value_id id = 0; id < values; ++id) k.update[id] = ONS_NONE, stead[id] = id;
+    for (ons_value_id id = 0; id < values; ++id) k.update[id] = ONS_NONE, k.half[id] = ONS_NONE, stead[id] = id;
     for (size_t i = 0; i < graph->outputs.count; ++i) k.elsewhere[graph->outputs.items[i]] = true;
     for (ons_node_id id = 0; id < graph->nodes.count; ++id) note_update(&k, id);
+    ONS_TRY(write_halves(&k, like));
     for (ons_node_id id = 0; id < graph->nodes.count; ++id) {
         const ons_node *node = ons_graph_node(graph, id);
         for (uint32_t i = 0; i < node->input_count; ++i)
             if (node->inputs[i] < values) node->inputs[i] = stead[node->inputs[i]];
-        if (!can_go(&k, node)) continue;
-        ons_type type = ons_graph_value(graph, node->outputs[0])->type;
-        ONS_TRY(write_half(&k, k.update[node->inputs[0]], &type, &stead[node->outputs[0]]));
-        k.update[node->inputs[0]] = ONS_NONE; /* one half type a weight */
+        if (!can_go(&k, node) || k.half[node->inputs[0]] == ONS_NONE) continue;
+        ons_value_id half = k.half[node->inputs[0]];
+        if (ons_graph_value(graph, half)->type.dtype == ons_graph_value(graph, node->outputs[0])->type.dtype)
+            stead[node->outputs[0]] = half;
     }
     return NULL;
 }

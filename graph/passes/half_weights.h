@@ -21,7 +21,9 @@
 
 #include "graph/registry.h"
 
-/* On a complete training graph. The casts, which nobody reads any more, are left for ons_prune. */
-ons_status *ons_keep_half_weights(ons_graph *graph, const ons_registry *registry);
+/* On a complete training graph. The casts, which nobody reads any more, are left for ons_prune. `like`: the graph of
+ * the same training, for another number of samples, that has decided already which weights have halves; whoever updates
+ * a weight has to bring its half up to date as well. NULL: this is the first. */
+ons_status *ons_keep_half_weights(ons_graph *graph, const ons_registry *registry, const ons_graph *like);
 
 #endif

@@ -47,6 +47,7 @@ const ons_case ons_cases_recurrent_gradient[] = {
      .inputs = {ONS_RECURRENT_OPERANDS(3, 4, 2, 5, 1, 1), ONS_F32(140), ONS_LEFT_OUT, ONS_LEFT_OUT,
                 ONS_F32(3, 1, 4, 5)},
      .settings = {CELL(1)},
+     .outputs = 2,
      .tolerance = 1e-5,
      .flops = 1680},
     {.name = "batch_first",

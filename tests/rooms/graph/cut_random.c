@@ -182,7 +182,7 @@ static void train(cut_random *m) {
     must(ons_attach_update(graph, m->s->registry, gradients, m->weight_count, &optimizer, m->c.repeats, &update));
     if (update.norm != ONS_NONE) keep(m, update.norm);
     if (low) must(ons_share_weight_casts(graph, m->s->registry));
-    if (low && dice(m, 4) > 0) must(ons_keep_half_weights(graph, m->s->registry));
+    if (low && dice(m, 4) > 0) must(ons_keep_half_weights(graph, m->s->registry, NULL));
 }
 
 cut_random cut_random_open(uint64_t seed) {

@@ -2,6 +2,8 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
+#include "graph/operator.h"
+#include "graph/passes/autograd.h"
 #include "graph/passes/prune.h"
 #include "tests/rooms/graph/fixture.h"
 
@@ -94,5 +96,28 @@ Test(prune, keeps_new_states) {
     must(ons_prune(s->graph, NULL, &(ons_tracked_values){ids, 2}));
     cr_assert_eq(count_nodes(s->graph, "Add"), 1);
     cr_assert_eq(ons_graph_value(s->graph, ids[1])->pair, ids[0]);
+    scene_close(s);
+}
+
+/* The gradient of a recurrent layer makes all that is wanted in its first output, which nobody reads. */
+Test(prune, where_a_node_works_stays) {
+    enum { HIDDEN_SIZE = 5 };
+    scene *s = scene_open();
+    ons_value_id x = add_input(s, "x", SHAPE(3, 2, 4)), w = add_parameter(s, "w", SHAPE(1, 20, 4));
+    ons_value_id r = add_parameter(s, "r", SHAPE(1, 20, 5)), made[4], cotangent;
+    ons_build_node(&s->builder, find_operator(s, "LSTM"), ONS_IN(x, w, r), ONS_WITH(ONS_AT_INT(HIDDEN_SIZE, 5)), 4,
+                   (const bool[4]){true, false, false, true}, made);
+    ons_type type = ons_graph_value(s->graph, made[0])->type;
+    must(ons_graph_add_value(s->graph, "dy", ONS_INPUT, &type, &cotangent));
+    cr_assert(ons_vector_push(&s->graph->inputs, cotangent));
+    ons_parameter_gradient gradient;
+    must(ons_differentiate(s->graph, s->registry, made[0], cotangent, &w, 1, NULL, &gradient));
+    add_output(s, gradient.uses[0]);
+    must(ons_prune(s->graph, NULL, NULL));
+    must(ons_graph_verify(s->graph));
+    const ons_node *node = ons_graph_node(s->graph, ons_graph_value(s->graph, s->graph->outputs.items[0])->producer);
+    cr_assert_str_eq(node->op->name, "RecurrentGradient");
+    cr_expect_neq(node->outputs[0], (ons_value_id)ONS_NONE);
+    cr_expect_eq(node->outputs[1], (ons_value_id)ONS_NONE, "the gradient of x");
     scene_close(s);
 }

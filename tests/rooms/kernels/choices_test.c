@@ -281,11 +281,13 @@ Test(ways, of_a_product) {
                                     .tolerance = 1e-4};
     static const ons_case biased = {
         .name = "bias", .inputs = {ONS_F32(257, 30), ONS_F32(30, 129), ONS_F32(129)}, .tolerance = 1e-4};
-    static const ons_case long_product = {.name = "long_product",
-                                          .inputs = {ONS_F32(40, 1100), ONS_F32(1100, 33), ONS_F32(33)},
-                                          .tolerance = 1e-3};
+    static const ons_case long_product = {
+        .name = "long_product", .inputs = {ONS_F32(40, 1100), ONS_F32(1100, 33), ONS_F32(33)}, .tolerance = 1e-3};
     expect_ways("Gemm", &plain, 3);
+    static const ons_case wide_product = {
+        .name = "rows_of_nearly_a_page", .inputs = {ONS_F32(33, 300), ONS_F32(300, 1008)}, .tolerance = 1e-3};
     expect_ways("Gemm", &long_product, 3);
+    expect_ways("Gemm", &wide_product, 3);
     expect_ways("Gemm", &gradient, 3);
     expect_ways("Gemm", &long_gradient, 3);
     expect_ways("Gemm", &both, 3);
