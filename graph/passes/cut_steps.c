@@ -1,8 +1,10 @@
 /* What one device runs.
  *
- *   base     the nodes that run on the device, part by part, in the whole graph's order (but for weights' gradients
- * that go first: order_gradients) groups   before a base node of a backward part: what runs again for it, in the whole
- * graph's order steps    both, and views of second versions, each with the versions that it reads
+ *   base     the nodes that run on the device, part by part, in the whole graph's order
+ *   groups   before a base node of a backward part: what runs again for it, in the whole graph's order
+ *   steps    both, and views of second versions, each with the versions that it reads
+ *
+ * Where updates run in the backward part, weights' gradients stand before others of their forward node in the base.
  *
  * What runs again is what planner/memory/evaluate.c says: the producers of decided values, and of what those read and
  * nobody has kept; each at most once. */
