@@ -132,12 +132,14 @@ static ons_value_id behind_views(const ons_graph *graph, ons_value_id value) {
     }
 }
 
-static ons_status *note_made(job *j, const ons_node *node) {
+/* What nobody reads later is gone after its node. */
+static ons_status *note_made(job *j, uint32_t position, const ons_node *node) {
     const ons_liveness *liveness = ons_program_liveness(program_of(j));
     for (uint32_t i = 0; i < node->output_count; ++i) {
         if (node->outputs[i] == ONS_NONE) continue;
-        made m = {.value = node->outputs[i]};
-        m.bytes = (size_t)liveness->buffers[liveness->buffer_of_value[m.value]].bytes;
+        const ons_buffer *buffer = &liveness->buffers[liveness->buffer_of_value[node->outputs[i]]];
+        if (buffer->last <= position) continue;
+        made m = {.value = node->outputs[i], .bytes = (size_t)buffer->bytes};
         m.copies = malloc(m.bytes * j->d->stages + 1);
         if (m.copies == NULL || !ons_vector_reserve(&j->made, 1)) {
             free(m.copies);
@@ -165,7 +167,7 @@ static void run_as(job *j, uint32_t position, const ons_node *node, uint32_t sta
 
 static ons_status *run_in_all(job *j, uint32_t position, const ons_node *node, const ons_run *how) {
     size_t first = j->made.count;
-    ONS_TRY(note_made(j, node));
+    ONS_TRY(note_made(j, position, node));
     for (uint32_t stage = 0; stage < j->d->stages; ++stage) {
         run_as(j, position, node, stage, how);
         for (size_t k = first; k < j->made.count; ++k) {
