@@ -62,6 +62,7 @@ static ons_status *serve(int count, char **words, ons_config *config, ons_model 
     ons_status *status = configure(count, words, config);
     if (status == NULL) status = ons_model_load(words[1], config, model);
     if (status == NULL) status = ons_trainer_new(*model, config, trainer);
+    ons_trim_resident(); /* as the command does */
     if (status == NULL) status = announce(*trainer);
     char line[64];
     while (status == NULL && fflush(stdout) == 0 && fgets(line, sizeof line, stdin) != NULL) {

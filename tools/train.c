@@ -101,6 +101,7 @@ static ons_status *train_and_write(ons_trainer *trainer) {
     if (s.is_root) ons_progress_begin(&s);
     if (s.is_root && (status = ons_stages_begin(trainer, &s)) != NULL) return status;
     if (s.is_root && s.out == NULL) printf("no --out: the trained model will not be written\n");
+    ons_trim_resident();
     status = train(trainer, s.is_root);
     if (s.is_root) ons_progress_end();
     return status == NULL ? finish(trainer) : status;
