@@ -9,11 +9,13 @@
 #include "kernels/attention/attention_rows.h"
 #include "kernels/common/math/simd.h"
 
-/* Scratch of a thread: transposed keys (size × keys), then scores (block × keys), rows of `stride` floats. */
+/* Scratch of a thread, in floats: transposed keys (size × keys), then scores (block × keys), rows of `stride`. Where
+ * rows lie apart, before them values (keys × size) and a block's queries, rows of `row`. */
 typedef struct attention_state {
     ons_attention attention;
     int threads;
-    int64_t stride, scratch; /* floats */
+    int64_t stride, row, scratch;
+    bool apart;
 } attention_state;
 
 static ons_status *attention_prepare(ons_prepare *p) {
@@ -25,7 +27,10 @@ static ons_status *attention_prepare(ons_prepare *p) {
     const ons_attention *a = &state->attention;
     state->threads = ons_team_size(p);
     state->stride = ons_attention_stride(a->keys);
+    state->row = ons_attention_stride(a->size);
     state->scratch = ((a->keys_transposed ? 0 : a->size) + ONS_ATTENTION_BLOCK) * state->stride;
+    state->apart = ons_attention_apart(a);
+    if (state->apart) state->scratch += (a->keys + ONS_ATTENTION_BLOCK) * state->row;
     p->scratch_bytes = state->threads * state->scratch * (int64_t)sizeof(float);
     return NULL;
 }
@@ -78,6 +83,7 @@ static void scale_row(float *y, float factor, int64_t n) {
 /* The operands of one head; `mask`, `kept` and `saved` may be NULL. */
 typedef struct head_operands {
     ons_small_matrix query, keys, values, y;
+    ons_small_matrix near; /* for a block's queries; data NULL: they are read where they are */
     const float *mask;
     const uint8_t *kept;
     float *saved;
@@ -105,6 +111,10 @@ static void attend_block(const ons_attention *a, const head_operands *h, int64_t
     float max[ONS_ATTENTION_BLOCK], sum[ONS_ATTENTION_BLOCK];
     ons_attention_simd lanes;
     ons_small_matrix query = {h->query.data + begin * h->query.stride, h->query.stride};
+    if (h->near.data != NULL) {
+        ons_attention_copy_rows(query, h->near, rows, a->size);
+        query = h->near;
+    }
     ons_small_matrix y = {h->y.data + begin * h->y.stride, h->y.stride};
     const ons_small_gemm from_keys = {
         .m = rows,
@@ -180,6 +190,13 @@ static void attend_head(const ons_launch *launch, const attention_state *state, 
     };
     if (h.kept != NULL) h.kept += (batch * a->heads + head) * a->queries * a->keys;
     if (h.saved != NULL) h.saved += (batch * a->heads + head) * a->queries;
+    if (state->apart) {
+        ons_small_matrix values = {scratch, state->row};
+        ons_attention_copy_rows(h.values, values, a->keys, a->size);
+        h.values = values;
+        h.near = (ons_small_matrix){scratch + a->keys * state->row, state->row};
+        scratch += (a->keys + ONS_ATTENTION_BLOCK) * state->row;
+    }
     if (!a->keys_transposed) {
         ons_small_matrix transposed = {scratch, state->stride};
         ons_small_transpose(a->keys, a->size, h.keys, transposed);

@@ -9,14 +9,18 @@
 #include "kernels/attention/attention_rows.h"
 #include "kernels/common/math/simd.h"
 
-/* Scratch of a thread: Kᵀ and Vᵀ (size × keys), P and dP (block × keys), rows of `stride` floats. Where keys come
- * transposed, K and dK (keys × size) take the place of Kᵀ. */
+/* Scratch of a thread, in floats: Kᵀ and Vᵀ (size × keys), P and dP (block × keys), rows of `stride`. In rows of `row`,
+ * K and dK where keys come transposed, and all that follows where rows lie apart: Q and dY (queries × size), K, dK and
+ * dV (keys × size). */
 typedef struct gradient_state {
     ons_attention attention;
     int threads;
-    int64_t stride, scratch; /* floats */
-    bool has_result;
+    int64_t stride, row, scratch;
+    bool has_result, apart;
 } gradient_state;
+
+/* One more, so that products can take rows by twos. */
+static int64_t room_for(int64_t rows) { return rows + 1; }
 
 static ons_status *attention_gradient_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
@@ -28,9 +32,12 @@ static ons_status *attention_gradient_prepare(ons_prepare *p) {
     const ons_attention *a = &state->attention;
     state->threads = ons_team_size(p);
     state->stride = ons_attention_stride(a->keys);
-    state->scratch = (a->size + 2 * ONS_ATTENTION_BLOCK) * state->stride;
-    state->scratch += a->keys_transposed ? 2 * a->keys * a->size : a->size * state->stride;
-    state->scratch = (state->scratch + ONS_ATTENTION_LINE - 1) / ONS_ATTENTION_LINE * ONS_ATTENTION_LINE;
+    state->row = ons_attention_stride(a->size);
+    state->apart = ons_attention_apart(a);
+    int64_t rows = state->apart         ? 2 * room_for(a->queries) + 3 * room_for(a->keys)
+                   : a->keys_transposed ? 2 * room_for(a->keys)
+                                        : 0;
+    state->scratch = 2 * (a->size + ONS_ATTENTION_BLOCK) * state->stride + rows * state->row;
     p->scratch_bytes = state->threads * state->scratch * (int64_t)sizeof(float);
     return NULL;
 }
@@ -38,6 +45,7 @@ static ons_status *attention_gradient_prepare(ons_prepare *p) {
 /* One head. The gradients' data is NULL where they are not wanted. */
 typedef struct head_work {
     const ons_attention *attention;
+    int64_t together; /* rows that products take: 2 where there is room for one more */
     ons_small_matrix dy, query, keys, keys_transposed, values_transposed;
     ons_small_matrix dq, dk, dv;
     ons_small_matrix p, ds; /* of a block of queries */
@@ -97,7 +105,7 @@ static void add_to_mask(float *dm, const float *ds, float factor, int64_t seen) 
 }
 
 static void clear(ons_small_matrix matrix, int64_t rows, int64_t columns) {
-    for (int64_t i = 0; matrix.data != NULL && i < rows; ++i)
+    for (int64_t i = 0; matrix.data != NULL && columns > 0 && i < rows; ++i)
         memset(matrix.data + i * matrix.stride, 0, (size_t)columns * sizeof(float));
 }
 
@@ -131,19 +139,32 @@ static void differentiate_block(const head_work *w, int64_t begin, int64_t rows,
         ons_attention_drop(w->p.data + r * w->p.stride, w->kept + (begin + r) * a->keys, a->kept_scale, seen);
 }
 
-/* Queries [begin, end). `add`: dK and dV hold the sums of later queries. */
+static int64_t round_up(int64_t count, int64_t step) { return (count + step - 1) / step * step; }
+
+/* Queries [begin, end). `add`: dK and dV hold the sums of later queries. There is room for whole lanes of keys, which
+ * products take at no more cost than a part of them. */
 static void work_block(const head_work *w, int64_t begin, int64_t end, bool add) {
     const ons_attention *a = w->attention;
     int64_t rows = end - begin, seen = ons_attention_keys_seen(a, end), size = a->size;
     ons_small_matrix query = rows_from(w->query, begin), dy = rows_from(w->dy, begin);
     ons_small_lower left = a->causal ? ONS_LEFT_LOWER : ONS_NONE_LOWER;
     const ons_small_gemm pairs = {
-        .m = rows, .n = seen, .k = size, .lower = a->causal ? ONS_RESULT_LOWER : ONS_NONE_LOWER, .diagonal = begin};
+        .m = round_up(rows, w->together),
+        .n = round_up(seen, ONS_SIMD_FLOATS),
+        .k = size,
+        .lower = a->causal ? ONS_RESULT_LOWER : ONS_NONE_LOWER,
+        .diagonal = begin,
+    };
     ons_small_multiply(&pairs, query, w->keys_transposed, w->p);
     ons_small_multiply(&pairs, dy, w->values_transposed, w->ds);
     differentiate_block(w, begin, rows, seen);
-    const ons_small_gemm onto_keys = {
-        .m = seen, .n = size, .k = rows, .transpose_a = true, .add = add, .lower = left, .diagonal = begin};
+    const ons_small_gemm onto_keys = {.m = round_up(seen, w->together),
+                                      .n = size,
+                                      .k = rows,
+                                      .transpose_a = true,
+                                      .add = add,
+                                      .lower = left,
+                                      .diagonal = begin};
     const ons_small_gemm onto_queries = {.m = rows, .n = size, .k = seen, .lower = left, .diagonal = begin};
     if (w->dv.data != NULL) ons_small_multiply(&onto_keys, w->p, dy, w->dv);
     if (w->dk.data != NULL) ons_small_multiply(&onto_keys, w->ds, query, w->dk);
@@ -197,24 +218,64 @@ static ons_attention_ahead ahead_of(const ons_launch *launch, const ons_attentio
     return ahead;
 }
 
+/* Scratch from *at on, which goes forward behind it. */
+static ons_small_matrix take_rows(float **at, int64_t rows, int64_t stride) {
+    ons_small_matrix taken = {*at, stride};
+    *at += rows * stride;
+    return taken;
+}
+
+/* The rows, or a copy in scratch with room behind it. */
+static ons_small_matrix bring_near(const gradient_state *state, ons_small_matrix rows, int64_t count, float **scratch) {
+    if (!state->apart) return rows;
+    ons_small_matrix near = take_rows(scratch, room_for(count), state->row);
+    ons_attention_copy_rows(rows, near, count, state->attention.size);
+    clear(rows_from(near, count), room_for(count) - count, state->attention.size);
+    return near;
+}
+
+/* What lies behind the keys to the end of the last lanes. */
+static void clear_behind(ons_small_matrix transposed, int64_t keys, int64_t size) {
+    transposed.data += keys;
+    clear(transposed, size, round_up(keys, ONS_SIMD_FLOATS) - keys);
+}
+
+static void read_head(const ons_launch *launch, const gradient_state *state, int64_t batch, int64_t head, head_work *w,
+                      float **scratch) {
+    const ons_attention *a = &state->attention;
+    ons_small_matrix keys = ons_attention_matrix(launch->inputs[2], &a->key, batch, head);
+    ons_small_matrix values = ons_attention_matrix(launch->inputs[3], &a->value, batch, head);
+    w->dy = bring_near(state, ons_attention_matrix(launch->inputs[0], &a->result, batch, head), a->queries, scratch);
+    w->query = bring_near(state, ons_attention_matrix(launch->inputs[1], &a->query, batch, head), a->queries, scratch);
+    if (a->keys_transposed) {
+        w->keys = take_rows(scratch, room_for(a->keys), state->row);
+        ons_attention_copy_rows(keys, w->keys_transposed, a->size, a->keys);
+        ons_small_transpose(a->size, a->keys, keys, w->keys);
+    } else {
+        w->keys = bring_near(state, keys, a->keys, scratch);
+        ons_small_transpose(a->keys, a->size, w->keys, w->keys_transposed);
+    }
+    ons_small_transpose(a->keys, a->size, values, w->values_transposed);
+    clear_behind(w->keys_transposed, a->keys, a->size);
+    clear_behind(w->values_transposed, a->keys, a->size);
+}
+
 static void work_head(const ons_launch *launch, const gradient_state *state, int64_t batch, int64_t head,
                       float *scratch) {
     const ons_attention *a = &state->attention;
-    int64_t stride = state->stride, panel = a->size * stride, block = ONS_ATTENTION_BLOCK * stride;
-    ons_small_matrix dk = output_of(launch, a, 1, batch, head);
+    ons_small_matrix dk = output_of(launch, a, 1, batch, head), dv = output_of(launch, a, 2, batch, head);
     head_work w = {
         .attention = a,
-        .dy = ons_attention_matrix(launch->inputs[0], &a->result, batch, head),
-        .result = state->has_result ? ons_attention_matrix(launch->inputs[RESULT], &a->result, batch, head)
-                                    : (ons_small_matrix){NULL, 0},
-        .query = ons_attention_matrix(launch->inputs[1], &a->query, batch, head),
-        .keys = ons_attention_matrix(launch->inputs[2], &a->key, batch, head),
-        .values_transposed = {scratch, stride},
+        .together = state->apart ? 2 : 1,
+        .values_transposed = take_rows(&scratch, a->size, state->stride),
+        .p = take_rows(&scratch, ONS_ATTENTION_BLOCK, state->stride),
+        .ds = take_rows(&scratch, ONS_ATTENTION_BLOCK, state->stride),
+        .keys_transposed = take_rows(&scratch, a->size, state->stride),
         .dq = output_of(launch, a, 0, batch, head),
         .dk = dk,
-        .dv = output_of(launch, a, 2, batch, head),
-        .p = {scratch + panel, stride},
-        .ds = {scratch + panel + block, stride},
+        .dv = dv,
+        .result = state->has_result ? ons_attention_matrix(launch->inputs[RESULT], &a->result, batch, head)
+                                    : (ons_small_matrix){NULL, 0},
         .mask = a->has_mask ? (const float *)launch->inputs[5] + ons_attention_offset(&a->mask, batch, head) : NULL,
         .saved = (const float *)launch->inputs[4] + (batch * a->heads + head) * a->queries,
         .kept =
@@ -222,20 +283,16 @@ static void work_head(const ons_launch *launch, const gradient_state *state, int
         .dm = mask_gradient_of(launch, a, batch, head),
         .ahead = ahead_of(launch, a, batch * a->heads + head + 1),
     };
-    float *rest = scratch + panel + 2 * block;
-    ons_small_transpose(a->keys, a->size, ons_attention_matrix(launch->inputs[3], &a->value, batch, head),
-                        w.values_transposed);
-    if (a->keys_transposed) {
-        w.keys_transposed = w.keys;
-        w.keys = (ons_small_matrix){rest, a->size};
-        ons_small_transpose(a->size, a->keys, w.keys_transposed, w.keys);
-        if (dk.data != NULL) w.dk = (ons_small_matrix){rest + a->keys * a->size, a->size};
-    } else {
-        w.keys_transposed = (ons_small_matrix){rest, stride};
-        ons_small_transpose(a->keys, a->size, w.keys, w.keys_transposed);
-    }
+    read_head(launch, state, batch, head, &w, &scratch);
+    if (dk.data != NULL && (state->apart || a->keys_transposed))
+        w.dk = take_rows(&scratch, room_for(a->keys), state->row);
+    if (dv.data != NULL && state->apart) w.dv = take_rows(&scratch, room_for(a->keys), state->row);
     work_blocks(&w);
-    if (a->keys_transposed && dk.data != NULL) ons_small_transpose(a->keys, a->size, w.dk, dk);
+    if (w.dk.data != dk.data && a->keys_transposed)
+        ons_small_transpose(a->keys, a->size, w.dk, dk);
+    else if (w.dk.data != dk.data)
+        ons_attention_copy_rows(w.dk, dk, a->keys, a->size);
+    if (w.dv.data != dv.data) ons_attention_copy_rows(w.dv, dv, a->keys, a->size);
 }
 
 /* Samples that add to one gradient of the mask come one after the other. */

@@ -6,6 +6,8 @@
 #ifndef ONSTAGE_KERNELS_ATTENTION_ATTENTION_OPERANDS_H
 #define ONSTAGE_KERNELS_ATTENTION_ATTENTION_OPERANDS_H
 
+#include <string.h>
+
 #include "kernels/common/gemm/small_gemm.h"
 #include "kernels/common/operator/kernel.h"
 
@@ -123,6 +125,18 @@ static inline ons_small_matrix ons_attention_matrix(const float *data, const ons
                                                     int64_t head) {
     return (ons_small_matrix){(float *)data + ons_attention_offset(steps, batch, head),
                               steps->size == 1 ? steps->position : steps->size};
+}
+
+/* Whether a head's rows lie so far apart that they share few places in a cache, since heads, and perhaps samples, lie
+ * between each other: then they are worked on where they have been copied close together. */
+static inline bool ons_attention_apart(const ons_attention *a) {
+    enum { FAR = 512 }; /* floats */
+    return a->query.position > FAR || a->key.position > FAR || a->value.position > FAR || a->result.position > FAR;
+}
+
+static inline void ons_attention_copy_rows(ons_small_matrix from, ons_small_matrix to, int64_t rows, int64_t size) {
+    for (int64_t i = 0; i < rows; ++i)
+        memcpy(to.data + i * to.stride, from.data + i * from.stride, (size_t)size * sizeof(float));
 }
 
 /* Keys that a block of queries which ends before `end` can see. */

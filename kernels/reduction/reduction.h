@@ -24,15 +24,13 @@
 typedef struct ons_reducer {
     double identity;
     double (*row)(const float *x, int64_t n);
-    /* results[j] = results[j] ∘ x[j] ∘ x[j + stride] ∘ … over `rows` rows, for j < width ≤ ONS_REDUCTION_WIDTH */
-    void (*columns)(const float *x, int64_t rows, int64_t stride, int width, double *results);
+    /* results[j] = results[j] ∘ x[j] ∘ x[j + stride] ∘ … over `rows` rows, for j < width */
+    void (*columns)(const float *x, int64_t rows, int64_t stride, int64_t width, double *results);
     /* a[j] = a[j] ∘ b[j] */
     void (*join)(double *a, const double *b, int64_t n);
     /* the results from joined parts of `count` elements */
     void (*finish)(const double *a, float *results, int64_t n, double count);
 } ons_reducer;
-
-enum { ONS_REDUCTION_WIDTH = 64 };
 
 /* ---- descriptor parts: inputs data, axes; attributes keepdims, noop_with_empty_axes */
 enum { ONS_REDUCTION_KEEPDIMS, ONS_REDUCTION_NOOP };
@@ -133,37 +131,33 @@ ONS_REDUCTION_INLINE double ons_reduce_row(const float *x, int64_t n, const ons_
     return total.half[0][0];
 }
 
-ONS_REDUCTION_INLINE void ons_reduce_some_columns(const float *x, int64_t rows, int64_t stride, int sets, int count,
+/* `count` neighbouring columns, at most a register of them, over so few rows that they are joined in float. */
+ONS_REDUCTION_INLINE void ons_reduce_some_columns(const float *x, int64_t rows, int64_t stride, int64_t count,
                                                   double *results, const ons_reduction_formulas *f) {
-    const ons_simd_float none = ons_simd_all(f->identity);
-    ons_simd_double_pair total[ONS_REDUCTION_WIDTH / ONS_SIMD_FLOATS];
-    for (int k = 0; k < sets; ++k) total[k] = ons_simd_widen(none);
-    for (int64_t r = 0; r < rows;) {
-        int64_t end = rows - r < f->run ? rows : r + f->run;
-        ons_simd_float a[ONS_REDUCTION_WIDTH / ONS_SIMD_FLOATS];
-        for (int k = 0; k < sets; ++k) a[k] = none;
-        for (; r < end; ++r, x += stride)
-            for (int k = 0; k < sets; ++k)
-                a[k] = f->step(a[k], count == ONS_SIMD_FLOATS ? ons_simd_load(x + k * ONS_SIMD_FLOATS)
-                                                              : ons_simd_load_some(x, count, f->identity));
-        for (int k = 0; k < sets; ++k) total[k] = ons_reduce_widen(total[k], a[k], f);
-    }
-    for (int k = 0; k < sets; ++k)
-        for (int i = 0; i < count; ++i)
-            results[k * ONS_SIMD_FLOATS + i] = f->join_one(
-                results[k * ONS_SIMD_FLOATS + i], total[k].half[2 * i / ONS_SIMD_FLOATS][i % (ONS_SIMD_FLOATS / 2)]);
+    bool all = count == ONS_SIMD_FLOATS;
+    ons_simd_float a = ons_simd_all(f->identity);
+    for (int64_t r = 0; r < rows; ++r, x += stride)
+        a = f->step(a, all ? ons_simd_load(x) : ons_simd_load_some(x, count, f->identity));
+    double few[ONS_SIMD_FLOATS] = {0}, *to = all ? results : few;
+    if (!all) memcpy(few, results, (size_t)count * sizeof(double));
+    ons_simd_double_pair joined;
+    for (int k = 0; k < 2; ++k) memcpy(&joined.half[k], to + k * (ONS_SIMD_FLOATS / 2), sizeof joined.half[k]);
+    joined = ons_reduce_widen(joined, a, f);
+    for (int k = 0; k < 2; ++k) memcpy(to + k * (ONS_SIMD_FLOATS / 2), &joined.half[k], sizeof joined.half[k]);
+    if (!all) memcpy(results, few, (size_t)count * sizeof(double));
 }
 
-ONS_REDUCTION_INLINE void ons_reduce_columns(const float *x, int64_t rows, int64_t stride, int width, double *results,
-                                             const ons_reduction_formulas *f) {
-    int j = 0;
-    if (width == ONS_REDUCTION_WIDTH) {
-        ons_reduce_some_columns(x, rows, stride, ONS_REDUCTION_WIDTH / ONS_SIMD_FLOATS, ONS_SIMD_FLOATS, results, f);
-        return;
+/* Few rows at once, from one end to the other: so many streams of memory a processor reads ahead. */
+ONS_REDUCTION_INLINE void ons_reduce_columns(const float *x, int64_t rows, int64_t stride, int64_t width,
+                                             double *results, const ons_reduction_formulas *f) {
+    enum { STREAMS = 8 };
+    int64_t run = f->run < STREAMS ? f->run : STREAMS, whole = width / ONS_SIMD_FLOATS * ONS_SIMD_FLOATS;
+    for (int64_t r = 0; r < rows; r += run, x += run * stride) {
+        int64_t some = rows - r < run ? rows - r : run;
+        for (int64_t j = 0; j < whole; j += ONS_SIMD_FLOATS)
+            ons_reduce_some_columns(x + j, some, stride, ONS_SIMD_FLOATS, results + j, f);
+        if (whole < width) ons_reduce_some_columns(x + whole, some, stride, width - whole, results + whole, f);
     }
-    for (; j + ONS_SIMD_FLOATS <= width; j += ONS_SIMD_FLOATS)
-        ons_reduce_some_columns(x + j, rows, stride, 1, ONS_SIMD_FLOATS, results + j, f);
-    if (j < width) ons_reduce_some_columns(x + j, rows, stride, 1, width - j, results + j, f);
 }
 
 ONS_REDUCTION_INLINE void ons_reduce_join(double *a, const double *b, int64_t n, const ons_reduction_formulas *f) {
@@ -187,7 +181,7 @@ ONS_REDUCTION_INLINE void ons_reduce_finish(const double *from, float *results, 
         {IDENTITY,           RUN, SYMBOL##_step, SYMBOL##_join_simd, SYMBOL##_join_halves, SYMBOL##_join_one,          \
          SYMBOL##_finish_one};                                                                                         \
     static double SYMBOL##_row(const float *x, int64_t n) { return ons_reduce_row(x, n, &SYMBOL##_formulas); }         \
-    static void SYMBOL##_columns(const float *x, int64_t rows, int64_t stride, int width, double *results) {           \
+    static void SYMBOL##_columns(const float *x, int64_t rows, int64_t stride, int64_t width, double *results) {       \
         ons_reduce_columns(x, rows, stride, width, results, &SYMBOL##_formulas);                                       \
     }                                                                                                                  \
     static void SYMBOL##_join(double *a, const double *b, int64_t n) { ons_reduce_join(a, b, n, &SYMBOL##_formulas); } \

@@ -1,8 +1,8 @@
 /* What the CPU runs of reduction.h. */
 #include "kernels/reduction/reduction.h"
 
-/* Columns that a task takes at once, and what it needs on its stack for them. */
-enum { TASKS_ENOUGH = 32, PART_GRAIN = 16 * 1024, ROWS_AT_ONCE = 64, SPAN_WIDTH = 4096 };
+/* SPAN_WIDTH: columns that a task takes at most; their results lie on its stack. */
+enum { TASKS_ENOUGH = 32, PART_GRAIN = 16 * 1024, SPAN_WIDTH = 2048 };
 
 /* Axes in the order of loops. */
 typedef struct loops {
@@ -129,8 +129,7 @@ static void reduce_rows(const reduction_state *s, const float *x, double *parts,
     }
 }
 
-/* At most SPAN_WIDTH columns of one row of results, from part `part` of the rows: so many rows at once that they stay
- * in a near cache while all columns are visited. */
+/* At most SPAN_WIDTH columns of one row of results, from part `part` of the rows. */
 static void reduce_span(const reduction_state *s, const float *x, int64_t part, int64_t width, double *results) {
     uint32_t last = s->reduced.rank - 1;
     int64_t height = s->reduced.dims[last], stride = s->reduced.strides[last];
@@ -139,12 +138,7 @@ static void reduce_span(const reduction_state *s, const float *x, int64_t part, 
     while (row < row_end) {
         int64_t rows = height - row % height;
         rows = rows > row_end - row ? row_end - row : rows;
-        rows = rows > ROWS_AT_ONCE ? ROWS_AT_ONCE : rows;
-        const float *from = x + offset_of(&s->reduced, row);
-        for (int64_t j = 0; j < width; j += ONS_REDUCTION_WIDTH) {
-            int some = width - j < ONS_REDUCTION_WIDTH ? (int)(width - j) : ONS_REDUCTION_WIDTH;
-            s->reducer->columns(from + j, rows, stride, some, results + j);
-        }
+        s->reducer->columns(x + offset_of(&s->reduced, row), rows, stride, width, results);
         row += rows;
     }
 }

@@ -1,4 +1,5 @@
 /* Slice: along each given axis the elements start, start + step, … before end. */
+#include "graph/passes/autograd.h"
 #include "graph/upgrade.h"
 #include "kernels/operators.h"
 #include "kernels/slice/slicing.h"
@@ -18,12 +19,14 @@ static void slice_reference(const ons_operands *o, const ons_step *step, const v
         ons_copy_word(outputs[0], i, inputs[0], ons_slicing_source(&slicing, &o->inputs[0].shape, i));
 }
 
+/* What comes from the slices beside this one is added to: each touches its own elements alone. */
 static ons_status *slice_gradient(ons_gradient *g) {
-    const ons_shape *shape = &g->operands->inputs[0].shape;
-    g->gradients[0] = ons_build(g->builder, &ons_op_slice_gradient,
-                                ONS_IN(g->cotangents[0], ons_gradient_input(g, 1), ons_gradient_input(g, 2),
-                                       ons_gradient_input(g, 3), ons_gradient_input(g, 4)),
-                                ONS_WITH(ONS_AT_INTS(0, shape->rank, shape->dims)));
+    const ons_type *whole = &g->operands->inputs[0];
+    ons_value_id inputs[6] = {g->cotangents[0]};
+    for (uint32_t i = 1; i < 5; ++i) inputs[i] = ons_gradient_input(g, i);
+    inputs[5] = whole->dtype == ONS_FLOAT32 ? ons_gradient_take_flow(g, 0) : ONS_NONE;
+    g->gradients[0] = ons_build(g->builder, &ons_op_slice_gradient, (ons_inputs){inputs, inputs[5] == ONS_NONE ? 5 : 6},
+                                ONS_WITH(ONS_AT_INTS(0, whole->shape.rank, whole->shape.dims)));
     return NULL;
 }
 

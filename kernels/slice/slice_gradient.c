@@ -1,8 +1,10 @@
 /* The gradient of Slice: the cotangent in its places in a tensor of zeros. Inputs: the cotangent, then Slice's starts,
- * ends, axes and steps; the attribute is the shape of what was sliced. */
+ * ends, axes and steps, and a tensor to add to instead of zeros (float32); the attribute is the shape of what was
+ * sliced. */
 #include "kernels/slice/slicing.h"
 
 enum { SHAPE };
+enum { ADDED = ONS_SLICE_GRADIENT_ADDED };
 
 static ons_status *slice_gradient_infer(ons_operands *o) {
     if (o->attributes[SHAPE].count > ONS_RANK_MAX) return ons_node_error(o, "rank %u", o->attributes[SHAPE].count);
@@ -12,20 +14,38 @@ static ons_status *slice_gradient_infer(ons_operands *o) {
     if (!ons_shape_equal(&slicing.result, &o->inputs[0].shape))
         return ons_node_error(o, "the cotangent does not have the shape of the slice");
     o->outputs[0] = ons_type_make(o->inputs[0].dtype, shape);
+    if (ons_has_input(o, ADDED) && !ons_type_equal(&o->inputs[ADDED], &o->outputs[0]))
+        return ons_node_error(o, "what is added to does not have the shape of what was sliced");
     return NULL;
+}
+
+/* An addition for each element of the cotangent, where there is something to add to. */
+static ons_cost slice_gradient_cost(const ons_operands *o) {
+    ons_cost copy = ons_cost_copy(o);
+    return ons_has_input(o, ADDED) ? (ons_cost){(double)ons_elements(&o->inputs[0]), copy.bytes} : copy;
 }
 
 static void slice_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                                      void *const *outputs) {
     ons_slicing slicing = {0};
     ons_resolved(ons_slicing_of(o, &o->outputs[0].shape, &slicing));
-    memset(outputs[0], 0, (size_t)ons_elements(&o->outputs[0]) * 8);
-    for (int64_t i = 0, n = ons_elements(&o->inputs[0]); i < n; ++i)
-        ons_copy_word(outputs[0], ons_slicing_source(&slicing, &o->outputs[0].shape, i), inputs[0], i);
+    size_t bytes = (size_t)ons_elements(&o->outputs[0]) * 8;
+    if (ons_has_input(o, ADDED))
+        memcpy(outputs[0], inputs[ADDED], bytes);
+    else
+        memset(outputs[0], 0, bytes);
+    for (int64_t i = 0, n = ons_elements(&o->inputs[0]); i < n; ++i) {
+        int64_t at = ons_slicing_source(&slicing, &o->outputs[0].shape, i);
+        if (ons_has_input(o, ADDED))
+            ((double *)outputs[0])[at] += ((const double *)inputs[0])[i];
+        else
+            ons_copy_word(outputs[0], at, inputs[0], i);
+    }
 }
 
-ONS_DEFINE_OPERATOR(slice_gradient, "SliceGradient", ONS_INTERNAL, ONS_ARITY(3, 5, 1, 1),
+ONS_DEFINE_OPERATOR(slice_gradient, "SliceGradient", ONS_INTERNAL, ONS_ARITY(3, 6, 1, 1),
                     ONS_ATTRIBUTES(ONS_REQUIRED_ATTRIBUTE("shape", ONS_ATTRIBUTE_INTS)),
-                    ONS_INFER(slice_gradient_infer), ONS_COST(ons_cost_copy), ONS_NOT_DIFFERENTIABLE("a gradient"),
-                    ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
+                    ONS_INFER(slice_gradient_infer), ONS_COST(slice_gradient_cost),
+                    ONS_NOT_DIFFERENTIABLE("a gradient"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
+                    ONS_ALIASES({ONS_ALIAS_MAY, 0, ADDED}), ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(slice_gradient_reference));

@@ -1,11 +1,40 @@
+#include "kernels/common/cuda/cuda_each.cuh"
 #include "kernels/common/layout/cuda_strided.cuh"
 extern "C" {
 #include "kernels/slice/slicing.h"
 }
 
+namespace {
+
+using namespace ons;
+
+/* Adds element i of a box to its place. */
+struct add_to_box {
+    ons_strided box;
+    const float *from;
+    float *to;
+    __device__ void operator()(int64_t i) const {
+        int64_t source = box.from_offset, target = box.to_offset;
+        for (int d = (int)box.rank - 1; d >= 0; --d) {
+            int64_t rest = i / box.dims[d], index = i - rest * box.dims[d];
+            source += index * box.from[d];
+            target += index * box.to[d];
+            i = rest;
+        }
+        to[target] += from[source];
+    }
+};
+
+} // namespace
+
 extern "C" void ons_cuda_run_slice_gradient(const ons_launch *launch) {
     const ons_slice_gradient *s = (const ons_slice_gradient *)launch->state;
-    if (!s->covers && s->bytes > 0)
-        (void)cudaMemsetAsync(launch->outputs[0], 0, (size_t)s->bytes, (cudaStream_t)launch->stream);
-    ons::copy_strided_box(launch, &s->copy, launch->inputs[0], launch->outputs[0]);
+    void *out = launch->outputs[0];
+    if (s->adds) {
+        copy_bytes(launch, out, launch->inputs[ONS_SLICE_GRADIENT_ADDED], s->bytes);
+        each(launch, s->elements, add_to_box{s->copy, (const float *)launch->inputs[0], (float *)out});
+        return;
+    }
+    if (!s->covers) zero_bytes(launch, out, s->bytes);
+    copy_strided_box(launch, &s->copy, launch->inputs[0], out);
 }

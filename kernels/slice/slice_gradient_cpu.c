@@ -10,20 +10,59 @@ ons_status *ons_slice_gradient_prepare(ons_prepare *p) {
     state *s;
     ONS_NEW_STATE(s, p);
     s->copy = ons_slicing_copy(&slicing, o->inputs[0].dtype, &o->outputs[0].shape, true);
+    s->elements = ons_elements(&o->inputs[0]);
     s->bytes = ons_type_dense_bytes(&o->outputs[0]);
-    s->covers = ons_elements(&o->inputs[0]) == ons_elements(&o->outputs[0]);
-    return NULL;
+    s->adds = ons_has_input(o, ONS_SLICE_GRADIENT_ADDED);
+    s->covers = s->elements == ons_elements(&o->outputs[0]);
+    return s->adds ? ons_require_float32(o) : NULL;
+}
+
+/* What lies in the output where the slice is not: `from`, or zeros where that is NULL. */
+static void fill(char *out, const char *from, int64_t bytes) {
+    enum { PIECE = 64 * 1024 };
+#pragma omp parallel for schedule(static) if (bytes > PIECE)
+    for (int64_t at = 0; at < bytes; at += PIECE) {
+        size_t some = (size_t)(bytes - at < PIECE ? bytes - at : PIECE);
+        if (from != NULL)
+            memcpy(out + at, from + at, some);
+        else
+            memset(out + at, 0, some);
+    }
+}
+
+static void add_row(const float *x, int64_t x_step, float *y, int64_t y_step, int64_t count) {
+    if (x_step == 1 && y_step == 1) {
+#pragma omp simd
+        for (int64_t i = 0; i < count; ++i) y[i] += x[i];
+    } else {
+        for (int64_t i = 0; i < count; ++i) y[i * y_step] += x[i * x_step];
+    }
+}
+
+static void add_box(const state *s, const float *x, float *y) {
+    const ons_strided *box = &s->copy;
+    uint32_t last = box->rank - 1;
+    int64_t columns = box->dims[last], rows = s->elements == 0 ? 0 : s->elements / columns;
+#pragma omp parallel for schedule(static) if (s->elements > ONS_PARALLEL_GRAIN)
+    for (int64_t row = 0; row < rows; ++row) {
+        int64_t from = box->from_offset, to = box->to_offset, rest = row;
+        for (uint32_t i = last; i-- > 0; rest /= box->dims[i]) {
+            from += rest % box->dims[i] * box->from[i];
+            to += rest % box->dims[i] * box->to[i];
+        }
+        add_row(x + from, box->from[last], y + to, box->to[last], columns);
+    }
 }
 
 static void slice_gradient_run(const ons_launch *launch) {
     const state *s = launch->state;
     char *out = launch->outputs[0];
-    enum { PIECE = 64 * 1024 };
-    int64_t bytes = s->covers ? 0 : s->bytes;
-#pragma omp parallel for schedule(static) if (bytes > PIECE)
-    for (int64_t at = 0; at < bytes; at += PIECE)
-        memset(out + at, 0, (size_t)(bytes - at < PIECE ? bytes - at : PIECE));
-    ons_strided_copy(&s->copy, launch->inputs[0], out);
+    const char *added = s->adds ? launch->inputs[ONS_SLICE_GRADIENT_ADDED] : NULL;
+    if (s->adds ? added != out : !s->covers) fill(out, added, s->bytes);
+    if (s->adds)
+        add_box(s, launch->inputs[0], launch->outputs[0]);
+    else
+        ons_strided_copy(&s->copy, launch->inputs[0], out);
 }
 
 ONS_KERNELS(cpu, slice_gradient, ONS_KERNEL(ons_slice_gradient_prepare, slice_gradient_run))

@@ -20,11 +20,16 @@ ons_strided ons_slicing_copy(const ons_slicing *slicing, ons_dtype dtype, const 
 /* Number of the tensor's element that belongs to element `number` of the result. */
 int64_t ons_slicing_source(const ons_slicing *slicing, const ons_shape *shape, int64_t number);
 
+/* The input of the gradient that is added to; it may be left out, and be the output's memory. */
+enum { ONS_SLICE_GRADIENT_ADDED = 5 };
+
 /* The state of the gradient's kernels. */
 typedef struct ons_slice_gradient {
     ons_strided copy;
-    int64_t bytes;
-    bool covers; /* the slice is everything: no zeros are needed */
+    int64_t elements; /* of the slice */
+    int64_t bytes;    /* of the tensor */
+    bool adds;        /* to a tensor, not to zeros */
+    bool covers;      /* the slice is everything: no zeros are needed */
 } ons_slice_gradient;
 
 ons_status *ons_slice_prepare(ons_prepare *p);

@@ -43,7 +43,11 @@ static inline void ons_simd_store(float *to, ons_simd_float x) { memcpy(to, &x, 
 
 /* a where `mask` has ones, b where it has zeros. */
 static inline ons_simd_float ons_simd_select(ons_simd_bits mask, ons_simd_float a, ons_simd_float b) {
+#if defined(__AVX2__) && !defined(__AVX512F__)
+    return _mm256_blendv_ps(b, a, (ons_simd_float)mask);
+#else
     return (ons_simd_float)((mask & (ons_simd_bits)a) | (~mask & (ons_simd_bits)b));
+#endif
 }
 
 /* Ones in the first `count` lanes. */
@@ -158,15 +162,15 @@ static inline float ons_simd_sum_of(ons_simd_float x) {
 #endif
 }
 
-/* ons_exp of every lane, for x ≤ 88: the same polynomial. 0 below -87.3; NaN stays NaN. */
-static inline ons_simd_float ons_simd_exp(ons_simd_float x) {
+/* eˣ = 2ⁿ·eʳ by the polynomial of ons_exp: gives eʳ - 1, and n for ons_simd_power. */
+static inline ons_simd_float ons_simd_exp_rest(ons_simd_float x, ons_simd_float *exponent) {
 #ifdef __AVX512F__
-    __mmask16 keep = _mm512_cmp_ps_mask(x, _mm512_set1_ps(-87.3f), _CMP_NLT_UQ);
     ons_simd_float n = _mm512_roundscale_ps(x * 0x1.715476p0f, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    *exponent = n;
 #else
     const ons_simd_float rounder = ons_simd_all(0x1.8p23f); /* adding it leaves the nearest integer in the low bits */
-    ons_simd_bits gone = x < -87.3f;
     ons_simd_float shifted = x * 0x1.715476p0f + rounder, n = shifted - rounder;
+    *exponent = shifted;
 #endif
     ons_simd_float r = x - n * 0x1.62e4p-1f;
     r = r - n * 0x1.7f7d1cp-20f;
@@ -174,13 +178,27 @@ static inline ons_simd_float ons_simd_exp(ons_simd_float x) {
     p = p * r + 0x1.55552ap-5f;
     p = p * r + 0x1.555488p-3f;
     p = p * r + 0.5f;
-    p = p * (r * r) + r;
-    p = p + 1.0f;
+    return p * (r * r) + r;
+}
+
+/* 2ⁿ for n from -126 to 127, by the exponent of ons_simd_exp_rest. */
+static inline ons_simd_float ons_simd_power(ons_simd_float exponent) {
 #ifdef __AVX512F__
-    return _mm512_maskz_scalef_ps(keep, p, n);
+    return _mm512_scalef_ps(_mm512_set1_ps(1), exponent);
 #else
-    ons_simd_words exponent = ((ons_simd_words)shifted - (ons_simd_words)rounder + 127) << 23;
-    return (ons_simd_float)(~gone & (ons_simd_bits)(p * (ons_simd_float)exponent));
+    return (ons_simd_float)(((ons_simd_words)exponent - (ons_simd_words)ons_simd_all(0x1.8p23f) + 127) << 23);
+#endif
+}
+
+/* ons_exp of every lane, for x ≤ 88: the same polynomial. 0 below -87.3; NaN stays NaN. */
+static inline ons_simd_float ons_simd_exp(ons_simd_float x) {
+    ons_simd_float exponent, p = ons_simd_exp_rest(x, &exponent) + 1.0f;
+#ifdef __AVX512F__
+    __mmask16 keep = _mm512_cmp_ps_mask(x, _mm512_set1_ps(-87.3f), _CMP_NLT_UQ);
+    return _mm512_maskz_scalef_ps(keep, p, exponent);
+#else
+    ons_simd_bits gone = x < -87.3f;
+    return (ons_simd_float)(~gone & (ons_simd_bits)(p * ons_simd_power(exponent)));
 #endif
 }
 
@@ -239,22 +257,25 @@ static inline ons_simd_float ons_simd_absolute(ons_simd_float x) {
     return (ons_simd_float)((ons_simd_bits)x & 0x7fffffff);
 }
 
-/* ons_sigmoid and ons_tanh of every lane, but that a sigmoid below 10⁻³⁸ is 0. */
+/* 1 / (1 + e⁻ˣ) of every lane; 0 below -87.3, where it is less than 10⁻³⁷; NaN stays NaN. */
 static inline ons_simd_float ons_simd_sigmoid(ons_simd_float x) {
-    ons_simd_float e = ons_simd_exp(-ons_simd_absolute(x));
-    return ons_simd_select(x < 0.0f, e, ons_simd_all(1)) / (1.0f + e);
+    ons_simd_bits gone = x < -87.3f;
+    ons_simd_float exponent, p = ons_simd_exp_rest(ons_simd_max(ons_simd_all(-87.3f), -x), &exponent);
+    ons_simd_float power = ons_simd_power(exponent); /* 2ⁿ of e⁻ˣ */
+    return (ons_simd_float)(~gone & (ons_simd_bits)(1.0f / (p * power + (power + 1.0f))));
 }
 
+/* ons_tanh of every lane. */
 static inline ons_simd_float ons_simd_tanh(ons_simd_float x) {
-    ons_simd_float t = ons_simd_absolute(x), twice = 2.0f * t;
-    twice = ons_simd_select(twice > 88.0f, ons_simd_all(88), twice);
-    ons_simd_float large = 1.0f - 2.0f / (ons_simd_exp(twice) + 1.0f);
-    ons_simd_float u = x * x;
+    ons_simd_float t = ons_simd_absolute(x), exponent;
+    ons_simd_float rest = ons_simd_exp_rest(-ons_simd_max(ons_simd_all(-88), -2.0f * t), &exponent);
+    ons_simd_float power = ons_simd_power(exponent);
+    ons_simd_float large = 1.0f - 2.0f / (rest * power + (power + 1.0f)), u = x * x; /* 1 - 2 / (e²ᵗ + 1) */
     ons_simd_float p = u * -0x1.767a14p-8f + 0x1.524c40p-6f;
     p = p * u - 0x1.b842c4p-5f;
     p = p * u + 0x1.11075ep-3f;
     p = p * u - 0x1.555534p-2f;
-    ons_simd_float y = ons_simd_absolute(ons_simd_select(t < 0.625f, x + x * (u * p), large));
+    ons_simd_float y = ons_simd_select(t < 0.625f, t + t * (u * p), large);
     return (ons_simd_float)((ons_simd_bits)y | ((ons_simd_bits)x & INT32_MIN));
 }
 

@@ -121,6 +121,34 @@ Test(autograd, one_gradient_for_each_use) {
     scene_close(s);
 }
 
+static ons_value_id slice(scene *s, ons_value_id of, int64_t start, int64_t end, int64_t step) {
+    const int64_t axis = 0;
+    return ons_build(&s->builder, find_operator(s, "Slice"),
+                     ONS_IN(of, ons_build_integers(&s->builder, &start, 1), ons_build_integers(&s->builder, &end, 1),
+                            ons_build_integers(&s->builder, &axis, 1), ons_build_integers(&s->builder, &step, 1)),
+                     ONS_DEFAULTS);
+}
+
+/* Slices of one value, some of which share elements: each adds to what the others hand back, with no tensor of zeros
+ * and no sum of its own. */
+Test(autograd, slices_add_to_each_other) {
+    scene *s = scene_open();
+    ons_value_id w = add_parameter(s, "w", SHAPE(6)), x = apply1(s, "Exp", w);
+    const ons_value_id parts[] = {slice(s, x, 0, 2, 1), slice(s, x, 1, 5, 1), slice(s, x, 4, 0, -2)};
+    ons_value_id joined =
+        ons_build(&s->builder, find_operator(s, "Concat"), (ons_inputs){parts, 3}, ONS_WITH(ONS_AT_INT(0, 0)));
+    must(ons_builder_finish(&s->builder));
+    gradients g = differentiate(s, joined, &w, 1);
+    /* By element: the cotangents 1, 2 of the first, 3 to 6 of the second, 7, 8 of the elements 4 and 2 of the last. */
+    const double flows[] = {1, 2 + 3, 4 + 8, 5, 6 + 7, 0};
+    const double *is = single_use(s, &g, 0, w);
+    for (int i = 0; i < 6; ++i) cr_assert_float_eq(is[i], flows[i] * exp(((double *)g.words[w])[i]), 1e-9);
+    cr_assert_eq(count_nodes(s->graph, "SliceGradient"), 3);
+    cr_assert_eq(count_nodes(s->graph, "Add") + count_nodes(s->graph, "Sum"), 0);
+    free_gradients(&g);
+    scene_close(s);
+}
+
 Test(autograd, weight_that_no_gradient_reaches) {
     scene *s = scene_open();
     ons_value_id x = add_input(s, "x", SHAPE(3)),
