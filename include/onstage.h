@@ -28,9 +28,10 @@ void ons_shorten_waits(char *const *arguments);
 
 /* For a program that trains and does little else, when its trainer is built. Importing, planning and loading have read
  * much of the program's and its libraries' files that no step needs: symbols, relocations, code that runs once. It
- * stays in the process's resident memory though nobody reads it. This gives it back, 4 to 6 MB; what is needed again
- * comes from the files, in some milliseconds of the first steps. Pages that were changed stay, so breakpoints do. On
- * Linux; elsewhere it does nothing. */
+ * stays in the process's resident memory though nobody reads it. This gives back what the process has mapped of files,
+ * to read it alone, 5 to 7 MB beside models and data; what is needed again comes from the files, in some milliseconds
+ * of the first steps. Mappings with pages that were changed stay, so breakpoints do. No other thread may unmap files
+ * meanwhile. On Linux; elsewhere it does nothing. */
 void ons_trim_resident(void);
 
 /* What computes on this machine: "oneDNN 2.6.3, oneDNN's instructions …, compiler …, onstage's variant v3". Of the

@@ -78,7 +78,9 @@ def prepare(folder):
         optimizer=("adamw", dict(lr=1e-4, beta1=0.9, beta2=0.999, eps=1e-8, weight_decay=0)),
     )
     tokens = numpy.random.default_rng(1).integers(0, 50257, BATCH * TOKENS + 1)
-    numpy.save(folder / "x.npy", tokens[:-1].reshape(BATCH, TOKENS))
+    (name,) = workloads.data(workload)[0]
+    (folder / "inputs").mkdir()
+    numpy.save(folder / "inputs" / f"{name}.npy", tokens[:-1].reshape(BATCH, TOKENS))
     numpy.save(folder / "target.npy", tokens[1:].reshape(BATCH, TOKENS))
     for name in ("train", "val"):
         write_tokens(tokens, folder / "dev" / "data" / "tinyshakespeare" / f"tiny_shakespeare_{name}.bin")

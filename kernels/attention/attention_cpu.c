@@ -29,8 +29,9 @@ static ons_status *attention_prepare(ons_prepare *p) {
     state->stride = ons_attention_stride(a->keys);
     state->row = ons_attention_stride(a->size);
     state->scratch = ((a->keys_transposed ? 0 : a->size) + ONS_ATTENTION_BLOCK) * state->stride;
-    state->apart = ons_attention_apart(a);
-    if (state->apart) state->scratch += (a->keys + ONS_ATTENTION_BLOCK) * state->row;
+    int64_t rows = a->keys + ONS_ATTENTION_BLOCK;
+    state->apart = ons_attention_apart(a, rows);
+    if (state->apart) state->scratch += rows * state->row;
     p->scratch_bytes = state->threads * state->scratch * (int64_t)sizeof(float);
     return NULL;
 }

@@ -22,6 +22,18 @@ typedef struct gradient_state {
 /* One more, so that products can take rows by twos. */
 static int64_t room_for(int64_t rows) { return rows + 1; }
 
+static int64_t copied_rows(const ons_attention *a, bool apart) {
+    if (apart) return 2 * room_for(a->queries) + 3 * room_for(a->keys);
+    return a->keys_transposed ? 2 * room_for(a->keys) : 0;
+}
+
+static int64_t scratch_bytes(gradient_state *state, bool apart) {
+    const ons_attention *a = &state->attention;
+    state->apart = apart;
+    state->scratch = 2 * (a->size + ONS_ATTENTION_BLOCK) * state->stride + copied_rows(a, apart) * state->row;
+    return state->threads * state->scratch * (int64_t)sizeof(float);
+}
+
 static ons_status *attention_gradient_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     ONS_TRY(ons_require_float32(o));
@@ -33,12 +45,8 @@ static ons_status *attention_gradient_prepare(ons_prepare *p) {
     state->threads = ons_team_size(p);
     state->stride = ons_attention_stride(a->keys);
     state->row = ons_attention_stride(a->size);
-    state->apart = ons_attention_apart(a);
-    int64_t rows = state->apart         ? 2 * room_for(a->queries) + 3 * room_for(a->keys)
-                   : a->keys_transposed ? 2 * room_for(a->keys)
-                                        : 0;
-    state->scratch = 2 * (a->size + ONS_ATTENTION_BLOCK) * state->stride + rows * state->row;
-    p->scratch_bytes = state->threads * state->scratch * (int64_t)sizeof(float);
+    p->scratch_bytes = scratch_bytes(state, ons_attention_apart(a, copied_rows(a, true)));
+    if (p->scratch_bytes > p->scratch_limit) p->scratch_bytes = scratch_bytes(state, false);
     return NULL;
 }
 
@@ -267,10 +275,6 @@ static void work_head(const ons_launch *launch, const gradient_state *state, int
     head_work w = {
         .attention = a,
         .together = state->apart ? 2 : 1,
-        .values_transposed = take_rows(&scratch, a->size, state->stride),
-        .p = take_rows(&scratch, ONS_ATTENTION_BLOCK, state->stride),
-        .ds = take_rows(&scratch, ONS_ATTENTION_BLOCK, state->stride),
-        .keys_transposed = take_rows(&scratch, a->size, state->stride),
         .dq = output_of(launch, a, 0, batch, head),
         .dk = dk,
         .dv = dv,
@@ -283,6 +287,10 @@ static void work_head(const ons_launch *launch, const gradient_state *state, int
         .dm = mask_gradient_of(launch, a, batch, head),
         .ahead = ahead_of(launch, a, batch * a->heads + head + 1),
     };
+    w.values_transposed = take_rows(&scratch, a->size, state->stride);
+    w.keys_transposed = take_rows(&scratch, a->size, state->stride);
+    w.p = take_rows(&scratch, ONS_ATTENTION_BLOCK, state->stride);
+    w.ds = take_rows(&scratch, ONS_ATTENTION_BLOCK, state->stride);
     read_head(launch, state, batch, head, &w, &scratch);
     if (dk.data != NULL && (state->apart || a->keys_transposed))
         w.dk = take_rows(&scratch, room_for(a->keys), state->row);

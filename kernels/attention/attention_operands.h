@@ -128,14 +128,19 @@ static inline ons_small_matrix ons_attention_matrix(const float *data, const ons
 }
 
 /* Whether a head's rows lie so far apart that they share few places in a cache, since heads, and perhaps samples, lie
- * between each other: then they are worked on where they have been copied close together. */
-static inline bool ons_attention_apart(const ons_attention *a) {
-    enum { FAR = 512 }; /* floats */
-    return a->query.position > FAR || a->key.position > FAR || a->value.position > FAR || a->result.position > FAR;
+ * between each other: then they are worked on where they have been copied close together, unless they are few, or a
+ * copy of `rows` of them would not stay in a cache. */
+static inline bool ons_attention_apart(const ons_attention *a, int64_t rows) {
+    enum { FAR = 4 * 1024, MOST = 256 * 1024 }; /* floats */
+    int64_t farthest = a->query.position > a->key.position ? a->query.position : a->key.position;
+    farthest = farthest > a->value.position ? farthest : a->value.position;
+    farthest = farthest > a->result.position ? farthest : a->result.position;
+    return farthest > FAR && farthest > a->size && a->queries >= ONS_ATTENTION_BLOCK &&
+           rows * ons_attention_stride(a->size) <= MOST;
 }
 
 static inline void ons_attention_copy_rows(ons_small_matrix from, ons_small_matrix to, int64_t rows, int64_t size) {
-    for (int64_t i = 0; i < rows; ++i)
+    for (int64_t i = 0; size > 0 && i < rows; ++i)
         memcpy(to.data + i * to.stride, from.data + i * from.stride, (size_t)size * sizeof(float));
 }
 

@@ -85,8 +85,8 @@ void ons_reduction_each(const ons_operands *o, const void *from, void *to, const
     }                                                                                                                  \
     static const ons_reduction_words NAME = {NAME##_start, NAME##_step, NAME##_finish};
 
-/* Formulas of a reducer. `run`: how many steps are taken in float before the result goes into a double. `identity` is
- * also an element that changes nothing. */
+/* Formulas of a reducer. `run`: how many steps are taken in float, at most, before the result goes into a double.
+ * `identity` is also an element that changes nothing. */
 typedef struct ons_reduction_formulas {
     float identity;
     int run;

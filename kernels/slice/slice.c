@@ -19,7 +19,8 @@ static void slice_reference(const ons_operands *o, const ons_step *step, const v
         ons_copy_word(outputs[0], i, inputs[0], ons_slicing_source(&slicing, &o->inputs[0].shape, i));
 }
 
-/* What comes from the slices beside this one is added to: each touches its own elements alone. */
+/* What comes from other readers of the same tensor is added to, at the elements of this slice alone. Half types are
+ * rounded once, where all are added up. */
 static ons_status *slice_gradient(ons_gradient *g) {
     const ons_type *whole = &g->operands->inputs[0];
     ons_value_id inputs[6] = {g->cotangents[0]};

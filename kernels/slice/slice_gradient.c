@@ -14,15 +14,17 @@ static ons_status *slice_gradient_infer(ons_operands *o) {
     if (!ons_shape_equal(&slicing.result, &o->inputs[0].shape))
         return ons_node_error(o, "the cotangent does not have the shape of the slice");
     o->outputs[0] = ons_type_make(o->inputs[0].dtype, shape);
-    if (ons_has_input(o, ADDED) && !ons_type_equal(&o->inputs[ADDED], &o->outputs[0]))
-        return ons_node_error(o, "what is added to does not have the shape of what was sliced");
+    if (!ons_has_input(o, ADDED)) return NULL;
+    if (!ons_type_equal(&o->inputs[ADDED], &o->outputs[0]))
+        return ons_node_error(o, "what is added to does not have the type of what was sliced");
+    if (o->outputs[0].dtype != ONS_FLOAT32) return ons_node_error(o, "only float32 is added to");
     return NULL;
 }
 
-/* An addition for each element of the cotangent, where there is something to add to. */
+/* What is added to is so in its place: the slice is read there, the cotangent is read, and the slice is written. */
 static ons_cost slice_gradient_cost(const ons_operands *o) {
-    ons_cost copy = ons_cost_copy(o);
-    return ons_has_input(o, ADDED) ? (ons_cost){(double)ons_elements(&o->inputs[0]), copy.bytes} : copy;
+    if (!ons_has_input(o, ADDED)) return ons_cost_copy(o);
+    return (ons_cost){(double)ons_elements(&o->inputs[0]), 3 * (double)ons_type_dense_bytes(&o->inputs[0])};
 }
 
 static void slice_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,

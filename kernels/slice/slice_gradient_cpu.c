@@ -40,17 +40,21 @@ static void add_row(const float *x, int64_t x_step, float *y, int64_t y_step, in
 }
 
 static void add_box(const state *s, const float *x, float *y) {
+    enum { PIECE = 16 * 1024 };
     const ons_strided *box = &s->copy;
     uint32_t last = box->rank - 1;
     int64_t columns = box->dims[last], rows = s->elements == 0 ? 0 : s->elements / columns;
+    int64_t pieces = (columns + PIECE - 1) / PIECE; /* of a row, which may be all there is */
 #pragma omp parallel for schedule(static) if (s->elements > ONS_PARALLEL_GRAIN)
-    for (int64_t row = 0; row < rows; ++row) {
-        int64_t from = box->from_offset, to = box->to_offset, rest = row;
+    for (int64_t task = 0; task < rows * pieces; ++task) {
+        int64_t first = task % pieces * PIECE, count = columns - first < PIECE ? columns - first : PIECE;
+        int64_t from = box->from_offset + first * box->from[last], to = box->to_offset + first * box->to[last];
+        int64_t rest = task / pieces;
         for (uint32_t i = last; i-- > 0; rest /= box->dims[i]) {
             from += rest % box->dims[i] * box->from[i];
             to += rest % box->dims[i] * box->to[i];
         }
-        add_row(x + from, box->from[last], y + to, box->to[last], columns);
+        add_row(x + from, box->from[last], y + to, box->to[last], count);
     }
 }
 

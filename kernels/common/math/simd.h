@@ -41,7 +41,7 @@ static inline ons_simd_float ons_simd_load(const float *from) {
 
 static inline void ons_simd_store(float *to, ons_simd_float x) { memcpy(to, &x, sizeof x); }
 
-/* a where `mask` has ones, b where it has zeros. */
+/* a where the lane of `mask` is all ones, b where it is all zeros. */
 static inline ons_simd_float ons_simd_select(ons_simd_bits mask, ons_simd_float a, ons_simd_float b) {
 #if defined(__AVX2__) && !defined(__AVX512F__)
     return _mm256_blendv_ps(b, a, (ons_simd_float)mask);
@@ -279,22 +279,21 @@ static inline ons_simd_float ons_simd_tanh(ons_simd_float x) {
     return (ons_simd_float)((ons_simd_bits)y | ((ons_simd_bits)x & INT32_MIN));
 }
 
-/* The normal distribution: *density = φ(x), and Φ(x) is returned. Precise in the lower tail, which 1 + erf is not: erfc
- * is e^(-t²) times a polynomial in 1 / (1 + 0.45 t), t = |x| / √2. What is below 10⁻³⁸ is 0. */
+/* The normal distribution: *density = φ(x), and Φ(x) is returned. Precise in the lower tail, which 1 + erf is not: half
+ * of erfc is e^(-t²) times a polynomial in 1 / (1 + 0.45 t), t = |x| / √2. What is below 10⁻³⁸ is 0. */
 static inline ons_simd_float ons_simd_normal(ons_simd_float x, ons_simd_float *density) {
-    ons_simd_float t = ons_simd_absolute(x) * 0x1.6a09e6p-1f;
     ons_simd_float gauss = ons_simd_exp(-0.5f * (x * x));
-    ons_simd_float w = 1.0f / (1.0f + 0.45f * t);
-    ons_simd_float p = w * -0x1.53260cp-5f + 0x1.869b8ap-3f;
-    p = p * w - 0x1.33de2ap-2f;
-    p = p * w + 0x1.23c704p-3f;
-    p = p * w - 0x1.6ef60cp-6f;
-    p = p * w + 0x1.eb5f7ep-4f;
-    p = p * w + 0x1.66e928p-3f;
-    p = p * w + 0x1.d3803cp-3f;
-    p = p * w + 0x1.03f9f2p-2f;
-    p = p * w + 0x1.03fa84p-2f;
-    ons_simd_float tail = 0.5f * gauss * (p * w);
+    ons_simd_float w = 1.0f / (1.0f + 0x1.45d5b6p-2f * ons_simd_absolute(x)); /* 0.45 / √2 */
+    ons_simd_float p = w * -0x1.53260cp-6f + 0x1.869b8ap-4f;
+    p = p * w - 0x1.33de2ap-3f;
+    p = p * w + 0x1.23c704p-4f;
+    p = p * w - 0x1.6ef60cp-7f;
+    p = p * w + 0x1.eb5f7ep-5f;
+    p = p * w + 0x1.66e928p-4f;
+    p = p * w + 0x1.d3803cp-4f;
+    p = p * w + 0x1.03f9f2p-3f;
+    p = p * w + 0x1.03fa84p-3f;
+    ons_simd_float tail = gauss * (p * w);
     *density = gauss * 0x1.988454p-2f; /* 1 / √(2π) */
     return ons_simd_select(x < 0.0f, tail, 1.0f - tail);
 }

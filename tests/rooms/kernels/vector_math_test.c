@@ -138,14 +138,18 @@ Test(vector_math, ends_come_out_as_in_libm) {
 }
 
 Test(vector_math, ends_of_registers) {
-    const float in[] = {INFINITY, -INFINITY, NAN, -0.0f};
-    float tanhs[4], sigmoids[4], powers[4], logs[4];
-    run_simd_tanh(in, tanhs, 4);
-    run_simd_sigmoid(in, sigmoids, 4);
+    const float in[] = {INFINITY, -INFINITY, NAN, -0.0f, 1e30f, -1e30f, 88.5f, -88.5f, 87.4f, -87.4f};
+    float tanhs[10], sigmoids[10], powers[4], logs[4];
+    run_simd_tanh(in, tanhs, 10);
+    run_simd_sigmoid(in, sigmoids, 10);
     run_simd_exp2((const float[]){-INFINITY, -126.5f, NAN, 0}, powers, 4);
     run_simd_log((const float[]){INFINITY, 0, NAN, -1}, logs, 4);
     cr_expect(tanhs[0] == 1 && tanhs[1] == -1 && isnan(tanhs[2]) && tanhs[3] == 0 && signbit(tanhs[3]));
     cr_expect(sigmoids[0] == 1 && sigmoids[1] == 0 && isnan(sigmoids[2]) && sigmoids[3] == 0.5f);
+    for (int i = 4; i < 10; i += 2) {
+        cr_expect(tanhs[i] == 1 && tanhs[i + 1] == -1);
+        cr_expect(sigmoids[i] == 1 && sigmoids[i + 1] == 0);
+    }
     cr_expect(powers[0] == 0 && powers[1] == 0 && isnan(powers[2]) && powers[3] == 1);
     cr_expect(logs[0] == INFINITY && logs[1] == -INFINITY && isnan(logs[2]) && isnan(logs[3]));
 }

@@ -31,9 +31,11 @@ static int resident_pages(const char *bytes) {
     return found;
 }
 
-/* A file whose page i is full of i + 1, read whole through a private mapping. */
+/* A private mapping of a file whose page i is full of i + 1. */
 static char *map_file(void) {
-    char name[] = "trim_resident.XXXXXX";
+    const char *folder = getenv("TEST_TMPDIR");
+    char name[512];
+    snprintf(name, sizeof name, "%s/trim_resident.XXXXXX", folder != NULL ? folder : "/tmp");
     int file = mkstemp(name);
     cr_assert_geq(file, 0);
     char *page = malloc(page_bytes());
@@ -77,11 +79,13 @@ Test(trim_resident, a_mapping_with_a_changed_page_stays) {
     munmap(bytes, PAGES * page_bytes());
 }
 
-/* Also one that is never read-only. */
 Test(trim_resident, what_can_be_written_stays) {
     char *bytes = map_file();
-    bytes[5 * page_bytes()] = 100;
+    read_all(bytes, -1);
+    int before = resident_pages(bytes);
     ons_trim_resident();
-    read_all(bytes, 5);
+    int after = resident_pages(bytes);
     munmap(bytes, PAGES * page_bytes());
+    if (before != PAGES) cr_skip_test("the system does not tell which pages are in memory");
+    cr_assert_eq(after, PAGES);
 }
