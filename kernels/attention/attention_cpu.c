@@ -84,7 +84,8 @@ static void scale_row(float *y, float factor, int64_t n) {
 /* The operands of one head; `mask`, `kept` and `saved` may be NULL. */
 typedef struct head_operands {
     ons_small_matrix query, keys, values, y;
-    ons_small_matrix near; /* for a block's queries; data NULL: they are read where they are */
+    bool apart;
+    ons_small_matrix near; /* where rows lie apart: for a block's queries */
     const float *mask;
     const uint8_t *kept;
     float *saved;
@@ -112,7 +113,7 @@ static void attend_block(const ons_attention *a, const head_operands *h, int64_t
     float max[ONS_ATTENTION_BLOCK], sum[ONS_ATTENTION_BLOCK];
     ons_attention_simd lanes;
     ons_small_matrix query = {h->query.data + begin * h->query.stride, h->query.stride};
-    if (h->near.data != NULL) {
+    if (h->apart) {
         ons_attention_copy_rows(query, h->near, rows, a->size);
         query = h->near;
     }
@@ -195,6 +196,7 @@ static void attend_head(const ons_launch *launch, const attention_state *state, 
         ons_small_matrix values = {scratch, state->row};
         ons_attention_copy_rows(h.values, values, a->keys, a->size);
         h.values = values;
+        h.apart = true;
         h.near = (ons_small_matrix){scratch + a->keys * state->row, state->row};
         scratch += (a->keys + ONS_ATTENTION_BLOCK) * state->row;
     }
