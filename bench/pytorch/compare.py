@@ -37,6 +37,10 @@ TINY = {"mlp_small", "resnet18_small", "gpt_small", "lstm_small", "mlp_frozen", 
 PAUSE = 0.3  # seconds: threads that spin for the next piece of work have gone to sleep by then
 
 
+class Stopped(SystemExit):
+    """A process that ended by itself."""
+
+
 class Side:
     """A process that trains when told to."""
 
@@ -48,7 +52,7 @@ class Side:
     def _answer(self):
         line = self.process.stdout.readline()
         if not line:
-            raise SystemExit(f"{' '.join(self.command)}: stopped, exit code {self.process.wait()}")
+            raise Stopped(f"{' '.join(self.command)}: stopped, exit code {self.process.wait()}")
         return json.loads(line)
 
     def ask(self, line, pause=PAUSE):
@@ -83,16 +87,56 @@ def variants_of(workload, channels_last, compiled):
     return eager + [a + o + ["compile"] for a in attentions for o in ([], ["fused"]) if compiled]
 
 
-def fastest(name, workload, threads, options):
-    """The variant with the least median step time, and all the times."""
-    times = {}
-    for variant in variants_of(workload, options.channels_last, options.compile):  # one at a time: each has the memory to itself
-        side = Side([sys.executable, HERE / "worker.py", name, threads, *variant])
-        count = steps_for(options.seconds / 2, min(side.run(3)["seconds"]))
-        # Twice, and the better one: a moment's disturbance must not decide.
-        times[" ".join(variant)] = min(statistics.median(side.run(count)["seconds"]) for _ in range(2))
-        side.close()
-    return min(times, key=times.get), times
+def try_variant(name, variant, threads, options):
+    """The median step time, the first loss and the growth of memory of a variant."""
+    side = Side([sys.executable, HERE / "worker.py", name, threads, *variant])
+    first = side.run(3)
+    count = steps_for(options.seconds / 2, min(first["seconds"]))
+    # Twice, and the better one: a moment's disturbance must not decide.
+    answers = [side.run(count) for _ in range(2)]
+    side.close()
+    return {
+        "seconds": min(statistics.median(answer["seconds"]) for answer in answers),
+        "first_loss": first["first_loss"],
+        "growth_bytes": answers[-1]["peak_bytes"] - answers[-1]["before_bytes"],
+    }
+
+
+def is_same(loss, other):
+    return abs(loss - other) <= 1e-4 * abs(other)  # false for NaN
+
+
+def fastest(name, workload, threads, options, first_loss=None):
+    """The variant with the least median step time, and what was measured of each. Where a first loss is given, a variant that
+    has another one is out: it trains another model, which has happened to compiled ones."""
+    if options.variant is None:
+        variants = variants_of(workload, options.channels_last, options.compile)
+    else:
+        variants = [v.split("+") for v in options.variant.split(",")]
+        if len(variants) == 1:
+            return " ".join(variants[0]), {}
+    # One at a time: each has the memory to itself.
+    tried = {}
+    for variant in variants:
+        try:
+            tried[" ".join(variant) or "default"] = try_variant(name, variant, threads, options)
+        except Stopped as error:
+            print(f"{name}: {error}", file=sys.stderr, flush=True)
+    right = {v: r for v, r in tried.items() if first_loss is None or is_same(r["first_loss"], first_loss)}
+    for variant in set(tried) - set(right):
+        print(f"{name}, {variant}: first loss {tried[variant]['first_loss']} against {first_loss}", file=sys.stderr, flush=True)
+    if not right:
+        raise SystemExit("no variant trains the same model")
+    return min(right, key=lambda variant: right[variant]["seconds"]), tried
+
+
+def growth_of(tried, raced, growth):
+    """What PyTorch's memory is taken to be: that of the fastest variant that is not compiled, since a compiled one's is the
+    compiler's, too."""
+    eager = [result for variant, result in tried.items() if "compile" not in variant.split()]
+    if "compile" not in raced.split() or not eager:
+        return growth
+    return min(eager, key=lambda result: result["seconds"])["growth_bytes"]
 
 
 def onstage_command(workload, model, folder, threads, options):
@@ -130,18 +174,20 @@ def compare(name, workload, threads, options):
 
 
 def compare_in(folder, name, workload, threads, options):
-    if options.variant is None:
-        chosen, tried = fastest(name, workload, threads, options)
-    else:
-        chosen, tried = options.variant.replace("+", " "), {}
+    ours = Side(onstage_command(workload, folder / "model.onnx", folder, threads, options))
+    first_loss = ours.run(1)["first_loss"]
+    ours.close()
+    chosen, tried = fastest(name, workload, threads, options, first_loss)
     theirs = Side([sys.executable, HERE / "worker.py", name, threads, *chosen.split()])
     ours = Side(onstage_command(workload, folder / "model.onnx", folder, threads, options))
     result = race(ours, theirs, options)
     ours.close()
     theirs.close()
+    result["pytorch_growth_bytes"] = growth_of(tried, chosen, result["pytorch_growth_bytes"])
+    result["memory_ratio"] = result["onstage_resident_bytes"] / result["pytorch_growth_bytes"]
     return {
         "model": name, "what": workload.what, "batch": workload.batch, "optimizer": workload.optimizer[0],
-        "loss": workload.loss, "pytorch_variant": chosen or "default", "pytorch_variants": tried, **result,
+        "loss": workload.loss, "pytorch_variant": chosen, "pytorch_variants": tried, **result,
     }
 
 
@@ -151,7 +197,7 @@ def upper_quartile(numbers):
 
 def race(ours, theirs, options):
     first = ours.run(1)["first_loss"], theirs.run(1)["first_loss"]
-    if abs(first[0] - first[1]) > 1e-4 * abs(first[1]):
+    if not is_same(*first):
         raise SystemExit(f"not the same training: first loss {first[0]} against {first[1]}")
     steps = steps_for(options.seconds, theirs.run(5)["seconds"][-1])
     ours.run(5)
@@ -173,7 +219,6 @@ def race(ours, theirs, options):
         "onstage_seconds": statistics.median(r[0] for r in rounds),
         "pytorch_seconds": statistics.median(r[1] for r in rounds),
         "time_ratio": statistics.median(ratios), "upper_time_ratio": upper_quartile(ratios),
-        "memory_ratio": memory["onstage_resident_bytes"] / memory["pytorch_growth_bytes"],
         **memory,
     }
 
@@ -263,7 +308,7 @@ def arguments():
     parser.add_argument("--channels-last", action="store_true", help="also try this memory format in PyTorch")
     parser.add_argument("--compile", action=argparse.BooleanOptionalAction, default=True,
                         help="also try torch.compile, which needs a C++ compiler and up to a minute a variant")
-    parser.add_argument("--variant", help="PyTorch's, like sdpa+fused; others are then not tried")
+    parser.add_argument("--variant", help="PyTorch's that are tried, like default,sdpa+fused,sdpa+compile; left out: all that the model can have")
     parser.add_argument("--step-time", type=pathlib.Path, default=STEP_TIME, help="the program built by //bench:step_time")
     parser.add_argument("--write", action="store_true", help="keep the table and the numbers in bench/results; models that are on the day's page already stay")
     return parser.parse_args()

@@ -1,7 +1,7 @@
 """Trains one workload in PyTorch and times its steps; started by compare.py, which it obeys as step_time.c does.
 
     worker.py WORKLOAD THREADS VARIANT...
-VARIANT is any of: foreach, fused (the optimiser's implementation), sdpa (attention), channels_last, compile (torch.compile).
+VARIANT is any of: default (nothing), foreach, fused (the optimiser's implementation), sdpa (attention), channels_last, compile (torch.compile).
 """
 
 import json

@@ -2,7 +2,8 @@
  * ONS_TRAIT_CHEAP_AGAIN whose operand is kept anyway, for their own gradient. A block of a transformer keeps the
  * residual stream then and what goes into its activation function, and neither norms nor what comes out of it; a
  * convolutional network keeps what its convolutions make, and not what is normalised. Nothing is made again from what
- * was itself made again. */
+ * was itself made again. What the operator's own gradient can hand back (ONS_TRAIT_HANDS_BACK) costs least: it is not
+ * computed by a node of its own. */
 #ifndef ONSTAGE_GRAPH_PASSES_CHEAP_AGAIN_H
 #define ONSTAGE_GRAPH_PASSES_CHEAP_AGAIN_H
 

@@ -17,7 +17,12 @@
 #include "graph/execution_order.h"
 #include "graph/registry.h"
 
-typedef enum ons_eviction { ONS_EVICTION_SWAP, ONS_EVICTION_RECOMPUTE } ons_eviction;
+typedef enum ons_eviction {
+    ONS_EVICTION_SWAP,
+    ONS_EVICTION_RECOMPUTE,
+    ONS_EVICTION_HAND_BACK, /* the gradient of the node that made it makes it again beside its own result
+                               (ONS_TRAIT_HANDS_BACK); what else reads it runs behind that */
+} ons_eviction;
 
 /* What becomes of a value of the forward part that the backward part reads, in the whole graph's ids. */
 typedef struct ons_cut_decision {
@@ -26,6 +31,7 @@ typedef struct ons_cut_decision {
     ons_node_id out_after; /* swap: the copy to the host starts after this forward node of the value's stage */
     ons_node_id in_before; /* back before the first backward node that was derived from this forward node; a reader that
                               comes earlier is served earlier. The decision is about the stage of this node */
+    ons_node_id by;        /* handed back: the gradient that does it */
     ons_node_id gone_before; /* swap: its place is taken by others from this forward node on, which wait where the copy
                                 has not ended; ONS_NONE: not while the forward part runs */
 } ons_cut_decision;

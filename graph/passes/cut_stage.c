@@ -116,6 +116,16 @@ static ons_status *add_again(assembly *a, const ons_node *node, uint32_t index, 
     return NULL;
 }
 
+/* The last output that the operator can have. */
+static ons_status *add_handed_back(assembly *a, const cut_step *step, ons_node_id id) {
+    if (step->handed == ONS_NONE || a->steps->reads[a->values + step->handed] == 0) return NULL;
+    ons_value_kind kind = ons_graph_value(a->c->whole, step->handed)->kind;
+    ONS_TRY(add_value(a, step->handed, kind, a->values + step->handed, "again"));
+    const ons_operator *op = ons_graph_node(graph_of(a), id)->op;
+    ons_graph_set_output(graph_of(a), id, op->arity.outputs_max - 1, a->fresh[a->values + step->handed]);
+    return NULL;
+}
+
 /* Random numbers are keyed by the origin's name, which is here or in the key. */
 static void set_origin(const assembly *a, const ons_node *node, ons_node_id id) {
     ons_node *fresh = ons_graph_node(graph_of(a), id);
@@ -134,14 +144,15 @@ static ons_status *add_node(assembly *a, const cut_step *step) {
     for (uint32_t i = 0; i < node->input_count; ++i)
         inputs[i] = step->inputs[i] == ONS_NONE ? ONS_NONE : a->fresh[step->inputs[i]];
     if (name == NULL) return ons_status_out_of_memory();
-    ONS_TRY(ons_graph_add_node(graph_of(a), node->op, name, node->attributes, inputs, node->input_count,
-                               node->output_count, &id));
+    uint32_t outputs = step->handed == ONS_NONE ? node->output_count : node->op->arity.outputs_max;
+    ONS_TRY(ons_graph_add_node(graph_of(a), node->op, name, node->attributes, inputs, node->input_count, outputs, &id));
     for (uint32_t i = 0; i < node->output_count; ++i) {
         if (node->outputs[i] == ONS_NONE) continue;
         ons_value_id fresh = a->fresh[node->outputs[i]];
         if (step->again) ONS_TRY(add_again(a, node, i, &fresh));
         if (fresh != ONS_NONE) ons_graph_set_output(graph_of(a), id, i, fresh);
     }
+    ONS_TRY(add_handed_back(a, step, id));
     ons_graph_node(graph_of(a), id)->phase = node->phase;
     ons_graph_node(graph_of(a), id)->per_step = node->per_step;
     set_origin(a, node, id);

@@ -10,6 +10,7 @@
  * nobody has kept; each at most once. */
 #include <stdlib.h>
 
+#include "graph/operator.h"
 #include "graph/passes/cutter.h"
 
 typedef struct lister {
@@ -28,10 +29,11 @@ typedef struct lister {
     ons_node_id *group; /* nodes that run again, by group; a group's are [group_begin[i], group_begin[i + 1]) */
     uint32_t group_count, *group_begin; /* of each base node */
     ons_node_id *stack;
-    uint32_t *after;    /* of each base node: see ons_cut_place_updates */
-    uint32_t *back_at;  /* of each swapped value: the base node before whose group it is back */
-    bool *second;       /* of each value: readers take the second version from here on */
-    bool *shows_second; /* of each view: as it stands it shows a second version */
+    uint32_t *after;          /* of each base node: see ons_cut_place_updates */
+    uint32_t *back_at;        /* of each swapped value: the base node before whose group it is back */
+    bool *second;             /* of each value: readers take the second version from here on */
+    bool *shows_second;       /* of each view: as it stands it shows a second version */
+    ons_value_id *hands_back; /* of each node: the decided value that it makes again; ONS_NONE: none */
 } lister;
 
 /* ------------------------------------------------------------------------------------------------------------- base */
@@ -80,6 +82,54 @@ static ons_status *order_gradients(lister *l) {
     return NULL;
 }
 
+/* Whether the node reads the value, a view of it, or what one that was noted as late makes. */
+static bool is_late(const cutter *c, ons_node_id id, ons_value_id root, const bool *late) {
+    const ons_node *node = ons_graph_node(c->whole, id);
+    for (uint32_t i = 0; i < node->input_count; ++i) {
+        if (node->inputs[i] == ONS_NONE) continue;
+        ons_node_id maker = producer_of(c, node->inputs[i]);
+        if (c->root[node->inputs[i]] == root || (maker != ONS_NONE && late[maker])) return true;
+    }
+    return false;
+}
+
+/* Puts what is late of the base nodes [first, at) behind the one at `at`, which must not be late itself. */
+static void put_behind(lister *l, uint32_t first, uint32_t at, const ons_cut_decision *d, bool *late,
+                       ons_node_id *behind) {
+    for (uint32_t i = first; i < at; ++i) late[l->base[i]] = is_late(l->c, l->base[i], d->value, late);
+    bool possible = !is_late(l->c, d->by, d->value, late);
+    uint32_t count = 0, kept = first;
+    for (uint32_t i = first; i < at; ++i) {
+        ons_node_id id = l->base[i];
+        *(possible && late[id] ? &behind[count++] : &l->base[kept++]) = id;
+        late[id] = false;
+    }
+    l->base[kept++] = d->by;
+    for (uint32_t i = 0; i < count; ++i) l->base[kept++] = behind[i];
+}
+
+/* Where the node that hands a value back stands in the base; backward_end: nowhere. */
+static uint32_t find_by(const lister *l, const ons_cut_decision *d) {
+    uint32_t at = l->forward_end;
+    while (at < l->backward_end && l->base[at] != d->by) ++at;
+    return at;
+}
+
+/* What reads a value that is handed back, and what needs that, goes behind the node that hands it back. */
+static ons_status *order_handed_back(lister *l) {
+    ons_node_id *behind;
+    bool *late; /* of each node */
+    ONS_NEW(behind, l->c->scratch, l->base_count + 1);
+    ONS_NEW(late, l->c->scratch, l->c->whole->nodes.count + 1);
+    for (uint32_t i = 0; i < l->c->o->decision_count; ++i) {
+        const ons_cut_decision *d = &l->c->o->decisions[i];
+        if (d->eviction != ONS_EVICTION_HAND_BACK) continue;
+        uint32_t at = find_by(l, d);
+        if (at < l->backward_end) put_behind(l, l->end[part_of_base(l, at) - 1], at, d, late, behind);
+    }
+    return NULL;
+}
+
 static ons_status *list_base(lister *l) {
     cutter *c = l->c;
     uint32_t parts = ons_part_count(l->chunks);
@@ -93,7 +143,8 @@ static ons_status *list_base(lister *l) {
     }
     l->forward_end = l->end[l->chunks];
     l->backward_end = l->end[3 * l->chunks];
-    return order_gradients(l);
+    ONS_TRY(order_gradients(l));
+    return order_handed_back(l);
 }
 
 /* Whether the host reads it from this device. */
@@ -164,6 +215,15 @@ static bool is_there(const lister *l, ons_value_id root) {
            ons_cut_transfer_kind(c, root, l->device, &reader) == ONS_PART_FORWARD;
 }
 
+/* Nothing reads it before the node that hands it back, which stands with its readers. */
+static bool is_handed_back(const lister *l, const ons_cut_decision *d) {
+    uint32_t at = find_by(l, d);
+    if (at == l->backward_end || at > l->first_reader[d->value]) return false;
+    const ons_node *by = ons_graph_node(l->c->whole, d->by);
+    return (by->op->roles.traits & ONS_TRAIT_HANDS_BACK) != 0 && by->output_count < by->op->arity.outputs_max &&
+           by->origin == producer_of(l->c, d->value);
+}
+
 static ons_status *check_decision(const lister *l, const ons_cut_decision *d) {
     const cutter *c = l->c;
     const char *name = ons_graph_value(c->whole, d->value)->name;
@@ -181,6 +241,9 @@ static ons_status *check_decision(const lister *l, const ons_cut_decision *d) {
     if (d->eviction == ONS_EVICTION_RECOMPUTE)
         ONS_CHECK(can_rerun(l, d->value), ONS_INVALID_ARGUMENT,
                   "'%s': it cannot be computed again on device %u, which receives it", name, l->device);
+    else if (d->eviction == ONS_EVICTION_HAND_BACK)
+        ONS_CHECK(can_rerun(l, d->value) && is_handed_back(l, d), ONS_INVALID_ARGUMENT,
+                  "'%s': no gradient on device %u can hand it back before it is read", name, l->device);
     else
         ONS_CHECK(d->eviction == ONS_EVICTION_SWAP, ONS_INVALID_ARGUMENT, "'%s': no such decision", name);
     return NULL;
@@ -202,6 +265,8 @@ static ons_status *take_decisions(lister *l) {
     ONS_NEW(l->decision, c->scratch, l->values + 1);
     ONS_NEW(l->trigger, c->scratch, l->values + 1);
     ONS_NEW(l->back_at, c->scratch, l->values + 1);
+    ONS_NEW(l->hands_back, c->scratch, c->whole->nodes.count + 1);
+    for (ons_node_id id = 0; id < c->whole->nodes.count; ++id) l->hands_back[id] = ONS_NONE;
     for (uint32_t i = 0; i < c->o->decision_count; ++i) {
         const ons_cut_decision *d = &c->o->decisions[i];
         uint32_t stage = c->everywhere[d->in_before] ? c->o->stage_of_node[d->in_before] : c->stage[d->in_before];
@@ -213,6 +278,7 @@ static ons_status *take_decisions(lister *l) {
             continue;
         }
         l->decision[d->value] = d;
+        if (d->eviction == ONS_EVICTION_HAND_BACK) l->hands_back[d->by] = d->value;
         uint32_t trigger = find_trigger(l, d->in_before), reader = l->first_reader[d->value];
         l->trigger[d->value] = l->back_at[d->value] = reader < trigger ? reader : trigger;
     }
@@ -323,8 +389,11 @@ static ons_status *add_step(lister *l, ons_node_id id, ons_part part, bool again
         else
             ONS_TRY(version_of(l, node->inputs[i], part, &inputs[i]));
     }
-    l->out->items[l->out->count++] = (cut_step){.node = id, .part = part, .again = again, .inputs = inputs};
+    ons_value_id handed = again ? ONS_NONE : l->hands_back[id];
+    l->out->items[l->out->count++] =
+        (cut_step){.node = id, .part = part, .again = again, .inputs = inputs, .handed = handed};
     note_outputs(l, node, again);
+    if (handed != ONS_NONE) l->second[handed] = true;
     return NULL;
 }
 

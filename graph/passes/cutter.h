@@ -76,6 +76,7 @@ typedef struct cut_step {
     bool again;
     bool dropped;        /* a view that nobody reads */
     cut_operand *inputs; /* as many as the node has; ONS_NONE where an optional one is left out */
+    ons_value_id handed; /* whose second version the node makes as its last output; ONS_NONE: of none */
 } cut_step;
 
 typedef struct cut_step_swap {

@@ -8,9 +8,7 @@
 extern const ons_operator ons_op_gelu;
 extern const ons_operator ons_op_gelu_gradient;
 
-static double gelu_of(double x, bool by_tanh) { return by_tanh ? ons_gelu_tanh(x) : 0.5 * x * erfc(-x * M_SQRT1_2); }
-
-ONS_UNARY_REFERENCE(gelu, double, double, gelu_of(x, ons_gelu_by_tanh(o)))
+ONS_UNARY_REFERENCE(gelu, double, double, ons_gelu(x, ons_gelu_by_tanh(o)))
 
 static ons_status *gelu_gradient(ons_gradient *g) {
     g->gradients[0] = ons_make_like(g, &ons_op_gelu_gradient, ONS_IN(g->cotangents[0], ons_gradient_input(g, 0)));

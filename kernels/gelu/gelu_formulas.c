@@ -9,6 +9,8 @@ double ons_gelu_tanh_slope(double x) {
     return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * ONS_GELU_SCALE * (1 + 3 * ONS_GELU_CUBE * x * x);
 }
 
+double ons_gelu(double x, bool by_tanh) { return by_tanh ? ons_gelu_tanh(x) : 0.5 * x * erfc(-x * M_SQRT1_2); }
+
 bool ons_gelu_by_tanh(const ons_operands *o) { return strcmp(ons_attribute_string(o, 0), "tanh") == 0; }
 
 ons_status *ons_gelu_infer(ons_operands *o) {

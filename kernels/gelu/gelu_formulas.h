@@ -13,14 +13,16 @@
 /* In double, for references: the formula with tanh, and its slope. */
 double ons_gelu_tanh(double x);
 double ons_gelu_tanh_slope(double x);
+double ons_gelu(double x, bool by_tanh); /* x·Φ(x), exactly or by that formula */
 
 bool ons_gelu_by_tanh(const ons_operands *o);
 ons_status *ons_gelu_infer(ons_operands *o); /* output like input 0; checks the attribute */
 /* ons_unary_prepare, with parameters[0] 1 where the formula is the one with tanh. */
 ons_status *ons_gelu_prepare(ons_prepare *p);
 
-/* Shared out to the threads where they are many. y may be x, dx may be dy or x. */
+/* Shared out to the threads where they are many. y may be x, dx may be dy or x. `again`: Gelu(x) with the bits that
+ * ons_gelu_run makes, which may lie where dx does not; NULL: not wanted. */
 void ons_gelu_run(const float *x, float *y, int64_t count, bool by_tanh);
-void ons_gelu_slope_run(const float *dy, const float *x, float *dx, int64_t count, bool by_tanh);
+void ons_gelu_slope_run(const float *dy, const float *x, float *dx, float *again, int64_t count, bool by_tanh);
 
 #endif

@@ -3,7 +3,7 @@
 
 static void gelu_gradient_run(const ons_launch *launch) {
     const ons_unary_state *state = launch->state;
-    ons_gelu_slope_run(launch->inputs[0], launch->inputs[1], launch->outputs[0], state->elements,
+    ons_gelu_slope_run(launch->inputs[0], launch->inputs[1], launch->outputs[0], launch->outputs[1], state->elements,
                        state->parameters[0] != 0);
 }
 

@@ -21,7 +21,7 @@ static void linear_gelu_gradient_run(const ons_launch *launch) {
     const linear_gelu_gradient_state *state = launch->state;
     float *dx = launch->outputs[0];
     ons_gemm_run(&state->gemm, launch->inputs[0], launch->inputs[1], NULL, 0, dx, launch);
-    ons_gelu_slope_run(dx, launch->inputs[2], dx, state->elements, true);
+    ons_gelu_slope_run(dx, launch->inputs[2], dx, NULL, state->elements, true);
 }
 
 ONS_KERNELS(cpu, linear_gelu_gradient, ONS_KERNEL(linear_gelu_gradient_prepare, linear_gelu_gradient_run))

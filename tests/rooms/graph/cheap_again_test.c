@@ -70,6 +70,38 @@ Test(cheap_again, activation_functions) {
     }
 }
 
+Test(cheap_again, what_the_gradient_can_hand_back_is_not_computed_by_itself) {
+    network n = open_network_with("Gelu", 64);
+    ons_cut_decision decision = {.by = ONS_NONE};
+    cr_assert_eq(count_again(&n, &decision), 1);
+    cr_expect_eq(decision.eviction, ONS_EVICTION_HAND_BACK);
+    cr_assert_neq(decision.by, ONS_NONE);
+    cr_expect_str_eq(ons_graph_node(n.s->graph, decision.by)->op->name, "GeluGradient");
+    scene_close(n.s);
+}
+
+/* y = g w g, g = Gelu(x p): the gradient of g, which Gelu's needs, reads g. */
+Test(cheap_again, a_gradient_that_needs_the_result_cannot_hand_it_back) {
+    scene *s = scene_open();
+    ons_value_id x = add_input(s, "x", SHAPE(1024, 1024)), cotangent;
+    ons_value_id weights[] = {add_parameter(s, "p", SHAPE(1024)), add_parameter(s, "w", SHAPE(1024, 1024))};
+    ons_value_id gelu = ons_build(&s->builder, ons_registry_find(s->registry, "", "Gelu", 28),
+                                  ONS_IN(apply2(s, "Mul", x, weights[0])), ONS_DEFAULTS);
+    ons_value_id y = apply2(s, "MatMul", apply2(s, "MatMul", gelu, weights[1]), gelu);
+    ons_type type = ons_graph_value(s->graph, y)->type;
+    ons_parameter_gradient gradients[2];
+    must(ons_graph_add_value(s->graph, "dy", ONS_INPUT, &type, &cotangent));
+    cr_assert(ons_vector_push(&s->graph->inputs, cotangent));
+    must(ons_differentiate(s->graph, s->registry, y, cotangent, weights, 2, NULL, gradients));
+    for (int i = 0; i < 2; ++i) add_output(s, gradients[i].uses[0]);
+    network n = {.s = s};
+    ons_cut_decision decision = {.by = 0};
+    cr_assert_eq(count_again(&n, &decision), 1);
+    cr_expect_eq(decision.eviction, ONS_EVICTION_RECOMPUTE);
+    cr_expect_eq(decision.by, ONS_NONE);
+    scene_close(s);
+}
+
 Test(cheap_again, small_values_stay) {
     network n = open_network(63);
     ons_cut_decision decision;

@@ -81,9 +81,13 @@ static uint32_t decide(subject *s, uint32_t first, uint32_t end, ons_cut_decisio
             .gone_before = ONS_NO_NODE,
         };
         s->planned[count] = d;
-        list[count++] = (ons_cut_decision){d.decision == ONS_SWAP ? ONS_EVICTION_SWAP : ONS_EVICTION_RECOMPUTE,
-                                           s->work.value_of_tensor[t], s->work.node_of_position[d.out_after],
-                                           s->work.node_of_position[d.in_before], ONS_NONE};
+        list[count++] = (ons_cut_decision){
+            .eviction = d.decision == ONS_SWAP ? ONS_EVICTION_SWAP : ONS_EVICTION_RECOMPUTE,
+            .value = s->work.value_of_tensor[t],
+            .out_after = s->work.node_of_position[d.out_after],
+            .in_before = s->work.node_of_position[d.in_before],
+            .gone_before = ONS_NONE,
+        };
     }
     return count;
 }

@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 
+#include "graph/operator.h"
 #include "tests/rooms/graph/cut_case.h"
 #include "tests/rooms/graph/cut_check.h"
 #include "tests/rooms/graph/cut_run.h"
@@ -58,4 +59,43 @@ static void try_model(const cut_model *model, bool repeats, uint64_t seed, int r
 Test(cut_run, stages_make_the_bits_of_the_whole_graph) {
     for (int i = 0; i < MODELS; ++i)
         for (int repeats = 0; repeats < 2; ++repeats) try_model(&models[i], repeats, (uint64_t)i + 1, 5);
+}
+
+/* Decisions to hand back all that gradients can. */
+static ons_cut_decision *decide_handed_back(cut_case *c, uint32_t *count) {
+    ons_cut_decision *list = ons_arena_allocate(c->arena, c->graph->nodes.count + 1, sizeof *list);
+    cr_assert_not_null(list);
+    for (ons_node_id id = 0; id < c->graph->nodes.count; ++id) {
+        const ons_node *node = ons_graph_node(c->graph, id);
+        if ((node->op->roles.traits & ONS_TRAIT_HANDS_BACK) == 0) continue;
+        list[(*count)++] = (ons_cut_decision){.eviction = ONS_EVICTION_HAND_BACK,
+                                              .value = ons_graph_node(c->graph, node->origin)->outputs[0],
+                                              .out_after = ONS_NONE,
+                                              .in_before = node->origin,
+                                              .by = id,
+                                              .gone_before = ONS_NONE};
+    }
+    return list;
+}
+
+/* By the formula with tanh, and exactly; channels last, too. */
+Test(cut_run, what_gradients_hand_back_has_the_bits_of_the_first_time) {
+    static const cut_model with_gelu[] = {
+        {"tests/agreement/golden/gpt_tied/model.onnx", 2, NULL, NULL},
+        {"tests/agreement/families/vit/model.onnx", 2, NULL, NULL},
+        {"tests/agreement/families/convnext/model.onnx", 2, NULL, NULL},
+    };
+    for (int i = 0; i < 3; ++i)
+        for (int repeats = 0; repeats < 2; ++repeats) {
+            cut_case c = cut_case_open(&with_gelu[i], repeats, 1);
+            ons_cut_options options = cut_case_options(&c, 1);
+            options.decisions = decide_handed_back(&c, &options.decision_count);
+            cr_assert_gt(options.decision_count, 0u, "%s", with_gelu[i].path);
+            ons_cut cut;
+            must(ons_cut_make(&options, &cut));
+            cut_check(&options, &cut, with_gelu[i].path);
+            cr_expect_geq(cut_run(&options, &cut, with_gelu[i].path), options.decision_count, "%s", with_gelu[i].path);
+            ons_cut_free(&cut);
+            cut_case_close(&c);
+        }
 }

@@ -194,8 +194,13 @@ static void refuse(ons_eviction eviction, const char *value, const char *out_aft
     uint32_t positions = c.input.costs.graph_work.work.node_count;
     for (ons_node_id id = 0; id < c.graph->nodes.count; ++id)
         c.stage_of_node[id] = c.input.costs.graph_work.position_of_node[id] * 2 / positions;
-    ons_cut_decision d = {eviction, ons_graph_find_value(c.graph, value), ons_graph_find_node(c.graph, out_after),
-                          ons_graph_find_node(c.graph, in_before), ONS_NONE};
+    ons_cut_decision d = {
+        .eviction = eviction,
+        .value = ons_graph_find_value(c.graph, value),
+        .out_after = ons_graph_find_node(c.graph, out_after),
+        .in_before = ons_graph_find_node(c.graph, in_before),
+        .gone_before = ONS_NONE,
+    };
     cr_assert_neq(d.value, ONS_NONE);
     cr_assert_neq(d.in_before, ONS_NONE);
     options.decisions = &d;
