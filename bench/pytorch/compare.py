@@ -26,9 +26,11 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 STEP_TIME = ROOT / "bazel-bin" / "bench" / "step_time"
 # What keeps a process to the instructions of a variant of kernels/kernels.h: of ours, and of PyTorch with its libraries.
+# torch.compile takes what it once compiled for other instructions, and computes nonsense: it gets a cache for each.
 CAPS = {
     "v3": {
         "ONSTAGE_CPU": "v3", "ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2", "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+        "TORCHINDUCTOR_CACHE_DIR": str(pathlib.Path(tempfile.gettempdir()) / "torchinductor_v3"),
     },
     "v4": {"ONSTAGE_CPU": "v4"},
 }
@@ -108,7 +110,7 @@ def is_same(loss, other):
 
 def fastest(name, workload, threads, options, first_loss=None):
     """The variant with the least median step time, and what was measured of each. Where a first loss is given, a variant that
-    has another one is out: it trains another model, which has happened to compiled ones."""
+    has another one is out: it trains another model, which has happened to compiled ones (see CAPS)."""
     if options.variant is None:
         variants = variants_of(workload, options.channels_last, options.compile)
     else:
@@ -130,10 +132,10 @@ def fastest(name, workload, threads, options, first_loss=None):
     return min(right, key=lambda variant: right[variant]["seconds"]), tried
 
 
-def growth_of(tried, raced, growth):
+def growth_of(tried, first_loss, raced, growth):
     """What PyTorch's memory is taken to be: that of the fastest variant that is not compiled, since a compiled one's is the
     compiler's, too."""
-    eager = [result for variant, result in tried.items() if "compile" not in variant.split()]
+    eager = [result for variant, result in tried.items() if "compile" not in variant.split() and is_same(result["first_loss"], first_loss)]
     if "compile" not in raced.split() or not eager:
         return growth
     return min(eager, key=lambda result: result["seconds"])["growth_bytes"]
@@ -183,7 +185,7 @@ def compare_in(folder, name, workload, threads, options):
     result = race(ours, theirs, options)
     ours.close()
     theirs.close()
-    result["pytorch_growth_bytes"] = growth_of(tried, chosen, result["pytorch_growth_bytes"])
+    result["pytorch_growth_bytes"] = growth_of(tried, first_loss, chosen, result["pytorch_growth_bytes"])
     result["memory_ratio"] = result["onstage_resident_bytes"] / result["pytorch_growth_bytes"]
     return {
         "model": name, "what": workload.what, "batch": workload.batch, "optimizer": workload.optimizer[0],

@@ -116,7 +116,7 @@ def arguments():
     parser.add_argument("--products", default=PRODUCTS)
     parser.add_argument("--pytorch", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--compile", action=argparse.BooleanOptionalAction, default=True, help="also try torch.compile")
-    parser.set_defaults(channels_last=False)
+    parser.set_defaults(channels_last=False, variant=None)
     return parser.parse_args()
 
 

@@ -4,7 +4,7 @@
  *   groups   before a base node of a backward part: what runs again for it, in the whole graph's order
  *   steps    both, and views of second versions, each with the versions that it reads
  *
- * Where updates run in the backward part, weights' gradients stand before others of their forward node in the base.
+ * Gradients stand in the base as cut_order.c has them.
  *
  * What runs again is what planner/memory/evaluate.c says: the producers of decided values, and of what those read and
  * nobody has kept; each at most once. */
@@ -38,97 +38,7 @@ typedef struct lister {
 
 /* ------------------------------------------------------------------------------------------------------------- base */
 
-static ons_part part_of_base(const lister *l, uint32_t index) {
-    ons_part part = ONS_PART_BEGIN;
-    while (index >= l->end[part]) ++part;
-    return part;
-}
-
-static bool reads_any_of(const cutter *c, const ons_node *node, const ons_node_id *nodes, uint32_t count) {
-    for (uint32_t i = 0; i < node->input_count; ++i) {
-        ons_node_id maker = node->inputs[i] == ONS_NONE ? ONS_NONE : producer_of(c, node->inputs[i]);
-        for (uint32_t k = 0; k < count; ++k)
-            if (nodes[k] == maker) return true;
-    }
-    return false;
-}
-
-/* Weights' gradients of one forward node go first: what they read has left memory then before the gradient of the
- * forward node's input comes. `rest` has room for all. */
-static void put_weights_first(const cutter *c, ons_node_id *nodes, uint32_t count, ons_node_id *rest) {
-    uint32_t first = 0, left = 0;
-    for (uint32_t i = 0; i < count; ++i) {
-        const ons_node *node = ons_graph_node(c->whole, nodes[i]);
-        if (node->phase == ONS_WEIGHT_GRADIENT && !reads_any_of(c, node, rest, left))
-            nodes[first++] = nodes[i];
-        else
-            rest[left++] = nodes[i];
-    }
-    for (uint32_t i = 0; i < left; ++i) nodes[first + i] = rest[i];
-}
-
-/* Where no other stage waits for an input's gradient, and weights are brought up to date as soon as they can. */
-static ons_status *order_gradients(lister *l) {
-    const ons_graph *whole = l->c->whole;
-    ons_node_id *rest;
-    if (!l->c->o->updates_in_backward) return NULL;
-    ONS_NEW(rest, l->c->scratch, l->base_count + 1);
-    for (uint32_t i = l->forward_end, end; i < l->backward_end; i = end) {
-        ons_node_id origin = ons_graph_node(whole, l->base[i])->origin;
-        uint32_t part_end = l->end[part_of_base(l, i)];
-        for (end = i + 1; end < part_end && ons_graph_node(whole, l->base[end])->origin == origin;) ++end;
-        put_weights_first(l->c, l->base + i, end - i, rest);
-    }
-    return NULL;
-}
-
-/* Whether the node reads the value, a view of it, or what one that was noted as late makes. */
-static bool is_late(const cutter *c, ons_node_id id, ons_value_id root, const bool *late) {
-    const ons_node *node = ons_graph_node(c->whole, id);
-    for (uint32_t i = 0; i < node->input_count; ++i) {
-        if (node->inputs[i] == ONS_NONE) continue;
-        ons_node_id maker = producer_of(c, node->inputs[i]);
-        if (c->root[node->inputs[i]] == root || (maker != ONS_NONE && late[maker])) return true;
-    }
-    return false;
-}
-
-/* Puts what is late of the base nodes [first, at) behind the one at `at`, which must not be late itself. */
-static void put_behind(lister *l, uint32_t first, uint32_t at, const ons_cut_decision *d, bool *late,
-                       ons_node_id *behind) {
-    for (uint32_t i = first; i < at; ++i) late[l->base[i]] = is_late(l->c, l->base[i], d->value, late);
-    bool possible = !is_late(l->c, d->by, d->value, late);
-    uint32_t count = 0, kept = first;
-    for (uint32_t i = first; i < at; ++i) {
-        ons_node_id id = l->base[i];
-        *(possible && late[id] ? &behind[count++] : &l->base[kept++]) = id;
-        late[id] = false;
-    }
-    l->base[kept++] = d->by;
-    for (uint32_t i = 0; i < count; ++i) l->base[kept++] = behind[i];
-}
-
-/* Where the node that hands a value back stands in the base; backward_end: nowhere. */
-static uint32_t find_by(const lister *l, const ons_cut_decision *d) {
-    uint32_t at = l->forward_end;
-    while (at < l->backward_end && l->base[at] != d->by) ++at;
-    return at;
-}
-
-/* What reads a value that is handed back, and what needs that, goes behind the node that hands it back. */
-static ons_status *order_handed_back(lister *l) {
-    ons_node_id *behind;
-    bool *late; /* of each node */
-    ONS_NEW(behind, l->c->scratch, l->base_count + 1);
-    ONS_NEW(late, l->c->scratch, l->c->whole->nodes.count + 1);
-    for (uint32_t i = 0; i < l->c->o->decision_count; ++i) {
-        const ons_cut_decision *d = &l->c->o->decisions[i];
-        if (d->eviction != ONS_EVICTION_HAND_BACK) continue;
-        uint32_t at = find_by(l, d);
-        if (at < l->backward_end) put_behind(l, l->end[part_of_base(l, at) - 1], at, d, late, behind);
-    }
-    return NULL;
-}
+static ons_part part_of_base(const lister *l, uint32_t index) { return cut_part_at(l->end, index); }
 
 static ons_status *list_base(lister *l) {
     cutter *c = l->c;
@@ -143,8 +53,7 @@ static ons_status *list_base(lister *l) {
     }
     l->forward_end = l->end[l->chunks];
     l->backward_end = l->end[3 * l->chunks];
-    ONS_TRY(order_gradients(l));
-    return order_handed_back(l);
+    return ons_cut_order_gradients(c, &(cut_base){l->base, l->end, l->forward_end, l->backward_end});
 }
 
 /* Whether the host reads it from this device. */
@@ -217,7 +126,8 @@ static bool is_there(const lister *l, ons_value_id root) {
 
 /* Nothing reads it before the node that hands it back, which stands with its readers. */
 static bool is_handed_back(const lister *l, const ons_cut_decision *d) {
-    uint32_t at = find_by(l, d);
+    const cut_base base = {l->base, l->end, l->forward_end, l->backward_end};
+    uint32_t at = cut_find(&base, d->by);
     if (at == l->backward_end || at > l->first_reader[d->value]) return false;
     const ons_node *by = ons_graph_node(l->c->whole, d->by);
     return (by->op->roles.traits & ONS_TRAIT_HANDS_BACK) != 0 && by->output_count < by->op->arity.outputs_max &&

@@ -2,6 +2,7 @@
  *
  *   cut_parts.c    in which kind of part and in which stage each node runs
  *   cut_needs.c    which devices read a value and from which part on, and so what is copied and what is sent
+ *   cut_order.c    which gradients go first
  *   cut_steps.c    what one device runs, in order, with what runs again and which version of a value each step reads
  *   cut_updates.c  which updates run before the end of the step
  *   cut_stage.c    from those steps to the device's graph
@@ -95,6 +96,30 @@ typedef struct cut_steps {
     cut_step_swap *swaps;
     uint32_t swap_count;
 } cut_steps;
+
+/* The nodes of a device, part by part; those of the backward parts are [forward_end, backward_end). */
+typedef struct cut_base {
+    ons_node_id *nodes;
+    const uint32_t *end; /* of each part */
+    uint32_t forward_end, backward_end;
+} cut_base;
+
+static inline ons_part cut_part_at(const uint32_t *end, uint32_t index) {
+    ons_part part = ONS_PART_BEGIN;
+    while (index >= end[part]) ++part;
+    return part;
+}
+
+/* Where a node of the backward parts stands; backward_end: nowhere. */
+static inline uint32_t cut_find(const cut_base *base, ons_node_id id) {
+    uint32_t at = base->forward_end;
+    while (at < base->backward_end && base->nodes[at] != id) ++at;
+    return at;
+}
+
+/* Changes the order within the backward parts: of the gradients of one forward node those of weights go first where
+ * updates run there, and what reads a value that is handed back goes behind the node that does it. */
+ons_status *ons_cut_order_gradients(const cutter *c, const cut_base *base);
 
 /* The nodes of a device before they are steps: see cut_steps.c. */
 typedef struct cut_order {

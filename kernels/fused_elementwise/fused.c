@@ -45,9 +45,16 @@ static bool can_read(const ons_operands *o, const ons_formula *formula) {
     return true;
 }
 
+/* A formula makes output 0 alone. */
+static bool asks_for_more(const ons_operands *o) {
+    bool more = false;
+    for (uint32_t i = 1; i < o->output_count; ++i) more |= ons_has_output(o, i);
+    return more;
+}
+
 bool ons_fused_takes(const ons_operands *o) {
     const ons_formula *formula = ons_formula_of(o->op);
-    if (formula == NULL || o->input_count == 0 || o->input_count > ONS_FUSED_OPERANDS || o->output_count != 1 ||
+    if (formula == NULL || o->input_count == 0 || o->input_count > ONS_FUSED_OPERANDS || asks_for_more(o) ||
         !can_write(o) || !can_read(o, formula))
         return false;
     /* Types that the operator's own kernel computes in. */

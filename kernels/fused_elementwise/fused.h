@@ -14,6 +14,8 @@
 #include "kernels/fused_elementwise/formulas.h"
 #include "kernels/fused_elementwise/fused_arguments.h"
 
+/* Results that a formula's operator can have; a chain takes the first. */
+enum { ONS_FUSED_STEP_OUTPUTS = 2 };
 enum { ONS_FUSED_OPERANDS = 8, ONS_FUSED_ATTRIBUTES = 8, ONS_FUSED_VALUES = ONS_FUSED_INPUTS + ONS_FUSED_STEPS };
 
 typedef struct ons_fused_step {

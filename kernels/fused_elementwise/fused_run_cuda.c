@@ -173,16 +173,16 @@ static void run_alone(const fused_state *s, const ons_launch *l, ons_fused_copy 
     for (uint32_t i = 0; i < s->step_count; ++i) {
         const lone_step *step = &s->steps[i];
         const void *inputs[ONS_FUSED_OPERANDS];
-        void *output = (char *)l->scratch + step->offset;
+        void *outputs[ONS_FUSED_STEP_OUTPUTS] = {(char *)l->scratch + step->offset};
         for (uint32_t k = 0; k < step->input_count; ++k)
             inputs[k] = step->inputs[k] == ONS_NONE ? NULL : values[step->inputs[k]];
         ons_launch own = *l;
         own.inputs = inputs;
-        own.outputs = &output;
+        own.outputs = outputs;
         own.state = step->state;
         own.scratch = (char *)l->scratch + step->scratch_offset;
         step->run(&own);
-        values[s->input_count + i] = output;
+        values[s->input_count + i] = outputs[0];
     }
     for (uint32_t i = 0; i < s->output_count; ++i)
         if (l->outputs[i] != NULL)

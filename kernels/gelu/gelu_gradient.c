@@ -24,7 +24,7 @@ static void gelu_gradient_reference(const ons_operands *o, const ons_step *step,
 
 static ons_status *gelu_gradient_infer(ons_operands *o) {
     ONS_TRY(ons_gelu_infer(o));
-    o->outputs[1] = o->inputs[1];
+    if (o->output_count > 1) o->outputs[1] = o->inputs[1];
     return NULL;
 }
 

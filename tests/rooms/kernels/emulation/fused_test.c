@@ -83,7 +83,7 @@ static void run_node(const ons_graph *graph, ons_node_id id, void **memory, uint
     ons_arena *arena = ons_arena_new();
     ons_operands operands;
     const void *inputs[ONS_FUSED_INPUTS];
-    void *outputs[ONS_FUSED_OUTPUTS];
+    void *outputs[ONS_FUSED_OUTPUTS] = {NULL}; /* also those that a node could have, and has not */
     random_check(ons_operands_of(graph, id, arena, &operands), seed);
     ons_prepare p = {.operands = &operands, .threads = 1, .scratch_limit = INT64_MAX, .arena = arena};
     const ons_kernel *kernel = NULL;
