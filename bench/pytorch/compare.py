@@ -26,7 +26,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 STEP_TIME = ROOT / "bazel-bin" / "bench" / "step_time"
 # What keeps a process to the instructions of a variant of kernels/kernels.h: of ours, and of PyTorch with its libraries.
-# torch.compile takes what it once compiled for other instructions, and computes nonsense: it gets a cache for each.
+# torch.compile takes what it once compiled for other instructions, and computes nonsense: what is held back has a cache of its own.
 CAPS = {
     "v3": {
         "ONSTAGE_CPU": "v3", "ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2", "MKL_ENABLE_INSTRUCTIONS": "AVX2",

@@ -1,5 +1,4 @@
 /* The order of what one device runs in its backward parts, where it is not the whole graph's. */
-#include "graph/operator.h"
 #include "graph/passes/cutter.h"
 
 static bool reads_any_of(const cutter *c, const ons_node *node, const ons_node_id *nodes, uint32_t count) {

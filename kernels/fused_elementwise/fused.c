@@ -55,7 +55,7 @@ static bool asks_for_more(const ons_operands *o) {
 bool ons_fused_takes(const ons_operands *o) {
     const ons_formula *formula = ons_formula_of(o->op);
     if (formula == NULL || o->input_count == 0 || o->input_count > ONS_FUSED_OPERANDS || asks_for_more(o) ||
-        !can_write(o) || !can_read(o, formula))
+        o->op->arity.outputs_max > ONS_FUSED_STEP_OUTPUTS || !can_write(o) || !can_read(o, formula))
         return false;
     /* Types that the operator's own kernel computes in. */
     const ons_backend *backend = ons_backend_find("cuda");

@@ -147,6 +147,21 @@ Test(cheap_again, a_gradient_that_needs_the_result_cannot_hand_it_back) {
     scene_close(s);
 }
 
+Test(cheap_again, small_values_stay) {
+    network n = open_network(63);
+    ons_cut_decision decision;
+    cr_expect_eq(count_again(&n, &decision), 0);
+    scene_close(n.s);
+}
+
+Test(cheap_again, what_the_host_reads_stays) {
+    network n = open_network(64);
+    ons_cut_decision decision;
+    add_output(n.s, n.normal);
+    cr_expect_eq(count_again(&n, &decision), 0);
+    scene_close(n.s);
+}
+
 /* While training, with the statistics of the batch; what is added is ONS_NONE or another value. */
 static ons_value_id normalise(scene *s, ons_value_id x, ons_value_id added) {
     static const char *const names[] = {"scale", "bias", "mean", "variance"};

@@ -1,7 +1,6 @@
 /* What one stage whose memory nobody plans makes again, or has handed back, has the bits of the first time: two stages
  * keep it. */
 #include <criterion/criterion.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
