@@ -54,7 +54,7 @@ static inline void both_by_sigmoid(ons_simd_float x, ons_simd_float *value, ons_
 
 /* ------------------------------------------------------------------------------------------------------------- runs */
 
-/* One block; `again` is NULL but for the functions that make both. */
+/* One block. dy is read by slopes alone, and `again` written by the functions that make both. */
 typedef void span(const float *dy, const float *x, float *out, float *again, int64_t count);
 
 #define SPAN(NAME) static void NAME(const float *dy, const float *x, float *out, float *again, int64_t n)
@@ -89,15 +89,16 @@ static void share(span *function, const float *dy, const float *x, float *out, f
     enum { BLOCK = 4096 };
 #pragma omp parallel for schedule(static) if (count > ONS_PARALLEL_GRAIN)
     for (int64_t i = 0; i < count; i += BLOCK)
-        function(dy != NULL ? dy + i : NULL, x + i, out + i, again != NULL ? again + i : NULL,
-                 count - i < BLOCK ? count - i : BLOCK);
+        function(dy + i, x + i, out + i, again + i, count - i < BLOCK ? count - i : BLOCK);
 }
 
 void ons_gelu_run(const float *x, float *y, int64_t count, bool by_tanh) {
-    share(by_tanh ? tanh_form : exact, NULL, x, y, NULL, count);
+    share(by_tanh ? tanh_form : exact, x, x, y, y, count);
 }
 
 void ons_gelu_slope_run(const float *dy, const float *x, float *dx, float *again, int64_t count, bool by_tanh) {
-    span *slope = by_tanh ? tanh_slope : exact_slope, *with_value = by_tanh ? tanh_both : exact_both;
-    share(again == NULL ? slope : with_value, dy, x, dx, again, count);
+    if (again == NULL)
+        share(by_tanh ? tanh_slope : exact_slope, dy, x, dx, dx, count);
+    else
+        share(by_tanh ? tanh_both : exact_both, dy, x, dx, again, count);
 }
