@@ -34,6 +34,7 @@ static weights train(int stages, int micro_batches) {
     set_number(&r, "batch", micro_batches * 64LL);
     set_number(&r, "micro-batches", micro_batches);
     set_number(&r, "stages", stages);
+    set(&r, "threads", "1"); /* of each stage: another number may have other bits */
     set(&r, "optimizer", "adamw");
     set(&r, "steps", "2");
     run_open(&r);
