@@ -4,9 +4,9 @@
 
 #include "graph/passes/fuse.h"
 #include "kernels/attention/attention_operands.h"
-#include "kernels/attention/masks.h"
-#include "kernels/attention/views.h"
 #include "kernels/common/layout/axes.h"
+#include "kernels/common/layout/upwards.h"
+#include "kernels/common/layout/views.h"
 #include "kernels/operators.h"
 
 /* A node of attention and what it becomes. */

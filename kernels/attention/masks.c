@@ -4,76 +4,12 @@
 
 #include "graph/evaluate.h"
 #include "graph/passes/fuse.h"
+#include "kernels/common/layout/upwards.h"
 #include "kernels/operators.h"
 
 /* Masking by a large negative number instead of -inf hides a key just as well where a row has others. One that is added
  * must be so large that the score is lost in it, so that a row without any key to see looks at all of them alike. */
 static const double HIDDEN = -9999, LOST = -1e8;
-
-const ons_node *ons_made_by(const ons_graph *graph, ons_value_id value, const char *op) {
-    if (value == ONS_NONE) return NULL;
-    ons_node_id id = ons_graph_value(graph, value)->producer;
-    if (id == ONS_NONE || strcmp(ons_graph_node(graph, id)->op->name, op) != 0) return NULL;
-    return ons_graph_node(graph, id);
-}
-
-bool ons_same_type(const ons_graph *graph, ons_value_id a, ons_value_id b) {
-    return ons_type_equal(&ons_graph_value(graph, a)->type, &ons_graph_value(graph, b)->type);
-}
-
-/* The contents of a value, or NULL where they are not known. */
-static const ons_tensor *known(const ons_graph *graph, ons_value_id value) {
-    const ons_tensor *tensor = value == ONS_NONE ? NULL : ons_graph_constant(graph, value);
-    return tensor == NULL || tensor->data == NULL ? NULL : tensor;
-}
-
-/* Masks over a large batch have hundreds of millions of elements, and every attention of a model asks about them: they
- * are read in place, and only as far as they can still tell anything. */
-static double element(const ons_tensor *tensor, int64_t index) {
-    switch (tensor->type.dtype) {
-    case ONS_FLOAT32: return ((const float *)tensor->data)[index];
-    case ONS_FLOAT64: return ((const double *)tensor->data)[index];
-    case ONS_INT64: return (double)((const int64_t *)tensor->data)[index];
-    case ONS_INT32: return ((const int32_t *)tensor->data)[index];
-    case ONS_BOOL: return ((const uint8_t *)tensor->data)[index] != 0;
-    default: break;
-    }
-    double word;
-    int64_t integer;
-    ons_widen(tensor->type.dtype, (const char *)tensor->data + index * (int64_t)ons_dtype_size(tensor->type.dtype), 1,
-              &word);
-    if (ons_dtype_is_float(tensor->type.dtype)) return word;
-    memcpy(&integer, &word, sizeof integer);
-    return (double)integer;
-}
-
-bool ons_is_number(const ons_graph *graph, ons_value_id value, double *number) {
-    const ons_tensor *tensor = known(graph, value);
-    int64_t count = tensor == NULL ? 0 : ons_shape_elements(&tensor->type.shape);
-    if (count == 0) return false;
-    double first = element(tensor, 0);
-    for (int64_t i = 1; i < count; ++i)
-        if (element(tensor, i) != first) return false;
-    *number = first;
-    return true;
-}
-
-bool ons_step_over_scale(const ons_graph *graph, ons_value_id *value, double *scale) {
-    const ons_node *product = ons_made_by(graph, *value, "Mul"), *quotient = ons_made_by(graph, *value, "Div");
-    double number;
-    for (int i = 0; product != NULL && i < 2; ++i)
-        if (ons_is_number(graph, product->inputs[i], &number) && ons_same_type(graph, product->inputs[1 - i], *value)) {
-            *scale *= number;
-            *value = product->inputs[1 - i];
-            return true;
-        }
-    if (quotient == NULL || !ons_is_number(graph, quotient->inputs[1], &number) ||
-        !ons_same_type(graph, quotient->inputs[0], *value))
-        return false;
-    *scale /= number;
-    *value = quotient->inputs[0];
-    return true;
-}
 
 /* Whether a mask has a row for each query and a column for each of as many keys. */
 static bool is_square(const ons_type *mask, int64_t queries, int64_t keys) {
@@ -113,12 +49,12 @@ static bool list_mask(ons_found_masks *masks, ons_found_mask mask) {
 /* scores + mask, whose contents may be known: zeros are no mask. */
 static bool read_added_mask(const ons_graph *graph, ons_value_id mask, const int64_t dims[4], ons_found_masks *masks) {
     const ons_type *type = &ons_graph_value(graph, mask)->type;
-    const ons_tensor *tensor = known(graph, mask);
+    const ons_tensor *tensor = ons_known(graph, mask);
     int64_t count = tensor == NULL ? 0 : ons_shape_elements(&type->shape);
     bool empty = tensor != NULL, causal = empty && is_square(type, dims[2], dims[3]);
     place p = {.size = dims[3]};
     for (int64_t i = 0; i < count && (empty || causal); ++i) {
-        double number = element(tensor, i);
+        double number = ons_element_of(tensor, i);
         empty &= number == 0;
         causal = causal && (is_hidden_by_time(&p) ? number < HIDDEN : number == 0);
         step(&p);
@@ -133,12 +69,12 @@ static bool read_added_mask(const ons_graph *graph, ons_value_id mask, const int
 static bool read_chosen_mask(const ons_graph *graph, ons_value_id condition, bool hides, double fill,
                              const int64_t dims[4], ons_found_masks *masks) {
     const ons_type *type = &ons_graph_value(graph, condition)->type;
-    const ons_tensor *tensor = known(graph, condition);
+    const ons_tensor *tensor = ons_known(graph, condition);
     int64_t count = tensor == NULL ? 0 : ons_shape_elements(&type->shape);
     bool causal = tensor != NULL && is_square(type, dims[2], dims[3]);
     place p = {.size = dims[3]};
     for (int64_t i = 0; i < count && causal; ++i) {
-        causal = ((element(tensor, i) != 0) == hides) == is_hidden_by_time(&p);
+        causal = ((ons_element_of(tensor, i) != 0) == hides) == is_hidden_by_time(&p);
         step(&p);
     }
     masks->causal |= causal;

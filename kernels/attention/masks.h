@@ -4,18 +4,6 @@
 
 #include "kernels/common/operator/kernel.h"
 
-/* ---- reading a graph upwards */
-
-/* The node that makes `value`, if it is an `op`. */
-const ons_node *ons_made_by(const ons_graph *graph, ons_value_id value, const char *op);
-bool ons_same_type(const ons_graph *graph, ons_value_id a, ons_value_id b);
-/* Whether all elements are one known number. */
-bool ons_is_number(const ons_graph *graph, ons_value_id value, double *number);
-/* Steps over one multiplication or division by a number. */
-bool ons_step_over_scale(const ons_graph *graph, ons_value_id *value, double *scale);
-
-/* ---- masks */
-
 enum { ONS_MASKS_MOST = 4 };
 
 typedef struct ons_found_mask {

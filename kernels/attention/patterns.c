@@ -12,6 +12,7 @@
 #include "kernels/attention/attention_operands.h"
 #include "kernels/attention/masks.h"
 #include "kernels/common/layout/axes.h"
+#include "kernels/common/layout/upwards.h"
 #include "kernels/operators.h"
 
 typedef struct finding {

@@ -2,11 +2,13 @@
 #include "kernels/gather/gather.h"
 
 #include "graph/evaluate.h"
+#include "graph/passes/fuse.h"
 #include "graph/passes/replacement.h"
 #include "graph/passes/shard.h"
 #include "kernels/common/indexing/indexing.h"
+#include "kernels/transpose/transpose.h"
 
-extern const ons_operator ons_op_gather_gradient, ons_op_gather_shard, ons_op_reshape;
+extern const ons_operator ons_op_gather, ons_op_gather_gradient, ons_op_gather_shard, ons_op_reshape, ons_op_transpose;
 
 ons_status *ons_gather_infer_of(ons_operands *o, uint32_t axis, int64_t entries) {
     const ons_shape *data = &o->inputs[DATA].shape, *indices = &o->inputs[INDICES].shape;
@@ -78,6 +80,25 @@ static ons_status *gather_decompose(ons_replacement *m) {
     return ons_replace_by(m, &ons_op_reshape, ONS_IN(m->inputs[DATA], sizes), ONS_WITH(ONS_AT_INT(0, 1)));
 }
 
+/* A Transpose that leaves the looked-up rows whole moves the indices instead, which are far fewer bytes: a recurrent
+ * network behind an embedding has its time first so. */
+static ons_value_id transpose_indices(ons_match *match) {
+    const ons_operands *gather = ons_match_node(match, "g"), *transpose = ons_match_node(match, "result");
+    uint32_t perm[ONS_RANK_MAX], axis;
+    if (gather == NULL || transpose == NULL) return ONS_NONE;
+    const ons_shape *table = &gather->inputs[DATA].shape, *indices = &gather->inputs[INDICES].shape;
+    ons_resolved(ons_transpose_find_permutation(transpose, perm));
+    bool fits = ons_axis_resolve(ons_attribute_int(gather, AXIS), table->rank, &axis) && axis == 0;
+    for (uint32_t i = indices->rank; fits && i < transpose->inputs[0].shape.rank; ++i) fits = perm[i] == i;
+    if (!fits) return ONS_NONE;
+    int64_t order[ONS_RANK_MAX];
+    for (uint32_t i = 0; i < indices->rank; ++i) order[i] = perm[i];
+    ons_builder *builder = ons_match_builder(match);
+    ons_value_id moved = ons_build(builder, &ons_op_transpose, ONS_IN(ons_match_value(match, "indices")),
+                                   ONS_WITH(ONS_AT_INTS(0, indices->rank, order)));
+    return ons_build(builder, &ons_op_gather, ONS_IN(ons_match_value(match, "table"), moved), ONS_DEFAULTS);
+}
+
 /* Each shard looks up what it has, and the sum is what one of them found. */
 static ons_status *gather_shard(ons_sharding *s) {
     uint32_t axis;
@@ -98,5 +119,7 @@ ONS_DEFINE_OPERATOR(gather, "Gather", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2, 1
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", 0)), ONS_INFER(gather_infer), ONS_COST(ons_cost_copy),
                     ONS_GRADIENT_RULE(gather_gradient, ONS_INPUT_BIT(DATA)), ONS_SAVES(ONS_INPUT_BIT(INDICES), 0),
                     ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ANY_PRECISION | ONS_TRAIT_ALONG_AXIS, 0), ONS_NO_ALIASES,
-                    ONS_PLAIN_LAYOUT, ONS_SHARDED_FORMS(NULL, ONS_NO_PATTERNS, gather_decompose, gather_shard),
+                    ONS_PLAIN_LAYOUT,
+                    ONS_SHARDED_FORMS(NULL, ONS_PATTERNS({"Transpose(g=Gather(table, indices))", transpose_indices}),
+                                      gather_decompose, gather_shard),
                     ONS_REFERENCE(ons_gather_reference));

@@ -14,6 +14,8 @@ static void gru_reference(const ons_operands *o, const ons_step *step, const voi
 
 static ons_status *gru_gradient(ons_gradient *g) { return ons_recurrent_gradient(g, ONS_CELL_GRU); }
 
+static ons_value_id gru_in_order(ons_match *match) { return ons_recurrent_take_order(match, ONS_CELL_GRU); }
+
 ONS_DEFINE_OPERATOR(gru, "GRU", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(3, 6, 0, 3),
                     ONS_ATTRIBUTES(ONS_RECURRENT_ATTRIBUTES, ONS_INT_ATTRIBUTE("linear_before_reset", 0)),
                     ONS_INFER(gru_infer), ONS_COST(gru_cost),
@@ -22,4 +24,5 @@ ONS_DEFINE_OPERATOR(gru, "GRU", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(3, 6, 0, 3),
                                   ONS_INPUT_BIT(ONS_RECURRENT_R) | ONS_INPUT_BIT(ONS_RECURRENT_LENGTHS),
                               ONS_INPUT_BIT(2)),
                     ONS_RECURRENT_CELL(ONS_INPUT_BIT(ONS_RECURRENT_H0)), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
-                    ONS_FORMS(ons_recurrent_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(gru_reference));
+                    ONS_FORMS(ons_recurrent_upgrade, ONS_PATTERNS({"GRU(x, w, r)", gru_in_order}), NULL),
+                    ONS_REFERENCE(gru_reference));

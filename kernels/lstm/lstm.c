@@ -13,6 +13,8 @@ static void lstm_reference(const ons_operands *o, const ons_step *step, const vo
 
 static ons_status *lstm_gradient(ons_gradient *g) { return ons_recurrent_gradient(g, ONS_CELL_LSTM); }
 
+static ons_value_id lstm_in_order(ons_match *match) { return ons_recurrent_take_order(match, ONS_CELL_LSTM); }
+
 ONS_DEFINE_OPERATOR(lstm, "LSTM", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(3, 8, 0, 4),
                     ONS_ATTRIBUTES(ONS_RECURRENT_ATTRIBUTES, ONS_INT_ATTRIBUTE("input_forget", 0)),
                     ONS_INFER(lstm_infer), ONS_COST(lstm_cost),
@@ -22,5 +24,6 @@ ONS_DEFINE_OPERATOR(lstm, "LSTM", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(3, 8, 0, 4)
                                   ONS_INPUT_BIT(ONS_RECURRENT_P),
                               ONS_INPUT_BIT(3)),
                     ONS_RECURRENT_CELL(ONS_INPUT_BIT(ONS_RECURRENT_H0) | ONS_INPUT_BIT(ONS_RECURRENT_C0)),
-                    ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_FORMS(ons_recurrent_upgrade, ONS_NO_PATTERNS, NULL),
+                    ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
+                    ONS_FORMS(ons_recurrent_upgrade, ONS_PATTERNS({"LSTM(x, w, r)", lstm_in_order}), NULL),
                     ONS_REFERENCE(lstm_reference));

@@ -133,7 +133,7 @@ struct gate_step {
         int64_t n, j, gates, before, after, candidate;
     };
     __device__ float activate(const unit &u, int gate, const ons_recurrent_activation &a) const {
-        int64_t at = u.gates + gate * r.hidden;
+        int64_t at = u.gates + r.gate_at[gate];
         float x = record.gates[at];
         if (record.slopes == nullptr) return record.gates[at] = activation_value(a, x);
         float clip = (float)r.clip, v = fminf(fmaxf(x, -clip), clip), y = activation_value(a, v);
@@ -153,18 +153,18 @@ struct gate_step {
         const ons_recurrent_activation *a = r.activations[d];
         float *gates = record.gates + u.gates, before = record.cell[u.before];
         int64_t H = r.hidden;
-        if (peepholes != nullptr) gates[0] += peepholes[u.j] * before;
-        if (peepholes != nullptr && !r.coupled) gates[2 * H] += peepholes[2 * H + u.j] * before;
+        if (peepholes != nullptr) gates[r.gate_at[ONS_LSTM_I]] += peepholes[u.j] * before;
+        if (peepholes != nullptr && !r.coupled) gates[r.gate_at[ONS_LSTM_F]] += peepholes[2 * H + u.j] * before;
         float input = activate(u, ONS_LSTM_I, a[0]), fresh = activate(u, ONS_LSTM_C, a[1]), forget = 1 - input;
         if (r.coupled) {
-            gates[ONS_LSTM_F * H] = forget;
-            if (record.slopes != nullptr) record.slopes[u.gates + ONS_LSTM_F * H] = 0;
+            gates[r.gate_at[ONS_LSTM_F]] = forget;
+            if (record.slopes != nullptr) record.slopes[u.gates + r.gate_at[ONS_LSTM_F]] = 0;
         } else {
             forget = activate(u, ONS_LSTM_F, a[0]);
         }
         float after = forget * before + input * fresh;
         record.cell[u.after] = after;
-        if (peepholes != nullptr) gates[H] += peepholes[H + u.j] * after;
+        if (peepholes != nullptr) gates[r.gate_at[ONS_LSTM_O]] += peepholes[H + u.j] * after;
         record.hidden[u.after] = activate(u, ONS_LSTM_O, a[0]) * activation_value(a[2], after);
     }
     __device__ void gru_finish(const unit &u, float z) const {
@@ -178,7 +178,7 @@ struct gate_step {
         const float *own = product + u.n * width + u.j;
         if (second) {
             gates[2 * H] += product[u.n * H + u.j];
-            gru_finish(u, gates[0]);
+            gru_finish(u, gates[r.gate_at[ONS_GRU_Z]]);
             return;
         }
         gates[0] += own[0];

@@ -67,6 +67,23 @@ static ons_status *find_attributes(const ons_operands *o, ons_recurrent *r) {
     return NULL;
 }
 
+/* GRU's last gate stays where it is: what R is multiplied with for it is another state. */
+static ons_status *find_gate_order(const ons_operands *o, ons_recurrent *r) {
+    const ons_attribute *order = &o->attributes[ONS_RECURRENT_GATE_ORDER];
+    bool given = ons_has_attribute(o, ONS_RECURRENT_GATE_ORDER), seen[ONS_RECURRENT_GATES] = {false};
+    if (given && order->count != r->gates)
+        return ons_node_error(o, "attribute 'gate_order' names %u gates, not %lld", order->count, (long long)r->gates);
+    for (int64_t place = 0; place < r->gates; ++place) {
+        int64_t gate = given ? order->ints[place] : place;
+        bool fits = gate >= 0 && gate < r->gates && !seen[gate] &&
+                    (r->cell != ONS_CELL_GRU || gate != ONS_GRU_H || place == ONS_GRU_H);
+        if (!fits) return ons_node_error(o, "attribute 'gate_order' is no order of this cell's gates");
+        seen[gate] = true;
+        r->gate_at[gate] = place * r->hidden;
+    }
+    return NULL;
+}
+
 /* ----------------------------------------------------------------------------------------------------------- shapes */
 
 static ons_status *check_shape(const ons_operands *o, uint32_t input, const char *name, ons_shape wanted) {
@@ -108,6 +125,7 @@ ons_status *ons_recurrent_of(const ons_operands *o, ons_cell cell, ons_recurrent
                               (long long)ons_attribute_int(o, ONS_RECURRENT_HIDDEN_SIZE), (long long)r->hidden);
     ONS_TRY(lay_out_record(o, r));
     r->rows = r->gates * r->hidden;
+    ONS_TRY(find_gate_order(o, r));
     ONS_TRY(check_shape(o, ONS_RECURRENT_W, "W", (ons_shape){3, {r->directions, r->rows, r->inputs}}));
     return check_shape(o, ONS_RECURRENT_R, "R", (ons_shape){3, {r->directions, r->rows, r->hidden}});
 }

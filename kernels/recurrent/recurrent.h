@@ -3,7 +3,7 @@
  * Every step is kept in one tensor, the record, that the forward operator makes when a gradient needs it. Its parts,
  * one after the other, each as [direction][time][batch][…]:
  *
- *   gates       [D][T][N][G·H]    after their activations, in ONNX's order (LSTM i o f c, GRU z r h)
+ *   gates       [D][T][N][G·H]    after their activations, in the order of the weights' rows
  *   hidden      [D][T + 1][N][H]  forward: slot t is the state before step t; reverse: slot t + 1 is
  *   cell        the same of LSTM's cell state
  *   candidate   [D][T][N][H]      of GRU: R_h h + Rb_h with linear_before_reset, r·h without
@@ -25,7 +25,7 @@
 /* Its value is the number of gates. */
 typedef enum ons_cell { ONS_CELL_RNN = 1, ONS_CELL_GRU = 3, ONS_CELL_LSTM = 4 } ons_cell;
 
-/* Gates in the order of the weights' rows, which RNN's one gate begins like the others. */
+/* Gates in ONNX's order of the weights' rows, which RNN's one gate begins like the others. */
 enum { ONS_LSTM_I, ONS_LSTM_O, ONS_LSTM_F, ONS_LSTM_C };
 enum { ONS_GRU_Z, ONS_GRU_R, ONS_GRU_H };
 enum { ONS_RECURRENT_GATES = 4, ONS_RECURRENT_ACTIVATIONS = 3, ONS_RECURRENT_DIRECTIONS = 2 };
@@ -39,6 +39,7 @@ enum {
     ONS_RECURRENT_DIRECTION,
     ONS_RECURRENT_HIDDEN_SIZE,
     ONS_RECURRENT_LAYOUT,
+    ONS_RECURRENT_GATE_ORDER, /* not ONNX's: the gate that each of the weights' G blocks of rows belongs to */
     ONS_RECURRENT_VARIANT,
     ONS_RECURRENT_CELL, /* of the gradient alone */
 };
@@ -47,7 +48,8 @@ enum {
         ONS_OPTIONAL_ATTRIBUTE("activation_beta", ONS_ATTRIBUTE_FLOATS),                                               \
         ONS_OPTIONAL_ATTRIBUTE("activations", ONS_ATTRIBUTE_STRINGS),                                                  \
         ONS_OPTIONAL_ATTRIBUTE("clip", ONS_ATTRIBUTE_FLOAT), ONS_STRING_ATTRIBUTE("direction", "forward"),             \
-        ONS_OPTIONAL_ATTRIBUTE("hidden_size", ONS_ATTRIBUTE_INT), ONS_INT_ATTRIBUTE("layout", 0)
+        ONS_OPTIONAL_ATTRIBUTE("hidden_size", ONS_ATTRIBUTE_INT), ONS_INT_ATTRIBUTE("layout", 0),                      \
+        ONS_OPTIONAL_ATTRIBUTE("gate_order", ONS_ATTRIBUTE_INTS)
 
 /* Inputs of the forward operators; GRU and RNN end with the hidden state. */
 enum {
@@ -82,6 +84,7 @@ typedef struct ons_recurrent {
     ons_cell cell;
     int64_t steps, batch, inputs, hidden, directions; /* T, N, I, H, D */
     int64_t gates, rows;                              /* G, G·H */
+    int64_t gate_at[ONS_RECURRENT_GATES];             /* where each gate begins among the rows; GRU's h is the last */
     bool reverse[ONS_RECURRENT_DIRECTIONS];
     bool batch_first; /* layout 1 */
     bool coupled;     /* LSTM: the forget gate is 1 - input gate */
@@ -109,6 +112,11 @@ ons_cost ons_recurrent_cost(const ons_operands *o, ons_cell cell, double passes)
 
 /* Builds the gradient's node. */
 ons_status *ons_recurrent_gradient(ons_gradient *g, ons_cell cell);
+
+/* For a pattern whose root is the operator: exporters whose own order of gates is another one than ONNX's cut their
+ * weights and put them together again, in every step. The node takes them as they are, in the order that the weights
+ * tell; ONS_NONE where they tell none. */
+ons_value_id ons_recurrent_take_order(ons_match *match, ons_cell cell);
 
 /* Opset 1 had an attribute output_sequence, which the outputs that are named tell as well. */
 ons_status *ons_recurrent_upgrade(ons_upgrade *u);

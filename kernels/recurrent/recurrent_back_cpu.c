@@ -128,6 +128,7 @@ static ons_recurrent_back_row row_at(const backward *f, const ons_recurrent_bloc
     int64_t candidates = ons_recurrent_candidate_row(r, b->d, t, n);
     ons_recurrent_back_row w = {.count = b->width,
                                 .hidden = r->hidden,
+                                .gate_at = r->gate_at,
                                 .gates = parts->gates + gates,
                                 .slopes = parts->slopes == NULL ? NULL : parts->slopes + gates,
                                 .h_before = parts->hidden + before,
@@ -315,7 +316,7 @@ static void sum_peepholes(const backward *f, float *dp) {
     for (int64_t d = 0; d < r->directions; ++d)
         for (int i = 0; i < 3; ++i) {
             int64_t slot = r->reverse[d] != (gates[i] == ONS_LSTM_O) ? 1 : 0;
-            sum_rows(before_at(f, d, 0, 0) + gates[i] * r->hidden, r->rows,
+            sum_rows(before_at(f, d, 0, 0) + r->gate_at[gates[i]], r->rows,
                      f->parts.cell + ons_recurrent_state_row(r, d, slot, 0), r->hidden, r->steps * r->batch,
                      dp + (d * 3 + i) * r->hidden, r->hidden);
         }

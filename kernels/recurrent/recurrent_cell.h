@@ -6,9 +6,10 @@
 
 #include "kernels/recurrent/recurrent_plan.h"
 
-/* The units of one block, of one sample at one step; gates lie `hidden` apart. */
+/* The units of one block, of one sample at one step; each gate's lie at its place in `gate_at`. */
 typedef struct ons_recurrent_row {
     int64_t count, hidden;
+    const int64_t *gate_at;
     float *gates, *slopes; /* slopes NULL: not kept */
     float *candidates;
     const float *h_before, *c_before;
@@ -24,6 +25,7 @@ typedef void ons_recurrent_row_function(const ons_recurrent *r, const ons_recurr
  * products, which are added. */
 typedef struct ons_recurrent_back_row {
     int64_t count, hidden;
+    const int64_t *gate_at;
     const float *gates, *slopes, *candidates, *h_before, *c_before, *c_after;
     const float *peepholes;
     float *before, *last;

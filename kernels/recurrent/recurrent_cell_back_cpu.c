@@ -11,8 +11,8 @@
 /* Derivatives of a gate's activation: the record's, or made from its results into `own`. */
 static const float *slopes_of(const ons_recurrent_activation *activation, const ons_recurrent_back_row *w, int gate,
                               float *own) {
-    if (w->slopes != NULL) return w->slopes + gate * w->hidden;
-    ons_recurrent_activation_row_slopes(activation, w->gates + gate * w->hidden, own, w->count);
+    if (w->slopes != NULL) return w->slopes + w->gate_at[gate];
+    ons_recurrent_activation_row_slopes(activation, w->gates + w->gate_at[gate], own, w->count);
     return own;
 }
 
@@ -24,7 +24,7 @@ void ons_recurrent_back_skip_row(const ons_recurrent *r, const ons_recurrent_bac
 
 /* A gate's results, which stay what they are when gradients take their place. */
 static void keep_gate(const ons_recurrent_back_row *w, int gate, float *own) {
-    memcpy(own, w->gates + gate * w->hidden, (size_t)w->count * sizeof(float));
+    memcpy(own, w->gates + w->gate_at[gate], (size_t)w->count * sizeof(float));
 }
 
 static void rnn_row(const ons_recurrent *r, const ons_recurrent_activation *activations,
@@ -40,7 +40,7 @@ static void rnn_row(const ons_recurrent *r, const ons_recurrent_activation *acti
 static void lstm_output(const ons_recurrent *r, const ons_recurrent_activation *activations,
                         const ons_recurrent_back_row *w, float *restrict dc) {
     float value[ONS_RECURRENT_BLOCK], slope[ONS_RECURRENT_BLOCK], own[ONS_RECURRENT_BLOCK], output[ONS_RECURRENT_BLOCK];
-    float *restrict d_output = w->before + ONS_LSTM_O * w->hidden, *restrict dh = w->dh;
+    float *restrict d_output = w->before + w->gate_at[ONS_LSTM_O], *restrict dh = w->dh;
     memcpy(value, w->c_after, (size_t)w->count * sizeof(float));
     if (ons_recurrent_activation_result_tells(&activations[2])) {
         ons_recurrent_activation_row(&activations[2], INFINITY, value, NULL, w->count);
@@ -62,7 +62,8 @@ static void lstm_row(const ons_recurrent *r, const ons_recurrent_activation *act
                      const ons_recurrent_back_row *w) {
     int64_t hidden = w->hidden, count = w->count;
     const float *c_before = w->c_before, *p = w->peepholes;
-    float *d_input = w->before, *d_forget = d_input + 2 * hidden, *d_fresh = d_input + 3 * hidden;
+    float *d_input = w->before + w->gate_at[ONS_LSTM_I], *d_forget = w->before + w->gate_at[ONS_LSTM_F];
+    float *d_fresh = w->before + w->gate_at[ONS_LSTM_C];
     float dc[ONS_RECURRENT_BLOCK], input[ONS_RECURRENT_BLOCK], forget[ONS_RECURRENT_BLOCK], fresh[ONS_RECURRENT_BLOCK];
     float own_i[ONS_RECURRENT_BLOCK], own_f[ONS_RECURRENT_BLOCK], own_c[ONS_RECURRENT_BLOCK];
     lstm_output(r, activations, w, dc);
@@ -89,7 +90,7 @@ static void gru_row(const ons_recurrent *r, const ons_recurrent_activation *acti
                     const ons_recurrent_back_row *w) {
     float own_z[ONS_RECURRENT_BLOCK], own_r[ONS_RECURRENT_BLOCK], own_h[ONS_RECURRENT_BLOCK];
     float z[ONS_RECURRENT_BLOCK], reset[ONS_RECURRENT_BLOCK], fresh[ONS_RECURRENT_BLOCK];
-    int64_t hidden = w->hidden, count = w->count;
+    int64_t count = w->count;
     const float *h = w->h_before;
     const float *slope_z = slopes_of(&activations[0], w, ONS_GRU_Z, own_z);
     const float *slope_r = slopes_of(&activations[0], w, ONS_GRU_R, own_r);
@@ -97,7 +98,8 @@ static void gru_row(const ons_recurrent *r, const ons_recurrent_activation *acti
     keep_gate(w, ONS_GRU_Z, z);
     keep_gate(w, ONS_GRU_R, reset);
     keep_gate(w, ONS_GRU_H, fresh);
-    float *restrict d_fresh = w->before + 2 * hidden, *restrict d_z = w->before, *restrict dh = w->dh;
+    float *restrict d_fresh = w->before + w->gate_at[ONS_GRU_H], *restrict d_z = w->before + w->gate_at[ONS_GRU_Z];
+    float *restrict d_reset = w->before + w->gate_at[ONS_GRU_R], *restrict dh = w->dh;
     for (int64_t j = 0; j < count; ++j) {
         d_fresh[j] = dh[j] * (1.0f - z[j]) * slope_h[j];
         d_z[j] = dh[j] * (h[j] - fresh[j]) * slope_z[j];
@@ -108,18 +110,17 @@ static void gru_row(const ons_recurrent *r, const ons_recurrent_activation *acti
     if (!r->reset_after) return;
     for (int64_t j = 0; j < count; ++j) {
         w->last[j] = d_fresh[j] * reset[j];
-        w->before[hidden + j] = d_fresh[j] * w->candidates[j] * slope_r[j];
+        d_reset[j] = d_fresh[j] * w->candidates[j] * slope_r[j];
     }
 }
 
 /* The reset gate where it comes before the product, whose gradient is now in dq. */
 void ons_recurrent_gru_reset_row(const ons_recurrent *r, const ons_recurrent_activation *activations,
                                  const ons_recurrent_back_row *w) {
-    float own[ONS_RECURRENT_BLOCK];
-    int64_t hidden = w->hidden;
-    const float *slope_r = slopes_of(&activations[0], w, ONS_GRU_R, own), *reset = w->gates + hidden;
+    float own[ONS_RECURRENT_BLOCK], *d_reset = w->before + w->gate_at[ONS_GRU_R];
+    const float *slope_r = slopes_of(&activations[0], w, ONS_GRU_R, own), *reset = w->gates + w->gate_at[ONS_GRU_R];
     for (int64_t j = 0; j < w->count; ++j) w->dh[j] += w->dq[j] * reset[j];
-    for (int64_t j = 0; j < w->count; ++j) w->before[hidden + j] = w->dq[j] * w->h_before[j] * slope_r[j];
+    for (int64_t j = 0; j < w->count; ++j) d_reset[j] = w->dq[j] * w->h_before[j] * slope_r[j];
 }
 
 /* ------------------------------------------------------------------------------------------------------ usual cells */
@@ -133,19 +134,19 @@ static inline __attribute__((always_inline)) void usual_lstm_units(const void *a
     const ons_recurrent_back_row *w = argument;
     const float *gates = w->gates + j;
     float *before = w->before + j;
-    int64_t hidden = w->hidden;
-    ons_simd_float input = ons_simd_load_first(gates + ONS_LSTM_I * hidden, count);
-    ons_simd_float output = ons_simd_load_first(gates + ONS_LSTM_O * hidden, count);
-    ons_simd_float forget = ons_simd_load_first(gates + ONS_LSTM_F * hidden, count);
-    ons_simd_float fresh = ons_simd_load_first(gates + ONS_LSTM_C * hidden, count);
+    const int64_t *at = w->gate_at;
+    ons_simd_float input = ons_simd_load_first(gates + at[ONS_LSTM_I], count);
+    ons_simd_float output = ons_simd_load_first(gates + at[ONS_LSTM_O], count);
+    ons_simd_float forget = ons_simd_load_first(gates + at[ONS_LSTM_F], count);
+    ons_simd_float fresh = ons_simd_load_first(gates + at[ONS_LSTM_C], count);
     ons_simd_float value = ons_simd_tanh(ons_simd_load_first(w->c_after + j, count));
     ons_simd_float dh = ons_simd_load_first(w->dh + j, count);
     ons_simd_float dc = ons_simd_load_first(w->dc + j, count) + dh * output * tanh_slope(value);
     ons_simd_float c_before = ons_simd_load_first(w->c_before + j, count);
-    ons_simd_store_first(before + ONS_LSTM_I * hidden, dc * fresh * sigmoid_slope(input), count);
-    ons_simd_store_first(before + ONS_LSTM_O * hidden, dh * value * sigmoid_slope(output), count);
-    ons_simd_store_first(before + ONS_LSTM_F * hidden, dc * c_before * sigmoid_slope(forget), count);
-    ons_simd_store_first(before + ONS_LSTM_C * hidden, dc * input * tanh_slope(fresh), count);
+    ons_simd_store_first(before + at[ONS_LSTM_I], dc * fresh * sigmoid_slope(input), count);
+    ons_simd_store_first(before + at[ONS_LSTM_O], dh * value * sigmoid_slope(output), count);
+    ons_simd_store_first(before + at[ONS_LSTM_F], dc * c_before * sigmoid_slope(forget), count);
+    ons_simd_store_first(before + at[ONS_LSTM_C], dc * input * tanh_slope(fresh), count);
     ons_simd_store_first(w->dc + j, dc * forget, count);
     ons_simd_store_first(w->dh + j, (ons_simd_float){0}, count);
 }
@@ -159,17 +160,17 @@ static inline __attribute__((always_inline)) void usual_gru_units(const void *ar
     const ons_recurrent_back_row *w = argument;
     const float *gates = w->gates + j;
     float *before = w->before + j;
-    int64_t hidden = w->hidden;
-    ons_simd_float update = ons_simd_load_first(gates + ONS_GRU_Z * hidden, count);
-    ons_simd_float reset = ons_simd_load_first(gates + ONS_GRU_R * hidden, count);
-    ons_simd_float fresh = ons_simd_load_first(gates + ONS_GRU_H * hidden, count);
+    const int64_t *at = w->gate_at;
+    ons_simd_float update = ons_simd_load_first(gates + at[ONS_GRU_Z], count);
+    ons_simd_float reset = ons_simd_load_first(gates + at[ONS_GRU_R], count);
+    ons_simd_float fresh = ons_simd_load_first(gates + at[ONS_GRU_H], count);
     ons_simd_float dh = ons_simd_load_first(w->dh + j, count);
     ons_simd_float d_fresh = dh * (1.0f - update) * tanh_slope(fresh);
     ons_simd_float d_update = dh * (ons_simd_load_first(w->h_before + j, count) - fresh) * sigmoid_slope(update);
     ons_simd_float d_reset = d_fresh * ons_simd_load_first(w->candidates + j, count) * sigmoid_slope(reset);
-    ons_simd_store_first(before + ONS_GRU_Z * hidden, d_update, count);
-    ons_simd_store_first(before + ONS_GRU_R * hidden, d_reset, count);
-    ons_simd_store_first(before + ONS_GRU_H * hidden, d_fresh, count);
+    ons_simd_store_first(before + at[ONS_GRU_Z], d_update, count);
+    ons_simd_store_first(before + at[ONS_GRU_R], d_reset, count);
+    ons_simd_store_first(before + at[ONS_GRU_H], d_fresh, count);
     ons_simd_store_first(w->last + j, d_fresh * reset, count);
     ons_simd_store_first(w->dh + j, dh * update, count);
 }

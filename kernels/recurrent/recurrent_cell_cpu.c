@@ -17,7 +17,7 @@ bool ons_recurrent_is_usual(const ons_recurrent *r, int64_t d, bool has_peephole
 
 static void activate(const ons_recurrent *r, const ons_recurrent_activation *activation, const ons_recurrent_row *w,
                      int gate) {
-    int64_t at = gate * w->hidden;
+    int64_t at = w->gate_at[gate];
     ons_recurrent_activation_row(activation, (float)r->clip, w->gates + at, w->slopes == NULL ? NULL : w->slopes + at,
                                  w->count);
 }
@@ -51,7 +51,9 @@ static void rnn_row(const ons_recurrent *r, const ons_recurrent_activation *acti
 
 static void lstm_row(const ons_recurrent *r, const ons_recurrent_activation *activations, const ons_recurrent_row *w) {
     int64_t hidden = w->hidden, count = w->count;
-    float *input = w->gates, *output = input + hidden, *forget = output + hidden, *fresh = forget + hidden;
+    const int64_t *at = w->gate_at;
+    float *input = w->gates + at[ONS_LSTM_I], *output = w->gates + at[ONS_LSTM_O];
+    float *forget = w->gates + at[ONS_LSTM_F], *fresh = w->gates + at[ONS_LSTM_C];
     const float *c_before = w->c_before, *p = w->peepholes;
     float *c_after = w->c_after, *h_after = w->h_after, unread[ONS_RECURRENT_BLOCK];
     if (p != NULL) add_product(input, p, c_before, count);
@@ -60,7 +62,7 @@ static void lstm_row(const ons_recurrent *r, const ons_recurrent_activation *act
     activate(r, &activations[1], w, ONS_LSTM_C);
     if (r->coupled) {
         for (int64_t j = 0; j < count; ++j) forget[j] = 1.0f - input[j];
-        if (w->slopes != NULL) memset(w->slopes + ONS_LSTM_F * hidden, 0, (size_t)count * sizeof(float));
+        if (w->slopes != NULL) memset(w->slopes + at[ONS_LSTM_F], 0, (size_t)count * sizeof(float));
     } else {
         activate(r, &activations[0], w, ONS_LSTM_F);
     }
@@ -77,7 +79,7 @@ static void lstm_row(const ons_recurrent *r, const ons_recurrent_activation *act
 /* The new state from the last gate's sum. */
 void ons_recurrent_gru_finish_row(const ons_recurrent *r, const ons_recurrent_activation *activations,
                                   const ons_recurrent_row *w) {
-    const float *z = w->gates, *fresh = w->gates + 2 * w->hidden, *h = w->h_before;
+    const float *z = w->gates + w->gate_at[ONS_GRU_Z], *fresh = w->gates + w->gate_at[ONS_GRU_H], *h = w->h_before;
     float *h_after = w->h_after;
     activate(r, &activations[1], w, ONS_GRU_H);
     for (int64_t j = 0; j < w->count; ++j) h_after[j] = (1.0f - z[j]) * fresh[j] + z[j] * h[j];
@@ -87,8 +89,8 @@ void ons_recurrent_gru_finish_row(const ons_recurrent *r, const ons_recurrent_ac
 static void gru_row(const ons_recurrent *r, const ons_recurrent_activation *activations, const ons_recurrent_row *w) {
     activate(r, &activations[0], w, ONS_GRU_Z);
     activate(r, &activations[0], w, ONS_GRU_R);
-    const float *reset = w->gates + w->hidden, *h = w->h_before, *bias = w->hidden_bias;
-    float *q = w->candidates, *fresh = w->gates + 2 * w->hidden;
+    const float *reset = w->gates + w->gate_at[ONS_GRU_R], *h = w->h_before, *bias = w->hidden_bias;
+    float *q = w->candidates, *fresh = w->gates + w->gate_at[ONS_GRU_H];
     if (!r->reset_after) {
         for (int64_t j = 0; j < w->count; ++j) q[j] = reset[j] * h[j];
         return;
@@ -104,17 +106,17 @@ static void gru_row(const ons_recurrent *r, const ons_recurrent_activation *acti
 static inline __attribute__((always_inline)) void usual_lstm_units(const void *argument, int64_t j, int64_t count) {
     const ons_recurrent_row *w = argument;
     float *gates = w->gates + j;
-    int64_t hidden = w->hidden;
-    ons_simd_float input = ons_simd_sigmoid(ons_simd_load_first(gates + ONS_LSTM_I * hidden, count));
-    ons_simd_float output = ons_simd_sigmoid(ons_simd_load_first(gates + ONS_LSTM_O * hidden, count));
-    ons_simd_float forget = ons_simd_sigmoid(ons_simd_load_first(gates + ONS_LSTM_F * hidden, count));
-    ons_simd_float fresh = ons_simd_tanh(ons_simd_load_first(gates + ONS_LSTM_C * hidden, count));
+    const int64_t *at = w->gate_at;
+    ons_simd_float input = ons_simd_sigmoid(ons_simd_load_first(gates + at[ONS_LSTM_I], count));
+    ons_simd_float output = ons_simd_sigmoid(ons_simd_load_first(gates + at[ONS_LSTM_O], count));
+    ons_simd_float forget = ons_simd_sigmoid(ons_simd_load_first(gates + at[ONS_LSTM_F], count));
+    ons_simd_float fresh = ons_simd_tanh(ons_simd_load_first(gates + at[ONS_LSTM_C], count));
     ons_simd_float cell = forget * ons_simd_load_first(w->c_before + j, count) + input * fresh;
     ons_simd_float h = output * ons_simd_tanh(cell);
-    ons_simd_store_first(gates + ONS_LSTM_I * hidden, input, count);
-    ons_simd_store_first(gates + ONS_LSTM_O * hidden, output, count);
-    ons_simd_store_first(gates + ONS_LSTM_F * hidden, forget, count);
-    ons_simd_store_first(gates + ONS_LSTM_C * hidden, fresh, count);
+    ons_simd_store_first(gates + at[ONS_LSTM_I], input, count);
+    ons_simd_store_first(gates + at[ONS_LSTM_O], output, count);
+    ons_simd_store_first(gates + at[ONS_LSTM_F], forget, count);
+    ons_simd_store_first(gates + at[ONS_LSTM_C], fresh, count);
     ons_simd_store_first(w->c_after + j, cell, count);
     ons_simd_store_first(w->h_after + j, h, count);
     if (w->y != NULL) ons_simd_store_first(w->y + j, h, count);
@@ -128,16 +130,16 @@ static void usual_lstm_row(const ons_recurrent *r, const ons_recurrent_activatio
 static inline __attribute__((always_inline)) void usual_gru_units(const void *argument, int64_t j, int64_t count) {
     const ons_recurrent_row *w = argument;
     float *gates = w->gates + j;
-    int64_t hidden = w->hidden;
-    ons_simd_float update = ons_simd_sigmoid(ons_simd_load_first(gates + ONS_GRU_Z * hidden, count));
-    ons_simd_float reset = ons_simd_sigmoid(ons_simd_load_first(gates + ONS_GRU_R * hidden, count));
+    const int64_t *at = w->gate_at;
+    ons_simd_float update = ons_simd_sigmoid(ons_simd_load_first(gates + at[ONS_GRU_Z], count));
+    ons_simd_float reset = ons_simd_sigmoid(ons_simd_load_first(gates + at[ONS_GRU_R], count));
     ons_simd_float q = ons_simd_load_first(w->candidates + j, count);
     if (w->hidden_bias != NULL) q += ons_simd_load_first(w->hidden_bias + j, count);
-    ons_simd_float fresh = ons_simd_tanh(ons_simd_load_first(gates + ONS_GRU_H * hidden, count) + reset * q);
+    ons_simd_float fresh = ons_simd_tanh(ons_simd_load_first(gates + at[ONS_GRU_H], count) + reset * q);
     ons_simd_float h = (1.0f - update) * fresh + update * ons_simd_load_first(w->h_before + j, count);
-    ons_simd_store_first(gates + ONS_GRU_Z * hidden, update, count);
-    ons_simd_store_first(gates + ONS_GRU_R * hidden, reset, count);
-    ons_simd_store_first(gates + ONS_GRU_H * hidden, fresh, count);
+    ons_simd_store_first(gates + at[ONS_GRU_Z], update, count);
+    ons_simd_store_first(gates + at[ONS_GRU_R], reset, count);
+    ons_simd_store_first(gates + at[ONS_GRU_H], fresh, count);
     ons_simd_store_first(w->candidates + j, q, count);
     ons_simd_store_first(w->h_after + j, h, count);
     if (w->y != NULL) ons_simd_store_first(w->y + j, h, count);

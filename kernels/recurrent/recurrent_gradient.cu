@@ -19,7 +19,7 @@ struct gate_back {
         int64_t j, gates, before, after, candidate, end;
     };
     __device__ float slope(const unit &u, int gate, const ons_recurrent_activation &a) const {
-        int64_t at = u.gates + gate * r.hidden;
+        int64_t at = u.gates + r.gate_at[gate];
         return record.slopes != nullptr ? record.slopes[at] : ons::activation_slope(a, 0, record.gates[at]);
     }
     __device__ void lstm(const unit &u, float slope_h) const {
@@ -28,16 +28,18 @@ struct gate_back {
         int64_t H = r.hidden;
         float after = record.cell[u.after], c_before = record.cell[u.before],
               value = ons::activation_value(a[2], after);
-        float input = gates[0], output = gates[H], forget = gates[2 * H], fresh = gates[3 * H];
+        const int64_t *at = r.gate_at;
+        float input = gates[at[ONS_LSTM_I]], output = gates[at[ONS_LSTM_O]], forget = gates[at[ONS_LSTM_F]],
+              fresh = gates[at[ONS_LSTM_C]];
         float d_output = slope_h * value * slope(u, ONS_LSTM_O, a[0]);
         float of_cell = dc[u.end] + slope_h * output * ons::activation_slope(a[2], after, value);
         if (peepholes != nullptr) of_cell += d_output * peepholes[H + u.j];
         float d_input = of_cell * (r.coupled ? fresh - c_before : fresh) * slope(u, ONS_LSTM_I, a[0]);
         float d_forget = r.coupled ? 0 : of_cell * c_before * slope(u, ONS_LSTM_F, a[0]);
-        before[u.gates] = d_input;
-        before[u.gates + H] = d_output;
-        before[u.gates + 2 * H] = d_forget;
-        before[u.gates + 3 * H] = of_cell * input * slope(u, ONS_LSTM_C, a[1]);
+        before[u.gates + at[ONS_LSTM_I]] = d_input;
+        before[u.gates + at[ONS_LSTM_O]] = d_output;
+        before[u.gates + at[ONS_LSTM_F]] = d_forget;
+        before[u.gates + at[ONS_LSTM_C]] = of_cell * input * slope(u, ONS_LSTM_C, a[1]);
         dc[u.end] = of_cell * forget;
         if (peepholes != nullptr) dc[u.end] += d_input * peepholes[u.j] + d_forget * peepholes[2 * H + u.j];
         dh[u.end] = 0;
@@ -46,24 +48,24 @@ struct gate_back {
     __device__ void gru(const unit &u, float slope_h) const {
         const ons_recurrent_activation *a = r.activations[d];
         const float *gates = record.gates + u.gates;
-        int64_t H = r.hidden;
-        float z = gates[0], reset = gates[H], fresh = gates[2 * H];
+        int64_t z_at = r.gate_at[ONS_GRU_Z], r_at = r.gate_at[ONS_GRU_R], h_at = r.gate_at[ONS_GRU_H];
+        float z = gates[z_at], reset = gates[r_at], fresh = gates[h_at];
         float d_fresh = slope_h * (1 - z) * slope(u, ONS_GRU_H, a[1]);
         float d_z = slope_h * (record.hidden[u.before] - fresh) * slope(u, ONS_GRU_Z, a[0]);
-        before[u.gates] = first[first_at(u)] = d_z;
-        before[u.gates + 2 * H] = d_fresh;
+        before[u.gates + z_at] = first[first_at(u) + z_at] = d_z;
+        before[u.gates + h_at] = d_fresh;
         last[u.candidate] = r.reset_after ? d_fresh * reset : d_fresh;
         dh[u.end] = slope_h * z;
         if (!r.reset_after) return;
         float d_reset = d_fresh * record.candidates[u.candidate] * slope(u, ONS_GRU_R, a[0]);
-        before[u.gates + H] = first[first_at(u) + H] = d_reset;
+        before[u.gates + r_at] = first[first_at(u) + r_at] = d_reset;
     }
     /* The reset gate where it comes before the product, whose gradient is in dq. */
     __device__ void gru_reset(const unit &u) const {
-        int64_t H = r.hidden;
+        int64_t r_at = r.gate_at[ONS_GRU_R];
         float d_reset = dq[u.end] * record.hidden[u.before] * slope(u, ONS_GRU_R, r.activations[d][0]);
-        dh[u.end] += dq[u.end] * record.gates[u.gates + H];
-        before[u.gates + H] = first[first_at(u) + H] = d_reset;
+        dh[u.end] += dq[u.end] * record.gates[u.gates + r_at];
+        before[u.gates + r_at] = first[first_at(u) + r_at] = d_reset;
     }
     __device__ void skip(const unit &u) const {
         for (int64_t gate = 0; gate < r.gates; ++gate) before[u.gates + gate * r.hidden] = 0;
@@ -208,7 +210,7 @@ void run_sums(const ons_launch *l, const gate_back &step) {
                      to + r.rows + 2 * r.hidden, nullptr);
         for (int i = 0; dp != nullptr && i < 3; ++i) {
             int64_t slot = r.reverse[d] != (gates[i] == ONS_LSTM_O) ? 1 : 0;
-            add_rows(l, before + gates[i] * r.hidden, r.rows,
+            add_rows(l, before + r.gate_at[gates[i]], r.rows,
                      step.record.cell + ons_recurrent_state_row(&r, d, slot, 0), r.hidden, all, r.hidden,
                      dp + (d * 3 + i) * r.hidden, nullptr);
         }

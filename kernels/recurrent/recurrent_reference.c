@@ -63,9 +63,9 @@ static double activate(const sequence *s, int64_t t, int64_t gate, int64_t j, do
     const ons_recurrent_activation *activation = activation_of(r, s->d, gate);
     double clipped = fmin(fmax(x, -r->clip), r->clip), *slopes = slopes_at(s, t);
     double y = ons_recurrent_activation_value(activation, clipped);
-    gates_at(s, t)[gate * r->hidden + j] = y;
+    gates_at(s, t)[r->gate_at[gate] + j] = y;
     if (slopes != NULL)
-        slopes[gate * r->hidden + j] = fabs(x) > r->clip ? 0 : ons_recurrent_activation_slope(activation, clipped);
+        slopes[r->gate_at[gate] + j] = fabs(x) > r->clip ? 0 : ons_recurrent_activation_slope(activation, clipped);
     return y;
 }
 
@@ -76,9 +76,12 @@ static void step_rnn(const sequence *s, int64_t t, const double *h, double *resu
 
 static void step_gru(const sequence *s, int64_t t, const double *h, double *result) {
     int64_t hidden = s->r->hidden;
-    double *gates = gates_at(s, t), *z = gates, *reset = gates + hidden, *candidates = candidates_at(s, t);
-    for (int64_t row = 0; row < 2 * hidden; ++row)
-        activate(s, t, row / hidden, row % hidden, from_input(s, t, row) + from_hidden(s, h, row));
+    const int64_t *at = s->r->gate_at;
+    double *gates = gates_at(s, t), *z = gates + at[ONS_GRU_Z], *reset = gates + at[ONS_GRU_R];
+    double *candidates = candidates_at(s, t);
+    for (int64_t gate = ONS_GRU_Z; gate <= ONS_GRU_R; ++gate)
+        for (int64_t j = 0; j < hidden; ++j)
+            activate(s, t, gate, j, from_input(s, t, at[gate] + j) + from_hidden(s, h, at[gate] + j));
     for (int64_t j = 0; j < hidden; ++j)
         candidates[j] = s->r->reset_after ? from_hidden(s, h, 2 * hidden + j) : reset[j] * h[j];
     for (int64_t j = 0; j < hidden; ++j) {
@@ -91,16 +94,17 @@ static void step_gru(const sequence *s, int64_t t, const double *h, double *resu
 static void step_lstm(const sequence *s, int64_t t, const double *h, const double *c, double *result,
                       double *result_cell) {
     int64_t hidden = s->r->hidden;
+    const int64_t *at = s->r->gate_at;
     const double *p = s->peephole;
     double x[ONS_RECURRENT_GATES];
     for (int64_t j = 0; j < hidden; ++j) {
         for (int64_t gate = 0; gate < ONS_RECURRENT_GATES; ++gate)
-            x[gate] = from_input(s, t, gate * hidden + j) + from_hidden(s, h, gate * hidden + j);
+            x[gate] = from_input(s, t, at[gate] + j) + from_hidden(s, h, at[gate] + j);
         double input = activate(s, t, ONS_LSTM_I, j, x[ONS_LSTM_I] + (p == NULL ? 0 : p[j] * c[j]));
         double forget = activate(s, t, ONS_LSTM_F, j, x[ONS_LSTM_F] + (p == NULL ? 0 : p[2 * hidden + j] * c[j]));
         if (s->r->coupled) {
-            forget = gates_at(s, t)[ONS_LSTM_F * hidden + j] = 1 - input;
-            if (slopes_at(s, t) != NULL) slopes_at(s, t)[ONS_LSTM_F * hidden + j] = 0;
+            forget = gates_at(s, t)[at[ONS_LSTM_F] + j] = 1 - input;
+            if (slopes_at(s, t) != NULL) slopes_at(s, t)[at[ONS_LSTM_F] + j] = 0;
         }
         double cell = forget * c[j] + input * activate(s, t, ONS_LSTM_C, j, x[ONS_LSTM_C]);
         double output = activate(s, t, ONS_LSTM_O, j, x[ONS_LSTM_O] + (p == NULL ? 0 : p[hidden + j] * cell));
@@ -202,7 +206,7 @@ typedef struct backward {
 } backward;
 
 static double slope_of(const sequence *s, int64_t t, int64_t gate, int64_t j) {
-    int64_t at = gate * s->r->hidden + j;
+    int64_t at = s->r->gate_at[gate] + j;
     if (s->r->keeps_slopes) return slopes_at(s, t)[at];
     if (s->r->coupled && gate == ONS_LSTM_F) return 0;
     return ons_recurrent_activation_slope_from_result(activation_of(s->r, s->d, gate), gates_at(s, t)[at]);
@@ -224,18 +228,19 @@ static void back_rnn(const backward *b, int64_t t) {
 static void back_gru(const backward *b, int64_t t, const double *h) {
     const sequence *s = &b->s;
     int64_t hidden = s->r->hidden;
-    const double *gates = gates_at(s, t), *z = gates, *reset = gates + hidden, *fresh = gates + 2 * hidden;
+    int64_t z_at = s->r->gate_at[ONS_GRU_Z], reset_at = s->r->gate_at[ONS_GRU_R];
+    const double *gates = gates_at(s, t), *z = gates + z_at, *reset = gates + reset_at, *fresh = gates + 2 * hidden;
     const double *candidates = candidates_at(s, t);
     for (int64_t j = 0; j < hidden; ++j) {
         double d_fresh = b->dh[j] * (1 - z[j]) * slope_of(s, t, ONS_GRU_H, j);
-        b->before_input[j] = b->dh[j] * (h[j] - fresh[j]) * slope_of(s, t, ONS_GRU_Z, j);
+        b->before_input[z_at + j] = b->dh[j] * (h[j] - fresh[j]) * slope_of(s, t, ONS_GRU_Z, j);
         b->before_input[2 * hidden + j] = d_fresh;
         b->before_hidden[2 * hidden + j] = s->r->reset_after ? d_fresh * reset[j] : d_fresh;
     }
     for (int64_t k = 0; k < hidden; ++k) {
         b->dq[k] = through_weights(b, b->before_hidden, 2 * hidden, 3 * hidden, k);
         double d_reset = s->r->reset_after ? b->before_input[2 * hidden + k] * candidates[k] : b->dq[k] * h[k];
-        b->before_input[hidden + k] = d_reset * slope_of(s, t, ONS_GRU_R, k);
+        b->before_input[reset_at + k] = d_reset * slope_of(s, t, ONS_GRU_R, k);
     }
     for (int64_t j = 0; j < 2 * hidden; ++j) b->before_hidden[j] = b->before_input[j];
     for (int64_t k = 0; k < hidden; ++k)
@@ -246,20 +251,21 @@ static void back_gru(const backward *b, int64_t t, const double *h) {
 static void back_lstm(const backward *b, int64_t t, const double *before, const double *after) {
     const sequence *s = &b->s;
     int64_t hidden = s->r->hidden;
+    const int64_t *at = s->r->gate_at;
     const double *gates = gates_at(s, t), *p = s->peephole;
     const ons_recurrent_activation *h = &s->r->activations[s->d][2];
     for (int64_t j = 0; j < hidden; ++j) {
-        double input = gates[j], output = gates[hidden + j], forget = gates[2 * hidden + j],
-               fresh = gates[3 * hidden + j];
+        double input = gates[at[ONS_LSTM_I] + j], output = gates[at[ONS_LSTM_O] + j];
+        double forget = gates[at[ONS_LSTM_F] + j], fresh = gates[at[ONS_LSTM_C] + j];
         double d_output = b->dh[j] * ons_recurrent_activation_value(h, after[j]) * slope_of(s, t, ONS_LSTM_O, j);
         double dc = b->dc[j] + b->dh[j] * output * ons_recurrent_activation_slope(h, after[j]);
         if (p != NULL) dc += d_output * p[hidden + j];
         double d_input = dc * (s->r->coupled ? fresh - before[j] : fresh) * slope_of(s, t, ONS_LSTM_I, j);
         double d_forget = dc * before[j] * slope_of(s, t, ONS_LSTM_F, j);
-        b->before_input[j] = d_input;
-        b->before_input[hidden + j] = d_output;
-        b->before_input[2 * hidden + j] = d_forget;
-        b->before_input[3 * hidden + j] = dc * input * slope_of(s, t, ONS_LSTM_C, j);
+        b->before_input[at[ONS_LSTM_I] + j] = d_input;
+        b->before_input[at[ONS_LSTM_O] + j] = d_output;
+        b->before_input[at[ONS_LSTM_F] + j] = d_forget;
+        b->before_input[at[ONS_LSTM_C] + j] = dc * input * slope_of(s, t, ONS_LSTM_C, j);
         b->dc[j] = dc * forget;
         if (p != NULL) b->dc[j] += d_input * p[j] + d_forget * p[2 * hidden + j];
         if (b->dp == NULL) continue;

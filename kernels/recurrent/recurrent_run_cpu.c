@@ -95,6 +95,7 @@ static ons_recurrent_row row_at(const forward *f, const ons_recurrent_block *b, 
     return (ons_recurrent_row){
         .count = b->width,
         .hidden = r->hidden,
+        .gate_at = r->gate_at,
         .gates = parts->gates + gates,
         .slopes = parts->slopes == NULL ? NULL : parts->slopes + gates,
         .candidates = parts->candidates == NULL

@@ -255,6 +255,28 @@ Test(forms, class_loss_of_log_softmax) {
     }
 }
 
+/* A table's rows in another order of the indices: the indices are moved, unless the rows themselves are cut. */
+Test(forms, transposed_lookups) {
+    static const int64_t whole[] = {1, 0, 2}, cut[] = {0, 2, 1};
+    for (int i = 0; i < 2; ++i) {
+        scene s;
+        open_scene(&s);
+        ons_builder *b = &s.builder;
+        ons_type type = ons_type_make(ONS_INT64, ons_shape_make(2, (const int64_t[]){5, 2}));
+        ons_value_id indices;
+        expect_success(ons_graph_add_value(s.graph, "indices", ONS_INPUT, &type, &indices));
+        ons_value_id rows = ons_build(b, &ons_op_gather, ONS_IN(s.x, indices), ONS_DEFAULTS);
+        set_output(&s,
+                   ons_build(b, &ons_op_transpose, ONS_IN(rows), ONS_WITH(ONS_AT_INTS(0, 3, i == 0 ? whole : cut))));
+        expect_success(ons_fuse(&s.graph, ons_kernels_registry()));
+        cr_expect_eq(s.graph->nodes.count, 2);
+        const ons_node *last = ons_graph_node(s.graph, 1), *first = ons_graph_node(s.graph, 0);
+        cr_expect(last->op == (i == 0 ? &ons_op_gather : &ons_op_transpose));
+        cr_expect(first->op == (i == 0 ? &ons_op_transpose : &ons_op_gather));
+        close_scene(&s);
+    }
+}
+
 /* ----------------------------------------------------------------------------------------------------- ready to run */
 
 /* Binds a graph and gives the operators that are left, "" where there are none: "DropoutTraining ". */

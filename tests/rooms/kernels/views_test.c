@@ -5,8 +5,8 @@
 
 #include "graph/build.h"
 #include "graph/evaluate.h"
-#include "kernels/attention/views.h"
 #include "kernels/common/layout/axes.h"
+#include "kernels/common/layout/views.h"
 #include "kernels/kernels.h"
 #include "kernels/operators.h"
 #include "tests/rooms/kernels/harness.h"

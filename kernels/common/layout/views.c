@@ -1,11 +1,11 @@
-#include "kernels/attention/views.h"
+#include "kernels/common/layout/views.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "graph/evaluate.h"
 #include "graph/operands.h"
-#include "kernels/attention/masks.h"
+#include "kernels/common/layout/upwards.h"
 #include "kernels/slice/slicing.h"
 #include "kernels/transpose/transpose.h"
 

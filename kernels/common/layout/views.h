@@ -1,7 +1,7 @@
 /* Where the elements of a value lie in one that it was made of by nothing but moving them: reshaped, transposed, split,
  * sliced, or one entry of an axis chosen. */
-#ifndef ONSTAGE_KERNELS_ATTENTION_VIEWS_H
-#define ONSTAGE_KERNELS_ATTENTION_VIEWS_H
+#ifndef ONSTAGE_KERNELS_COMMON_LAYOUT_VIEWS_H
+#define ONSTAGE_KERNELS_COMMON_LAYOUT_VIEWS_H
 
 #include "graph/graph.h"
 
