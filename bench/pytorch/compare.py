@@ -30,6 +30,7 @@ STEP_TIME = ROOT / "bazel-bin" / "bench" / "step_time"
 CAPS = {
     "v3": {
         "ONSTAGE_CPU": "v3", "ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2", "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+        "OPENBLAS_CORETYPE": "Haswell",
         "TORCHINDUCTOR_CACHE_DIR": str(pathlib.Path(tempfile.gettempdir()) / "torchinductor_v3"),
     },
     "v4": {"ONSTAGE_CPU": "v4"},
