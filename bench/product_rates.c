@@ -1,13 +1,17 @@
-/* How fast oneDNN multiplies matrices of one shape, and how fast memory is, for bench/pytorch/roofline.py:
+/* How fast oneDNN multiplies matrices of one shape, and how fast memory is, for scripts of bench/pytorch:
  *     product_rates THREADS
  * says that it is ready and obeys lines on standard input, each answered by a line of JSON:
  *     product BATCH M N K FORM SECONDS    M × K times K × N, BATCH times
  *     stream BYTES FORM SECONDS           arrays of so many bytes together are gone through
+ *     pass READ CHANGED WRITTEN ELEMENTS APART FORM SECONDS
+ *         so many arrays of ELEMENTS floats each are gone through together, once: some are read, some changed in
+ *         place, some written; APART 1: they begin at different places of a page
  * FORM is a number, or -1: all are tried, and the fastest one is measured and named. Products have those of dnnl_sgemm:
  * operands transposed or not, the result transposed or not; several products are shared out between the threads, each
  * one made by one thread. `seconds` is the median of what SECONDS have time for (once at least), `fast` the lower
  * quartile, `least` the least; `bytes`: what a stream reads and writes in that time, which is that of a piece of large
- * arrays; pieces come in turn. */
+ * arrays; pieces come in turn. A pass has one form; other memory is written before it, so that its arrays are not in
+ * the caches. */
 #include <omp.h>
 #include <oneapi/dnnl/dnnl.h>
 #include <stdbool.h>
@@ -19,14 +23,16 @@
 #include <xmmintrin.h>
 #endif
 
-enum { FORMS = 8, STREAMS = 4, TRIES = 3, SAMPLES = 1000 };
+enum { FORMS = 8, STREAMS = 4, TRIES = 3, SAMPLES = 1000, PASSES_LEAST = 7, ARRAYS_MAX = 8, PAGE = 1024 /* floats */ };
 static const double SAMPLE_SECONDS = 1e-4; /* shorter work is timed several times over */
 
-/* What is timed: products, or a stream through arrays of m elements together. */
+/* What is timed: products, or a stream through arrays of m elements together, or a pass through arrays of m each. */
 typedef struct work {
-    bool stream;
+    bool stream, pass;
     long batch, m, n, k;
     float *a, *b, *c;
+    int read, changed, written, apart;
+    float *arrays[ARRAYS_MAX]; /* of a pass, in this order */
 } work;
 
 static double now(void) {
@@ -102,10 +108,54 @@ static void stream(const work *w, int form) {
     }
 }
 
+/* ----------------------------------------------------------------------------------------------------------- passes */
+
+/* A cache line. */
+typedef float vector __attribute__((vector_size(64), may_alias));
+enum { LINE = sizeof(vector) / sizeof(float), OTHER_BYTES = 128 << 20 };
+
+static volatile float sink;
+
+/* What is changed or written becomes the mean of what is read or changed, which stays what it is, about. */
+static void pass(const work *w) {
+#pragma omp parallel
+    {
+        long parts = omp_get_num_threads(), part = omp_get_thread_num(), lines = w->m / LINE;
+        long first = lines * part / parts * LINE, end = lines * (part + 1) / parts * LINE;
+        int sources = w->read + w->changed, all = sources + w->written;
+        float *arrays[ARRAYS_MAX];
+        for (int a = 0; a < all; ++a) arrays[a] = w->arrays[a];
+        vector sum = {0};
+        for (long i = first; i < end; i += LINE) {
+            vector mean = {0};
+            for (int a = 0; a < sources; ++a) mean += *(const vector *)(arrays[a] + i);
+            mean *= 1.0f / (float)sources;
+            for (int a = w->read; a < all; ++a) *(vector *)(arrays[a] + i) = mean;
+            sum += mean;
+        }
+#pragma omp atomic write
+        sink = sum[0]; /* so that what is only read is read */
+    }
+}
+
+static double pass_bytes(const work *w) {
+    return (double)(w->read + 2 * w->changed + w->written) * (double)w->m * sizeof(float);
+}
+
+/* By all threads, so that nothing of the arrays is in their caches, and as much of other data as in a step is still to
+ * be written to memory. */
+static void write_other(void) {
+    static char other[OTHER_BYTES];
+#pragma omp parallel for schedule(static)
+    for (long i = 0; i < OTHER_BYTES; i += (long)sizeof(vector)) ++other[i];
+}
+
 /* ----------------------------------------------------------------------------------------------------------- timing */
 
 static void make(const work *w, int form) {
-    if (w->stream)
+    if (w->pass)
+        pass(w);
+    else if (w->stream)
         stream(w, form);
     else
         multiply(w, form);
@@ -135,6 +185,7 @@ static double cost_of(const work *w, int form) {
 
 static int choose_form(const work *w) {
     int best = 0;
+    if (w->pass) return 0;
     double least = 1e30;
     for (int form = 0; form < (w->stream ? STREAMS : FORMS); ++form) {
         double cost = cost_of(w, form);
@@ -153,14 +204,20 @@ static int by_value(const void *left, const void *right) {
 static void measure(const work *w, int form, double seconds) {
     static double samples[SAMPLES];
     int count = 0;
-    long times = times_for(seconds_of(w, form, 1));
+    double once = seconds_of(w, form, 1);
+    if (w->pass) write_other();
+    long times = w->pass ? 1 : times_for(once), least = w->pass ? PASSES_LEAST : 1;
     double start = now();
     do {
+        if (w->pass) write_other();
         samples[count++] = seconds_of(w, form, times);
-    } while (count < SAMPLES && now() - start < seconds);
+    } while (count < SAMPLES && (count < least || now() - start < seconds));
     qsort(samples, (size_t)count, sizeof *samples, by_value);
     printf("{\"form\": %d, \"seconds\": %.9g, \"fast\": %.9g, \"least\": %.9g, \"bytes\": %.0f}\n", form,
-           samples[count / 2], samples[count / 4], samples[0], w->stream ? moved_bytes(w, form) : 0);
+           samples[count / 2], samples[count / 4], samples[0],
+           w->pass     ? pass_bytes(w)
+           : w->stream ? moved_bytes(w, form)
+                       : 0);
 }
 
 /* Pages are touched by the thread that is to use them. */
@@ -173,7 +230,13 @@ static float *allocate(long count) {
 }
 
 static void answer(work *w, int form, double seconds) {
-    if (w->stream) {
+    float *wholes[ARRAYS_MAX] = {NULL};
+    if (w->pass) {
+        for (int a = 0; a < w->read + w->changed + w->written; ++a) {
+            wholes[a] = allocate(w->m + PAGE);
+            w->arrays[a] = wholes[a] + (w->apart ? PAGE / ARRAYS_MAX * a : 0);
+        }
+    } else if (w->stream) {
         w->a = allocate(w->m + 64);
     } else {
         w->a = allocate(w->batch * w->m * w->k);
@@ -184,6 +247,7 @@ static void answer(work *w, int form, double seconds) {
     free(w->a);
     free(w->b);
     free(w->c);
+    for (int a = 0; a < ARRAYS_MAX; ++a) free(wholes[a]);
 }
 
 static bool is_size(long value) { return value > 0 && value < 1L << 32; }
@@ -194,6 +258,12 @@ static bool read_work(const char *line, work *w, int *form, double *seconds) {
         w->stream = true;
         w->m /= (long)sizeof(float);
         return w->m >= 64 && is_size(w->m) && *form < STREAMS;
+    }
+    if (sscanf(line, "pass %d %d %d %ld %d %d %lf", &w->read, &w->changed, &w->written, &w->m, &w->apart, form,
+               seconds) == 7) {
+        w->pass = true;
+        return w->read >= 0 && w->changed >= 0 && w->written >= 0 && w->read + w->changed > 0 &&
+               w->read + w->changed + w->written <= ARRAYS_MAX && w->m >= LINE && is_size(w->m) && *form < 1;
     }
     return sscanf(line, "product %ld %ld %ld %ld %d %lf", &w->batch, &w->m, &w->n, &w->k, form, seconds) == 6 &&
            is_size(w->batch) && is_size(w->m) && is_size(w->n) && is_size(w->k) && *form < FORMS;

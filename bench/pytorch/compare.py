@@ -30,10 +30,13 @@ STEP_TIME = ROOT / "bazel-bin" / "bench" / "step_time"
 CAPS = {
     "v3": {
         "ONSTAGE_CPU": "v3", "ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2", "MKL_ENABLE_INSTRUCTIONS": "AVX2",
+        "OPENBLAS_CORETYPE": "Haswell",
         "TORCHINDUCTOR_CACHE_DIR": str(pathlib.Path(tempfile.gettempdir()) / "torchinductor_v3"),
     },
     "v4": {"ONSTAGE_CPU": "v4"},
 }
+# What a variant's words may be: worker.py.
+WORDS = {"default", "foreach", "fused", "sdpa", "channels_last", "compile"}
 # Steps of well under a millisecond here, where PyTorch's are its calls: no bar is about them.
 TINY = {"mlp_small", "resnet18_small", "gpt_small", "lstm_small", "mlp_frozen", "cnn_dynamic"}
 PAUSE = 0.3  # seconds: threads that spin for the next piece of work have gone to sleep by then
@@ -115,6 +118,9 @@ def fastest(name, workload, threads, options, first_loss=None):
         variants = variants_of(workload, options.channels_last, options.compile)
     else:
         variants = [v.split("+") for v in options.variant.split(",")]
+        unknown = {word for variant in variants for word in variant} - WORDS
+        if unknown:
+            raise SystemExit(f"unknown words {sorted(unknown)} in --variant; there are {', '.join(sorted(WORDS))}")
         if len(variants) == 1:
             return " ".join(variants[0]), {}
     # One at a time: each has the memory to itself.

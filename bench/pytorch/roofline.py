@@ -2,7 +2,7 @@
 """How far a training step is from what this machine's CPU can do: a roofline for each workload, and for each operator.
 
     ./bazelw build //bench:step_time //bench:product_rates //tools:onstage
-    python3 bench/pytorch/roofline.py --models gpt_char,lstm [--variant sdpa+fused] [--rounds N] [--seconds S] [--json FILE] >PAGE.md
+    python3 bench/pytorch/roofline.py --models gpt_char,lstm [--variant sdpa+fused,sdpa+compile] [--rounds N] [--profiles N] [--json FILE] >PAGE.md
 
 Products and convolutions at the best rate that any of oneDNN, PyTorch, OpenBLAS and our own nodes reaches on that shape in
 the same run; what a step has to move, over the memory's rate. bench/README.md says what counts.
@@ -78,7 +78,7 @@ def measure(name, workload, options):
         fill = max(3, min(50, int(options.seconds / steps["onstage_seconds"])))
         profiling = argparse.Namespace(repetitions=options.repetitions or fill)
         rates, profiles = Rates(options.threads, options.product_seconds), []
-        for _ in range(options.rounds):
+        for _ in range(options.profiles):
             profiles.append(other_machine.profile_of(options.cpu, workload, folder, options.threads, profiling)[0])
             lines = [line for node in map(Node, profiles[0]["nodes"]) for line, _ in parts_of(node) or ()]
             rates.round(lines + [f"stream {size}" for size in (*LADDER, profiles[0]["run"]["arena_bytes"])])
@@ -101,7 +101,8 @@ def measure(name, workload, options):
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", required=True, help="names of workloads.py, separated by commas")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=7, help="of the two sides' steps, which take turns")
+    parser.add_argument("--profiles", type=int, default=3, help="how often nodes, products and streams are timed, which takes longest")
     parser.add_argument("--seconds", type=float, default=2.0, help="length of a round of either side, and of a profile")
     parser.add_argument("--product-seconds", type=float, default=0.1, help="of a product or convolution, in a round and library")
     parser.add_argument("--statistic", choices=STATISTICS, default="median",
@@ -110,7 +111,7 @@ def arguments():
     parser.add_argument("--repetitions", type=int, help="steps of a profile; default: what fills the seconds, 3 to 50")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--cpu", choices=sorted(compare.CAPS), help="keep all to these instructions; default: all of the machine's")
-    parser.add_argument("--variant", help="PyTorch's, like sdpa+fused; others are then not tried")
+    parser.add_argument("--variant", help="PyTorch's that are tried, like default,sdpa+fused,sdpa+compile; left out: all that the model can have")
     parser.add_argument("--compile", action=argparse.BooleanOptionalAction, default=True, help="also try torch.compile")
     parser.add_argument("--step-time", type=pathlib.Path, default=compare.STEP_TIME)
     parser.add_argument("--json", type=pathlib.Path, help="also write all numbers there")

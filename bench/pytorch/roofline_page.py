@@ -2,6 +2,8 @@
 
 import os
 
+from compare import upper_quartile
+
 SHARE, BAR = 0.02, 0.75  # operators above this share of a step should reach so much of their roofline
 
 
@@ -29,6 +31,18 @@ def head(about, options, now):
         f"PyTorch {about['torch']} with oneDNN {about['torch_onednn']} ({about['torch_capability']}).",
         f"`{command}`; what is measured and how: [bench/README.md](../README.md).", "",
     ])
+
+
+def against(r, side, seconds, digits="{:.2f}"):
+    """Steps of a side, 0 ours and 1 PyTorch's, over so many seconds, and the upper quartile of its rounds over the same."""
+    step = r[("onstage_seconds", "pytorch_seconds")[side]]
+    return f"{digits} ({{:.2f}})".format(step / seconds, upper_quartile([both[side] for both in r["rounds"]]) / seconds)
+
+
+def variants_line(r):
+    """What of PyTorch is compared, and what else was tried."""
+    tried = ", ".join(f"{name} {ms(result['seconds'])}" for name, result in r["pytorch_variants"].items())
+    return f"PyTorch is {r['pytorch_variant']}; " + (f"tried before the rounds, ms: {tried}." if tried else "no other variant was tried.")
 
 
 def shapes_text(shapes):
@@ -85,10 +99,11 @@ def section(r):
         f"## {r['what']}, batch {r['batch']}, {r['optimizer']}", "",
         f"Products and convolutions {ms(r['products'])} ms. Moved: {sum(r['moved'].values()) / 1e6:.1f} MB ({moved}) at {r['bandwidth'] / 1e9:.1f} GB/s, "
         f"the rate of a stream of {r['footprint'] / 1e6:.1f} MB, which is the step's memory: {ms(r['bytes_seconds'])} ms.", "",
+        f"Steps of {len(r['rounds'])} rounds by turns, in brackets their upper quartile. {variants_line(r)}", "",
         "| | ms | ÷ roofline | ÷ (products + memory) |", "|---|--:|--:|--:|",
         f"| roofline, the longer of both | {ms(roofline)} | 1 | |",
-        f"| onstage | {ms(r['onstage_seconds'])} | **{r['onstage_seconds'] / roofline:.2f}** | {r['onstage_seconds'] / both:.2f} |",
-        f"| PyTorch ({r['pytorch_variant']}) | {ms(r['pytorch_seconds'])} | {r['pytorch_seconds'] / roofline:.2f} | {r['pytorch_seconds'] / both:.2f} |",
+        f"| onstage | {ms(r['onstage_seconds'])} | {against(r, 0, roofline, '**{:.2f}**')} | {against(r, 0, both)} |",
+        f"| PyTorch ({r['pytorch_variant']}) | {ms(r['pytorch_seconds'])} | {against(r, 1, roofline)} | {against(r, 1, both)} |",
         "", f"Of the step that was profiled, {ms(step)} ms:", "",
         "| operator | nodes | ms | share | its roofline, ms | reached | by memory of its own size |", "|---|--:|--:|--:|--:|--:|--:|",
         *(operator_row(*o, step) for o in operators),
@@ -106,14 +121,15 @@ def section(r):
 
 def summary(results):
     lines = [
-        "## All", "", "| model | batch | roofline ms | onstage ÷ | PyTorch ÷ | onstage ÷ PyTorch | operators below the bar, share of the step |",
-        "|---|--:|--:|--:|--:|--:|---|",
+        "## All", "", "| model | batch | roofline ms | onstage ÷ | PyTorch ÷ | PyTorch's variant | onstage ÷ PyTorch | operators below the bar, share of the step |",
+        "|---|--:|--:|--:|--:|---|--:|---|",
     ]  # fmt: skip
     for r in results:
         roofline, missed = max(r["products"], r["bytes_seconds"]), exceptions(r)
         share = sum(n.seconds for nodes in missed for n in nodes) / r["profiled_step"]
         lines.append(
-            f"| {r['what']} | {r['batch']} | {ms(roofline)} | {r['onstage_seconds'] / roofline:.2f} | {r['pytorch_seconds'] / roofline:.2f} "
-            f"| {r['time_ratio']:.2f} | {len(missed)}, {share:.0%} |"
+            f"| {r['what']} | {r['batch']} | {ms(roofline)} | {against(r, 0, roofline)} | {against(r, 1, roofline)} | {r['pytorch_variant']} "
+            f"| {r['time_ratio']:.2f} ({r['upper_time_ratio']:.2f}) | {len(missed)}, {share:.0%} |"
         )
+    lines += ["", "÷: over the roofline; in brackets the upper quartile of the rounds."]
     return "\n".join([*lines, "", f"Load at the end {os.getloadavg()[0]:.2f}."])

@@ -13,7 +13,7 @@ LADDER = [2**n for n in range(15, 28, 2)]  # sizes of streams, bytes
 STATISTICS = {"median": ("seconds", statistics.median), "fast": ("fast", statistics.median), "least": ("least", min)}
 PAUSE = 0.05  # seconds, between libraries whose threads spin
 # Which libraries have what a line begins with.
-LIBRARIES = {"product": ("oneDNN", "PyTorch", "OpenBLAS"), "stream": ("oneDNN", "PyTorch")}
+LIBRARIES = {"product": ("oneDNN", "PyTorch", "OpenBLAS"), "stream": ("oneDNN", "PyTorch"), "pass": ("oneDNN",)}
 
 
 class Rates:

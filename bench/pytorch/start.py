@@ -19,6 +19,8 @@ import warnings
 
 import compare
 
+MODELS = ["lenet", "gpt_large", "bert_base", "gpt2", "vit_small", "resnet18_imagenet"]
+
 
 def processor_seconds(pid):
     """Of a process so far, with the threads that have ended."""
@@ -61,7 +63,7 @@ def measure(name, options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("models", nargs="*", default=["lenet", "gpt_large", "bert_base"], metavar="MODEL")
+    parser.add_argument("models", nargs="*", default=MODELS, metavar="MODEL")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--first-step", action="store_true", help="until the first step has been made")

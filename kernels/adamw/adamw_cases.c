@@ -4,5 +4,11 @@
 
 const ons_case ons_cases_adamw[] = {
     ONS_ADAM_CASES,
+    {.name = "gpt_large",
+     .inputs = ONS_ADAM_OPERANDS(1536, 384),
+     .outputs = 3,
+     .tolerance = 2e-6,
+     .flops = 10027008,
+     .benchmark = true},
     {.name = NULL},
 };

@@ -1,6 +1,9 @@
-/* How what a step brings up to date lies from step to step: as its gradient comes, so that neither is reordered. Which
- * layouts there are is the machine's. */
+/* How what a step brings up to date lies from step to step: as its gradient comes, so that neither is reordered; and
+ * that gradients of activations go from convolution to convolution without a reorder. Which layouts there are is the
+ * machine's. */
 #include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "engine/plan/plan_input.h"
 
@@ -63,6 +66,33 @@ static uint32_t count_gradient_reorders(const made *m) {
     return found;
 }
 
+static bool reads_any(const ons_node *node, const bool *marked) {
+    for (uint32_t i = 0; i < node->input_count; ++i)
+        if (node->inputs[i] != ONS_NONE && marked[node->inputs[i]]) return true;
+    return false;
+}
+
+/* Counts the reorders of gradients that come from a convolution, by whatever way. One is right where the gradient comes
+ * from elsewhere, as from the classifier behind all convolutions. */
+static uint32_t count_reorders_behind_convolutions(const made *m) {
+    const ons_graph *graph = m->input.stage.graph;
+    bool *from_convolution = calloc(graph->values.count + 1, sizeof *from_convolution);
+    cr_assert_not_null(from_convolution);
+    uint32_t found = 0, convolutions = 0;
+    for (ons_node_id id = 0; id < graph->nodes.count; ++id) {
+        const ons_node *node = ons_graph_node(graph, id);
+        bool is_convolution = strcmp(node->op->name, "ConvInputGradient") == 0;
+        if (node->phase != ONS_INPUT_GRADIENT || !(is_convolution || reads_any(node, from_convolution))) continue;
+        convolutions += is_convolution;
+        found += node->op == ons_registry_role(m->model->registry, ONS_ROLE_REORDER);
+        for (uint32_t i = 0; i < node->output_count; ++i)
+            if (node->outputs[i] != ONS_NONE) from_convolution[node->outputs[i]] = true;
+    }
+    free(from_convolution);
+    cr_expect_gt(convolutions, 0u);
+    return found;
+}
+
 static uint32_t count_kept(const ons_graph *graph) {
     uint32_t found = 0;
     for (ons_value_id id = 0; id < graph->values.count; ++id) {
@@ -73,10 +103,11 @@ static uint32_t count_kept(const ons_graph *graph) {
     return found;
 }
 
+static const char *const paths[] = {"tests/rooms/planner/resnet50.onnx", "tests/agreement/golden/resnet18/model.onnx",
+                                    "tests/agreement/golden/lenet/model.onnx",
+                                    "tests/agreement/families/mobilenet_v2/model.onnx"};
+
 Test(kept_layouts, gradients_of_filters_are_not_reordered) {
-    static const char *const paths[] = {
-        "tests/rooms/planner/resnet50.onnx", "tests/agreement/golden/resnet18/model.onnx",
-        "tests/agreement/golden/lenet/model.onnx", "tests/agreement/families/mobilenet_v2/model.onnx"};
     static const char *const optimizers[] = {"adamw", "sgd", "adam", "adagrad", "rmsprop"};
     for (size_t i = 0; i < sizeof paths / sizeof *paths; ++i)
         for (size_t k = 0; k < sizeof optimizers / sizeof *optimizers; ++k) {
@@ -85,6 +116,14 @@ Test(kept_layouts, gradients_of_filters_are_not_reordered) {
             cr_expect_eq(count_gradient_reorders(&m), 0u, "%s with %s", paths[i], optimizers[k]);
             release(&m);
         }
+}
+
+Test(kept_layouts, gradients_between_convolutions_are_not_reordered) {
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; ++i) {
+        made m = make(paths[i], "sgd", false);
+        cr_expect_eq(count_reorders_behind_convolutions(&m), 0u, "%s", paths[i]);
+        release(&m);
+    }
 }
 
 /* A slice of a weight is one of its elements in ONNX's order. */
