@@ -15,7 +15,7 @@
 const ons_registry *ons_kernels_registry(void);
 
 /* What graph/passes/fuse_gemm.h and fuse_elementwise.h have to know of kernels. */
-const struct ons_gemm_fusion *ons_gemm_fusion_rules(void);
+const struct ons_gemm_fusion *ons_gemm_fusion_rules(bool for_gpu);
 const struct ons_elementwise_fusion *ons_elementwise_fusion_rules(void);
 
 /* Attributes of operators whose every element draws a random number, which no file has:

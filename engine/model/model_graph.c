@@ -285,7 +285,7 @@ static ons_status *hoist_accumulation(const assembly *a, ons_tracked_values *tra
 }
 
 static ons_status *fuse_gemm(const assembly *a, ons_tracked_values *tracked) {
-    return ons_fuse_gemm(a->r->graph, a->o->model->registry, ons_gemm_fusion_rules(), tracked);
+    return ons_fuse_gemm(a->r->graph, a->o->model->registry, ons_gemm_fusion_rules(a->o->for_gpu), tracked);
 }
 
 static ons_status *fuse_elementwise(const assembly *a, ons_tracked_values *tracked) {
@@ -325,8 +325,7 @@ static bool lowers_on_gpu(const assembly *a) { return a->o->for_gpu && lowers(a)
 static bool has_half_weights(const assembly *a) {
     return trains(a) && lowers_on_gpu(a) && keeps_half_weights(a->o->config);
 }
-static bool fuses_gemm(const assembly *a) { return a->o->for_gpu && !a->o->unfused; }
-static bool joins_chains(const assembly *a) { return fuses_gemm(a) && joins_elementwise(); }
+static bool joins_chains(const assembly *a) { return a->o->for_gpu && fuses(a) && joins_elementwise(); }
 static bool has_layouts(const assembly *a) {
     return !a->o->for_gpu || (!a->o->unfused && uses_matrix_units(a->o->config));
 }
@@ -356,7 +355,7 @@ static const struct pass {
     {"half-weights", has_half_weights, .rewrite = keep_half_weights},
     {"low-gradients", lowers_on_gpu, .rewrite = read_low_gradients},
     {"hoist-accumulation", always, .rewrite = hoist_accumulation},
-    {"fuse-gemm", fuses_gemm, .rewrite = fuse_gemm},
+    {"fuse-gemm", fuses, .rewrite = fuse_gemm},
     {"fuse-elementwise", joins_chains, .rewrite = fuse_elementwise},
     {"layout", has_layouts, .rewrite = choose_layouts},
 };

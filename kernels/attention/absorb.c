@@ -151,6 +151,16 @@ static ons_value_id reshaped(ons_builder *builder, ons_value_id value, const ons
     return ons_shape_equal(&was, shape) ? value : ons_build_reshape(builder, value, shape);
 }
 
+/* What a value was before it got other shapes. */
+static ons_value_id without_shapes(const ons_graph *graph, ons_value_id value) {
+    static const char *const shapes[] = {"Reshape", "Unsqueeze", "Squeeze", "Flatten", "Identity"};
+    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; ++i) {
+        const ons_node *node = ons_made_by(graph, value, shapes[i]);
+        if (node != NULL) return without_shapes(graph, node->inputs[0]);
+    }
+    return value;
+}
+
 /* A mask, or what is kept, of heads that are now those of a batch. */
 static ons_value_id with_batch(ons_builder *builder, ons_value_id value, const int64_t dims[4]) {
     ons_shape shape = ons_builder_type(builder, value).shape;
@@ -175,7 +185,8 @@ ons_value_id ons_attention_absorb_operands(ons_match *match) {
         attributes[ONS_ATTENTION_QUERY_ORDER + i].i = a.orders[i];
         int64_t dims[4] = {a.dims[i][0], (a.packed ? 3 : 1) * a.dims[i][1], a.dims[i][2], a.dims[i][3]};
         ons_shape shape = ons_attention_shape_of(dims, a.orders[i]);
-        inputs[i] = a.packed && i > 0 ? inputs[0] : reshaped(builder, a.bases[i], &shape);
+        inputs[i] =
+            a.packed && i > 0 ? inputs[0] : reshaped(builder, without_shapes(builder->graph, a.bases[i]), &shape);
     }
     for (uint32_t i = 3; i < count; ++i) inputs[i] = with_batch(builder, inputs[i], a.dims[0]);
     ons_type type = ons_match_type(match, "result");

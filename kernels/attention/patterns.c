@@ -11,6 +11,7 @@
 #include "kernels/attention/absorb.h"
 #include "kernels/attention/attention_operands.h"
 #include "kernels/attention/masks.h"
+#include "kernels/attention/time_first.h"
 #include "kernels/common/layout/axes.h"
 #include "kernels/common/layout/upwards.h"
 #include "kernels/operators.h"
@@ -111,5 +112,14 @@ const ons_pattern ons_attention_patterns[] = {
     {"Transpose(Reshape(a=Attention(query)))", ons_attention_absorb_result},
     {"Transpose(Reshape(Reshape(a=Attention(query))))", ons_attention_absorb_result},
     {"Attention(query, key, values)", ons_attention_absorb_operands},
+    {"Attention(v=Reshape(p=Linear(t=Transpose(x), w, b)), v, v)", ons_attention_untranspose_operand},
+    {"Attention(v=Reshape(p=MatMul(t=Transpose(x), w)), v, v)", ons_attention_untranspose_operand},
+    {"Attention(v=Reshape(p=MatMulTransposed(t=Transpose(x), w)), v, v)", ons_attention_untranspose_operand},
+    {"Attention(v=Reshape(p=Gemm(Reshape(t=Transpose(x)), w, b)), v, v)", ons_attention_untranspose_operand},
+    {"Transpose(p=Linear(Reshape(a=Attention(query)), w, b))", ons_attention_untranspose_result},
+    {"Transpose(p=MatMul(Reshape(a=Attention(query)), w))", ons_attention_untranspose_result},
+    {"Transpose(p=MatMulTransposed(Reshape(a=Attention(query)), w))", ons_attention_untranspose_result},
+    {"Transpose(Reshape(p=Gemm(Reshape(a=Attention(query)), w, b)))", ons_attention_untranspose_result},
+    {"Transpose(Reshape(p=Gemm(Reshape(Reshape(a=Attention(query))), w, b)))", ons_attention_untranspose_result},
     {.form = NULL},
 };

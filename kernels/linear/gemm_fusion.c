@@ -1,4 +1,4 @@
-/* What graph/passes/fuse_gemm.h has to know of kernels: products by cuBLASLt and their epilogues. */
+/* What graph/passes/fuse_gemm.h has to know of kernels: products by cuBLASLt and their epilogues, and by oneDNN. */
 #include "graph/passes/fuse_gemm.h"
 #include "kernels/common/operator/kernel.h"
 #include "kernels/gelu/gelu_formulas.h"
@@ -79,6 +79,23 @@ static bool with_function(const ons_operands *product, const ons_operands *funct
     return true;
 }
 
+/* On a CPU: what is added to a layer's result, while that is in registers. Its ReLU is not joined with it: oneDNN's
+ * turns NaN into 0. */
+static bool with_sum_of_a_layer(const ons_operands *product, const ons_operands *function, uint32_t operand, bool keeps,
+                                ons_fused_gemm *joined) {
+    bool transpose;
+    if (keeps || !is_of_one_type(product, ONS_FLOAT32) || !is_of_one_type(function, ONS_FLOAT32) ||
+        !adds_alike(function) || !is_layer(product, &transpose))
+        return false;
+    *joined = (ons_fused_gemm){&ons_op_linear_add, {integer(transpose)}};
+    return true;
+}
+
+static bool with_no_sum(const ons_operands *product, const ons_operands *sum, uint32_t operand,
+                        ons_fused_gemm *joined) {
+    return false;
+}
+
 static bool sums_columns(const ons_operands *sum) {
     bool reduced[ONS_RANK_MAX];
     ons_status *status = ons_reduction_axes(sum, reduced);
@@ -106,7 +123,8 @@ static bool with_sum(const ons_operands *product, const ons_operands *sum, uint3
     return true;
 }
 
-const ons_gemm_fusion *ons_gemm_fusion_rules(void) {
-    static const ons_gemm_fusion rules = {.with_function = with_function, .with_sum = with_sum};
-    return &rules;
+const ons_gemm_fusion *ons_gemm_fusion_rules(bool for_gpu) {
+    static const ons_gemm_fusion on_gpu = {.with_function = with_function, .with_sum = with_sum},
+                                 on_cpu = {.with_function = with_sum_of_a_layer, .with_sum = with_no_sum};
+    return for_gpu ? &on_gpu : &on_cpu;
 }

@@ -113,26 +113,43 @@ static ons_status *describe_primitive(ons_prepare *p, const ons_gemm *gemm, bool
                                       dnnl_primitive_desc_t *description) {
     const ons_operands *o = p->operands;
     const ons_gemm_sizes *s = &gemm->sizes;
-    ons_onednn_memory a = describe(s->batch, s->m, s->k, gemm->form.transpose_a, row_of_a(gemm)),
-                      b = describe(s->batch, s->k, s->n, gemm->form.transpose_b, row_of_b(gemm)),
-                      c = describe(s->batch, s->m, s->n, false, s->n), added = describe_bias(s->batch, s->n);
+    const ons_onednn_product product = {
+        .a = describe(s->batch, s->m, s->k, gemm->form.transpose_a, row_of_a(gemm)),
+        .b = describe(s->batch, s->k, s->n, gemm->form.transpose_b, row_of_b(gemm)),
+        .c = describe(s->batch, s->m, s->n, false, s->n),
+        .bias = describe_bias(s->batch, s->n),
+        .has_bias = bias,
+        .adds = gemm->form.adds && !gemm->adds_behind,
+        .alpha = (float)gemm->form.alpha,
+    };
     dnnl_engine_t engine = NULL;
     ONS_TRY(ons_onednn_engine(&engine));
     dnnl_primitive_attr_t attributes;
     ONS_TRY(ons_onednn_attributes(o, &attributes));
-    dnnl_status_t status = ons_onednn_describe_matmul(&a, &b, bias ? &added : NULL, &c, (float)gemm->form.alpha,
-                                                      attributes, engine, description);
+    dnnl_status_t status = ons_onednn_describe_matmul(&product, attributes, engine, description);
     dnnl_primitive_attr_destroy(attributes);
     return ons_onednn_check(o, status, "a matrix product");
 }
 
+/* A primitive that adds, too, unless that leaves nothing but the library's plain loops. */
+static ons_status *choose_primitive(ons_prepare *p, bool bias, ons_gemm *gemm, dnnl_primitive_desc_t *description) {
+    gemm->adds_behind = false;
+    ONS_TRY(describe_primitive(p, gemm, bias, description));
+    if (!gemm->form.adds || strncmp(ons_onednn_implementation(*description), "ref", 3) != 0) return NULL;
+    dnnl_primitive_desc_destroy(*description);
+    gemm->adds_behind = true;
+    return describe_primitive(p, gemm, bias, description);
+}
+
 static ons_status *prepare_primitive(ons_prepare *p, bool bias, ons_gemm *gemm) {
-    static const int arguments[] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST, DNNL_ARG_BIAS};
+    int arguments[5] = {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST}, count = 3;
+    if (bias) arguments[count++] = DNNL_ARG_BIAS;
     int before = ons_onednn_enter(gemm->threads);
     dnnl_primitive_desc_t description;
-    ons_status *status = describe_primitive(p, gemm, bias, &description);
+    ons_status *status = choose_primitive(p, bias, gemm, &description);
     if (status == NULL) {
-        status = ons_onednn_make(p, description, arguments, bias ? 4 : 3, &gemm->primitive);
+        if (gemm->form.adds && !gemm->adds_behind) arguments[count++] = ONS_ONEDNN_ADDED;
+        status = ons_onednn_make(p, description, arguments, count, &gemm->primitive);
         dnnl_primitive_desc_destroy(description);
     }
     ons_onednn_leave(before);
@@ -278,6 +295,7 @@ ons_status *ons_gemm_prepare(ons_prepare *p, const ons_shape *a, const ons_shape
     ons_resolved(ons_gemm_resolve(p->operands, a, b, form, &gemm->sizes, &result));
     gemm->empty = is_empty(&gemm->sizes);
     if (gemm->empty) return NULL;
+    gemm->adds_behind = form->adds;
     gemm->way = choose_way(gemm, bias, beta);
     if (gemm->way == ONS_PRODUCT_PRIMITIVE) return prepare_primitive(p, bias, gemm);
     if (gemm->way == ONS_PRODUCT_TURNED) return prepare_turned(p, gemm);
@@ -319,10 +337,15 @@ static void add_bias(const ons_gemm *gemm, const float *bias, float *c, int64_t 
         for (int64_t j = 0; j < n; ++j) c[i * n + j] += bias[j];
 }
 
-static void add_bias_to_all(const ons_gemm *gemm, const float *bias, float *c) {
-    int64_t rows = gemm->sizes.m;
+/* What a product leaves to be added: its bias, and what the form adds; NULL: none. */
+static void add_rest(const ons_gemm *gemm, const float *bias, const float *added, float *c) {
+    int64_t rows = gemm->sizes.batch * gemm->sizes.m, n = gemm->sizes.n;
+    if (bias == NULL && added == NULL) return;
 #pragma omp parallel for schedule(static) num_threads(gemm->threads) if (gemm->threads > 1)
-    for (int64_t i = 0; i < rows; ++i) add_bias(gemm, bias, c, i, i + 1);
+    for (int64_t i = 0; i < rows; ++i) {
+        if (bias != NULL) add_bias(gemm, bias, c, i, i + 1);
+        for (int64_t j = 0; added != NULL && j < n; ++j) c[i * n + j] += added[i * n + j];
+    }
 }
 
 static bool run_each(const ons_gemm *gemm, const float *a, const float *b, const float *bias, float beta, float *c) {
@@ -366,10 +389,20 @@ static bool run_padded(const ons_gemm *gemm, const float *a, const float *b, flo
     return good;
 }
 
-void ons_gemm_run(const ons_gemm *gemm, const float *a, const float *b, const float *bias, float beta, float *c,
-                  const ons_launch *launch) {
+static void run_primitive(const ons_gemm *gemm, const float *a, const float *b, const float *bias, const float *added,
+                          float *c, const ons_launch *launch) {
+    const void *pointers[5] = {a, b, c};
+    int count = 3;
+    if (bias != NULL) pointers[count++] = bias;
+    if (added != NULL && !gemm->adds_behind) pointers[count++] = added;
+    ons_onednn_run(&gemm->primitive, pointers, launch->scratch, launch->fault);
+}
+
+static void run(const ons_gemm *gemm, const float *a, const float *b, const float *bias, const float *added, float beta,
+                float *c, const ons_launch *launch) {
     if (gemm->empty) {
         run_empty(gemm, bias, beta, c);
+        add_rest(gemm, NULL, added, c);
         return;
     }
     bool good = true, owes_bias = false;
@@ -388,12 +421,22 @@ void ons_gemm_run(const ons_gemm *gemm, const float *a, const float *b, const fl
         owes_bias = bias != NULL;
         break;
     case ONS_PRODUCT_EACH: good = run_each(gemm, a, b, bias, beta, c); break;
-    default: ons_onednn_run(&gemm->primitive, (const void *const[]){a, b, c, bias}, launch->scratch, launch->fault);
+    default: run_primitive(gemm, a, b, bias, added, c, launch);
     }
-    if (owes_bias) add_bias_to_all(gemm, bias, c);
+    add_rest(gemm, owes_bias ? bias : NULL, gemm->adds_behind ? added : NULL, c);
     ons_onednn_leave(before);
     if (!good && launch->fault != NULL && launch->fault->problem == NULL)
         launch->fault->problem = "oneDNN failed to multiply matrices";
+}
+
+void ons_gemm_run(const ons_gemm *gemm, const float *a, const float *b, const float *bias, float beta, float *c,
+                  const ons_launch *launch) {
+    run(gemm, a, b, bias, NULL, beta, c, launch);
+}
+
+void ons_gemm_run_adding(const ons_gemm *gemm, const float *a, const float *b, const float *bias, const float *added,
+                         float *c, const ons_launch *launch) {
+    run(gemm, a, b, bias, added, 0, c, launch);
 }
 
 /* -------------------------------------------------------------------------------------------------------- reference */

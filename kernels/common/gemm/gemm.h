@@ -16,6 +16,7 @@
 typedef struct ons_gemm_form {
     bool transpose_a, transpose_b; /* the last two dims change places */
     bool fold;                     /* all dims but the last are rows of one matrix, in both operands */
+    bool adds;                     /* something is added to the result, as the last thing */
     double alpha;
     int64_t row_a; /* of a single matrix: elements from one row of A, as it lies in memory, to the next; 0: a row's */
 } ons_gemm_form;
@@ -34,6 +35,7 @@ ons_status *ons_gemm_resolve(const ons_operands *o, const ons_shape *a, const on
 typedef struct ons_gemm {
     ons_onednn primitive; /* first: ons_onednn_destroy is the destroy function */
     bool empty;           /* nothing to multiply */
+    bool adds_behind;     /* what the form adds: by a loop, not by the primitive */
     ons_way way;
     ons_gemm_sizes sizes;
     ons_gemm_form form;
@@ -42,7 +44,8 @@ typedef struct ons_gemm {
     const ons_strided *turn;              /* ONS_PRODUCT_TURNED: from Cᵀ, which lies in scratch, to C */
 } ons_gemm;
 
-/* `bias`: a vector of n is added to every row. `beta`: the result is added to what C holds already (excludes bias). */
+/* `bias`: a vector of n is added to every row. `beta`: the result is added to what C holds already (excludes bias).
+ * form->adds: see ons_gemm_run_adding. */
 ons_status *ons_gemm_prepare(ons_prepare *p, const ons_shape *a, const ons_shape *b, const ons_gemm_form *form,
                              bool bias, bool beta, ons_gemm *gemm);
 
@@ -53,6 +56,10 @@ ons_status *ons_gemm_plan(ons_prepare *p, const ons_shape *a, const ons_shape *b
 /* `bias` NULL unless prepared with one. */
 void ons_gemm_run(const ons_gemm *gemm, const float *a, const float *b, const float *bias, float beta, float *c,
                   const ons_launch *launch);
+
+/* For a product that was prepared with form.adds: what is added to the result and its bias, as large as the result. */
+void ons_gemm_run_adding(const ons_gemm *gemm, const float *a, const float *b, const float *bias, const float *added,
+                         float *c, const ons_launch *launch);
 
 /* 2 m n k over the batch. */
 double ons_gemm_flops(const ons_gemm_sizes *sizes);

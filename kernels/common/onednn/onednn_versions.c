@@ -162,7 +162,7 @@ static dnnl_status_t find_matmul(native a, native b, native bias, native c, cons
     return status != dnnl_success ? status : dnnl_primitive_desc_create(made, &matmul, attr, engine, NULL);
 }
 
-static dnnl_status_t scale_result(dnnl_primitive_attr_t attr, float alpha) {
+static dnnl_status_t append_alpha(dnnl_primitive_attr_t attr, dnnl_post_ops_t after, float alpha) {
     return dnnl_primitive_attr_set_output_scales(attr, 1, 0, &alpha);
 }
 
@@ -199,14 +199,8 @@ static dnnl_status_t find_matmul(native a, native b, native bias, native c, cons
 }
 
 /* Scales are given with each run in oneDNN 3; this one is known now. */
-static dnnl_status_t scale_result(dnnl_primitive_attr_t attr, float alpha) {
-    dnnl_post_ops_t after;
-    dnnl_status_t status = dnnl_post_ops_create(&after);
-    if (status != dnnl_success) return status;
-    status = dnnl_post_ops_append_eltwise(after, dnnl_eltwise_linear, alpha, 0);
-    if (status == dnnl_success) status = dnnl_primitive_attr_set_post_ops(attr, after);
-    dnnl_post_ops_destroy(after);
-    return status;
+static dnnl_status_t append_alpha(dnnl_primitive_attr_t attr, dnnl_post_ops_t after, float alpha) {
+    return dnnl_post_ops_append_eltwise(after, dnnl_eltwise_linear, alpha, 0);
 }
 
 #endif
@@ -226,19 +220,29 @@ dnnl_status_t ons_onednn_describe_convolution(const ons_onednn_convolution *c, i
     return status;
 }
 
-dnnl_status_t ons_onednn_describe_matmul(const ons_onednn_memory *a, const ons_onednn_memory *b,
-                                         const ons_onednn_memory *bias, const ons_onednn_memory *c, float alpha,
-                                         dnnl_primitive_attr_t attr, dnnl_engine_t engine,
-                                         dnnl_primitive_desc_t *made) {
-    if (alpha != 1) {
-        dnnl_status_t status = bias == NULL ? scale_result(attr, alpha) : dnnl_invalid_arguments;
-        if (status != dnnl_success) return status;
-    }
-    operands o;
-    dnnl_status_t status = make_operands(&o, (const ons_onednn_memory *const[]){a, b, bias, c});
+/* Alpha and the sum, into `attr`. */
+static dnnl_status_t describe_what_follows(const ons_onednn_product *p, native c, dnnl_primitive_attr_t attr) {
+    dnnl_post_ops_t after;
+    if (p->alpha != 1 && (p->has_bias || p->adds)) return dnnl_invalid_arguments;
+    dnnl_status_t status = dnnl_post_ops_create(&after);
     if (status != dnnl_success) return status;
-    status = find_matmul(as_native(&o.of[0]), as_native(&o.of[1]), as_native(&o.of[2]), as_native(&o.of[3]), attr,
-                         engine, made);
+    if (p->alpha != 1) status = append_alpha(attr, after, p->alpha);
+    if (p->adds) status = dnnl_post_ops_append_binary(after, dnnl_binary_add, c);
+    if (status == dnnl_success) status = dnnl_primitive_attr_set_post_ops(attr, after);
+    dnnl_post_ops_destroy(after);
+    return status;
+}
+
+dnnl_status_t ons_onednn_describe_matmul(const ons_onednn_product *p, dnnl_primitive_attr_t attr, dnnl_engine_t engine,
+                                         dnnl_primitive_desc_t *made) {
+    operands o;
+    dnnl_status_t status =
+        make_operands(&o, (const ons_onednn_memory *const[]){&p->a, &p->b, p->has_bias ? &p->bias : NULL, &p->c});
+    if (status != dnnl_success) return status;
+    status = describe_what_follows(p, as_native(&o.of[3]), attr);
+    if (status == dnnl_success)
+        status = find_matmul(as_native(&o.of[0]), as_native(&o.of[1]), as_native(&o.of[2]), as_native(&o.of[3]), attr,
+                             engine, made);
     release_operands(&o);
     return status;
 }

@@ -52,10 +52,16 @@ dnnl_status_t ons_onednn_describe_convolution(const ons_onednn_convolution *c, i
                                               const_dnnl_primitive_attr_t attr, dnnl_engine_t engine,
                                               dnnl_primitive_desc_t *made);
 
-/* c = alpha × a b (+ bias, which may be NULL, where alpha is 1). `attr` gets alpha. */
-dnnl_status_t ons_onednn_describe_matmul(const ons_onednn_memory *a, const ons_onednn_memory *b,
-                                         const ons_onednn_memory *bias, const ons_onednn_memory *c, float alpha,
-                                         dnnl_primitive_attr_t attr, dnnl_engine_t engine, dnnl_primitive_desc_t *made);
+/* c = alpha × a b (+ bias, which may be NULL), and where it `adds`, c = a b (+ bias) + a memory like c, which is
+ * argument ONS_ONEDNN_ADDED. A bias or a sum needs an alpha of 1. `attr` gets what is done to the product. */
+typedef struct ons_onednn_product {
+    ons_onednn_memory a, b, bias, c;
+    bool has_bias, adds;
+    float alpha;
+} ons_onednn_product;
+enum { ONS_ONEDNN_ADDED = DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1 };
+dnnl_status_t ons_onednn_describe_matmul(const ons_onednn_product *product, dnnl_primitive_attr_t attr,
+                                         dnnl_engine_t engine, dnnl_primitive_desc_t *made);
 
 dnnl_status_t ons_onednn_describe_reorder(const ons_onednn_memory *from, const ons_onednn_memory *to,
                                           const_dnnl_primitive_attr_t attr, dnnl_engine_t engine,

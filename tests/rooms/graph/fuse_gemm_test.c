@@ -126,7 +126,7 @@ static scene *open_network(network *n) {
 
 static void join(scene *s, network *n) {
     ons_tracked_values tracked = {n->results, (size_t)results_of(n)};
-    must(ons_fuse_gemm(s->graph, s->registry, ons_gemm_fusion_rules(), &tracked));
+    must(ons_fuse_gemm(s->graph, s->registry, ons_gemm_fusion_rules(true), &tracked));
     must(ons_graph_verify(s->graph));
 }
 

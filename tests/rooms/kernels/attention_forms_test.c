@@ -363,6 +363,58 @@ Test(attention_forms, keys_transposed_through_one_axis) {
     cr_expect_eq(after, 3 * 864 + 216, "%lld", (long long)after);
 }
 
+/* x [2 samples, 9 positions, 12] is turned time first for its layer ([12, 36], or transposed) and attention of 3 heads,
+ * whose result goes through a second layer [12, 12] and is turned back. */
+enum { BY_MATMUL, BY_BIAS, BY_GEMM, BY_TRANSPOSED, BY_SAMPLES_BIAS, TURNED_FORMS };
+
+static ons_value_id turned_layer(scene *s, ons_value_id x, ons_value_id w, int64_t columns, int spelling) {
+    ons_shape rows = SHAPE(18, 12), tokens = SHAPE(9, 2, columns);
+    ons_value_id bias = reshape(s,
+                                ons_build(&s->builder, &ons_op_slice,
+                                          ONS_IN(s->in[3], ons_build_integers(&s->builder, (const int64_t[]){0}, 1),
+                                                 ons_build_integers(&s->builder, &columns, 1)),
+                                          ONS_DEFAULTS),
+                                SHAPE(columns));
+    switch (spelling) {
+    case BY_MATMUL: return two(s, &ons_op_matmul, x, w);
+    case BY_BIAS: return two(s, &ons_op_add, two(s, &ons_op_matmul, x, w), bias);
+    case BY_TRANSPOSED:
+        return two(s, &ons_op_add, bias, two(s, &ons_op_matmul, x, transpose(s, w, 2, (int64_t[]){1, 0})));
+    case BY_SAMPLES_BIAS:
+        bias = two(s, &ons_op_matmul, reshape(s, x, rows), w); /* fall through: a row of its own each */
+    default: break;
+    }
+    ons_value_id made = ons_build(&s->builder, &ons_op_gemm, ONS_IN(reshape(s, x, rows), w, bias), ONS_DEFAULTS);
+    return reshape(s, made, tokens);
+}
+
+static ons_value_id build_turned(scene *s, int spelling) {
+    static const int64_t turn[3] = {1, 0, 2};
+    ons_value_id x = transpose(s, s->in[0], 3, turn);
+    ons_value_id packed = reshape(s, turned_layer(s, x, s->in[1], 36, spelling), SHAPE(9, 2, 3, 3, 4)), parts[3];
+    static const int64_t heads_first[4] = {1, 2, 0, 3}, keys_last[4] = {1, 2, 3, 0}, back[4] = {2, 0, 1, 3};
+    for (int i = 0; i < 3; ++i) {
+        parts[i] = reshape(s, slice(s, packed, 2, i, i + 1, 1), SHAPE(9, 2, 3, 4));
+        parts[i] = transpose(s, parts[i], 4, i == 1 ? keys_last : heads_first);
+    }
+    ons_value_id scores = one(s, &ons_op_softmax, two(s, &ons_op_matmul, parts[0], parts[1]));
+    ons_value_id y = transpose(s, two(s, &ons_op_matmul, scores, parts[2]), 4, back);
+    y = turned_layer(s, reshape(s, y, SHAPE(9, 2, 12)), s->in[2], 12, spelling);
+    return transpose(s, y, 3, turn);
+}
+
+Test(attention_forms, samples_first_around_layers_with_time_first) {
+    for (int spelling = 0; spelling < TURNED_FORMS; ++spelling) {
+        bool across = spelling == BY_TRANSPOSED;
+        const ons_shape shapes[OPERANDS] = {SHAPE(2, 9, 12), across ? SHAPE(36, 12) : SHAPE(12, 36), SHAPE(12, 12),
+                                            SHAPE(36)};
+        int64_t before, after;
+        /* A Gemm whose third operand has a row for each row stays as it is, with its Transposes. */
+        check(shapes, build_turned, spelling, "Attention", spelling == BY_SAMPLES_BIAS ? "Softmax" : "Transpose",
+              spelling == BY_MATMUL || spelling == BY_SAMPLES_BIAS ? 3 : 4, &before, &after);
+    }
+}
+
 /* Dropout between the softmax and the values, here of nothing, as what is dropped is drawn by node. */
 static ons_value_id build_dropping(scene *s, int spelling) {
     static const int64_t last_two[4] = {0, 1, 3, 2};
