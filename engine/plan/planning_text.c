@@ -68,6 +68,7 @@ static void describe_subject(const writer *w) {
                 w->p->config->profile, w->p->input.costs.measured.measured, w->p->input.costs.measured.analytic,
                 w->p->config->device_profile == NULL ? "" : "; carried over to ",
                 w->p->config->device_profile == NULL ? "" : w->p->profile.title);
+    if (w->p->division != NULL) fprintf(w->out, "%s\n\n", w->p->division);
     note_other_kernels(w);
     describe_slices(w);
 }

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "engine/config/config.h"
 #include "engine/config/given.h"
+#include "engine/config/profile_list.h"
 #include "planner/cost/node_costs.h"
 #include "runtime/measure/link_speed.h"
 
@@ -21,6 +22,8 @@ struct ons_link_profile {
 
 static ons_status *load_base(const ons_config *config, ons_link_profile *l) {
     l->has_nodes = config->profile != NULL;
+    ONS_CHECK(!ons_profile_list_is_given(config), ONS_INVALID_ARGUMENT,
+              "--links beside --profile %s: links are put into one profile; name it alone", config->profile);
     if (l->has_nodes) return ons_node_costs_load(config->profile, l->arena, &l->costs);
     return ons_device_profile_load(ons_config_device_profile(config), l->arena, &l->costs.device);
 }
