@@ -129,6 +129,7 @@ static ons_status *try_division(search *s, division *d) {
     ons_planning *p = NULL;
     ons_status *status = plan(s, d, &p);
     ons_status *foreign = p == NULL ? NULL : check_measured(d, p);
+    if (status == NULL) d->stages = p->plan.pipeline.stages; /* --pipeline auto may have taken more */
     if (foreign == NULL) return ons_trials_add(&s->trials, p, status, &d->trial);
     ons_planning_free(p);
     ons_status_free(status);

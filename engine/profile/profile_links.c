@@ -22,8 +22,6 @@ struct ons_link_profile {
 
 static ons_status *load_base(const ons_config *config, ons_link_profile *l) {
     l->has_nodes = config->profile != NULL;
-    ONS_CHECK(!ons_profile_list_is_given(config), ONS_INVALID_ARGUMENT,
-              "--links beside --profile %s: links are put into one profile; name it alone", config->profile);
     if (l->has_nodes) return ons_node_costs_load(config->profile, l->arena, &l->costs);
     return ons_device_profile_load(ons_config_device_profile(config), l->arena, &l->costs.device);
 }
@@ -131,6 +129,8 @@ ons_status *ons_link_profile_measure(const ons_config *config, ons_link_profile 
     ONS_GIVEN(config, "config");
     ONS_GIVEN(result, "profile");
     ONS_CHECK(config->links, ONS_INVALID_ARGUMENT, "which model? Give MODEL.onnx, or --links, which measures none");
+    ONS_CHECK(!ons_profile_list_is_given(config), ONS_INVALID_ARGUMENT,
+              "--links beside --profile %s: links are put into one profile; name it alone", config->profile);
     ons_link_profile *l = calloc(1, sizeof *l);
     if (l == NULL) return ons_status_out_of_memory();
     l->arena = ons_arena_new();
