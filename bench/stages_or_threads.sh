@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=bench/training_runs.sh
 . bench/training_runs.sh
-rounds=${ROUNDS:-5} steps=${STEPS:-40}
+rounds=${ROUNDS:-5} steps=${STEPS:-20}
 # Two processors, as many as this is about, where the machine has more.
 processors=$(taskset -cp $$ | sed 's/.*: //' | tr , '\n' | awk -F- '{ for (i = $1; i <= $NF; ++i) print i }' | head -2 | paste -sd,)
 [[ $processors == *,* ]] || { echo "two processors are needed" >&2; exit 1; }

@@ -143,6 +143,8 @@ begin "--replicas auto";          refuses 1 "beside --replicas: " "${plan[@]}" -
 begin "a device of another sort"; refuses 1 "beside --device: " "${plan[@]}" --device cuda
 begin "a device elsewhere";       refuses 1 "beside --device-profile: " "${plan[@]}" --device-profile cpu
 begin "processes";                refuses 1 "beside --transport: " "${plan[@]}" --transport mpi
+begin "processes that were started"
+OMPI_COMM_WORLD_SIZE=2 refuses 1 "2 processes were started, .* name the file that was measured for that" train "${model[@]}" --profile "$both"
 begin "the largest batch";        refuses 1 "beside --max-batch: " "${plan[@]}" --max-batch
 begin "a plan";                   refuses 1 "beside --plan: " train "${model[@]}" --profile "$both" --plan plan.json
 begin "a cost graph";             refuses 1 "beside --cost-graph: " plan --cost-graph x.json --profile "$both"
