@@ -14,6 +14,7 @@ choose() { # NAME
     case $1 in
         gpt | words) model=bench/models/$1.onnx data=("${shakespeare[@]}") samples=15685 ;;
         char_gpt) model=examples/shakespeare/char_gpt.onnx data=("${shakespeare[@]}") samples=15685 ;;
+        mnist_cnn) model=examples/mnist/mnist_cnn.onnx data=("${digits[@]}") samples=10000 ;;
         bert) model=bench/models/bert.onnx data=("${shakespeare[@]}") samples=15685 ;;
         *) model=bench/models/$1.onnx data=("${digits[@]}") samples=10000 ;;
     esac

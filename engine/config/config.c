@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -307,6 +308,12 @@ ons_status *ons_config_set(ons_config *config, const char *option, const char *v
     ons_nearest nearest = ons_nearest_to(option);
     for (size_t i = 0; options[i].name != NULL; ++i) ons_nearest_try(&nearest, options[i].name);
     return ons_status_new(ONS_INVALID_ARGUMENT, "there is no option '%s'%s", option, ons_nearest_hint(&nearest));
+}
+
+ons_status *ons_config_set_count(ons_config *config, const char *option, int64_t value) {
+    char text[32];
+    snprintf(text, sizeof text, "%" PRId64, value);
+    return ons_config_set(config, option, text);
 }
 
 const char *ons_config_text(const ons_config *config, size_t option) {

@@ -121,6 +121,9 @@ const char *ons_config_text(const ons_config *config, size_t option);
 /* Whether the user has set the option, be it to its default. */
 bool ons_config_is_given(const ons_config *config, const char *option);
 
+/* Sets an option to a whole number. */
+ons_status *ons_config_set_count(ons_config *config, const char *option, int64_t value);
+
 /* A finite number in full; fails with a message that names the option. */
 ons_status *ons_config_parse_number(const char *option, const char *text, ons_number *number);
 

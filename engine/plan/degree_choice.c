@@ -1,8 +1,6 @@
 #include "engine/plan/degree_choice.h"
 
 #include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
 
 #include "base/clock.h"
 #include "engine/config/device_list.h"
@@ -15,13 +13,8 @@ typedef struct search {
     const ons_config *config;
     ons_arena *arena;
     ons_degree_choice choice;
-    ons_planning *best;  /* of choice.taken; NULL: none was made */
-    ons_status *failure; /* why it is no plan; NULL: it is one */
+    ons_trials trials; /* in the order of choice.items */
 } search;
-
-double ons_degree_speed(const ons_degree *d) {
-    return isfinite(d->step_seconds) ? (double)d->batch / d->step_seconds : 0;
-}
 
 /* --------------------------------------------------------------------------------------------------------- checking */
 
@@ -64,21 +57,15 @@ static ons_status *find_devices(const ons_config *c, int64_t *devices) {
 
 /* --------------------------------------------------------------------------------------------------------- planning */
 
-static ons_status *set(ons_config *config, const char *option, int64_t value) {
-    char text[32];
-    snprintf(text, sizeof text, "%" PRId64, value);
-    return ons_config_set(config, option, text);
-}
-
 /* The configuration that gives the number; freed by the caller, also where this fails. */
 static ons_status *make_config(const search *s, const ons_degree *degree, ons_config **config) {
     int64_t devices = s->config->devices / degree->replicas;
     ONS_TRY(ons_config_copy(s->config, config));
-    ONS_TRY(set(*config, "replicas", degree->replicas));
-    ONS_TRY(set(*config, "stages", degree->stages));
-    ONS_TRY(set(*config, "devices", 0));
-    if (ons_config_devices(*config) != devices) ONS_TRY(set(*config, "devices", devices));
-    return degree->micro_batches == 0 ? NULL : set(*config, "micro-batches", degree->micro_batches);
+    ONS_TRY(ons_config_set_count(*config, "replicas", degree->replicas));
+    ONS_TRY(ons_config_set_count(*config, "stages", degree->stages));
+    ONS_TRY(ons_config_set_count(*config, "devices", 0));
+    if (ons_config_devices(*config) != devices) ONS_TRY(ons_config_set_count(*config, "devices", devices));
+    return degree->micro_batches == 0 ? NULL : ons_config_set_count(*config, "micro-batches", degree->micro_batches);
 }
 
 static ons_status *plan(const search *s, const ons_degree *degree, ons_planning **planning) {
@@ -93,53 +80,10 @@ static ons_status *plan(const search *s, const ons_degree *degree, ons_planning 
     return status;
 }
 
-/* What another number of replicas may do better. */
-static bool is_own(ons_status_code code) {
-    return code == ONS_OUT_OF_MEMORY || code == ONS_INVALID_ARGUMENT || code == ONS_UNSUPPORTED;
-}
-
-static ons_status *note(const search *s, const ons_planning *p, const ons_status *status, ons_degree *degree) {
-    degree->step_seconds = INFINITY;
-    if (status == NULL) {
-        degree->micro_batches = p->plan.subject.micro_batches;
-        degree->batch = p->plan.subject.batch;
-        degree->step_seconds = p->plan.step_seconds;
-        degree->memory_bytes = ons_plan_fullest_bytes(&p->plan);
-        return NULL;
-    }
-    degree->memory_bytes = p == NULL ? 0 : p->least_bytes;
-    if (degree->memory_bytes > 0) return NULL;
-    degree->why = ons_arena_copy_text(s->arena, ons_status_get_message(status));
-    return degree->why == NULL ? ons_status_out_of_memory() : NULL;
-}
-
-/* The faster one; without a plan that which lacks least. */
-static bool is_better(const ons_degree *a, const ons_degree *b) {
-    double speed = ons_degree_speed(a), other = ons_degree_speed(b);
-    if (speed != other) return speed > other;
-    return speed == 0 && a->memory_bytes > 0 && (b->memory_bytes == 0 || a->memory_bytes < b->memory_bytes);
-}
-
-static ons_status *try_degree(search *s, uint32_t index) {
-    ons_degree *items = s->choice.items;
+static ons_status *try_degree(search *s, ons_degree *degree) {
     ons_planning *p = NULL;
-    ons_status *status = plan(s, &items[index], &p);
-    if (status != NULL && !is_own(ons_status_get_code(status))) {
-        ons_planning_free(p);
-        return status;
-    }
-    ons_status *failure = note(s, p, status, &items[index]);
-    if (index == 0 || is_better(&items[index], &items[s->choice.taken])) {
-        ons_planning_free(s->best);
-        ons_status_free(s->failure);
-        s->best = p;
-        s->failure = status;
-        s->choice.taken = index;
-    } else {
-        ons_planning_free(p);
-        ons_status_free(status);
-    }
-    return failure;
+    ons_status *status = plan(s, degree, &p);
+    return ons_trials_add(&s->trials, p, status, &degree->trial);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- search */
@@ -171,22 +115,24 @@ static ons_status *list_degrees(search *s) {
 static ons_status *find(search *s) {
     double start = ons_clock_seconds();
     ONS_TRY(list_degrees(s));
-    for (uint32_t i = 0; i < s->choice.count; ++i) ONS_TRY(try_degree(s, i));
+    for (uint32_t i = 0; i < s->choice.count; ++i) ONS_TRY(try_degree(s, &s->choice.items[i]));
+    s->choice.taken = s->trials.taken;
     s->choice.seconds = ons_clock_seconds() - start;
     return NULL;
 }
 
 /* Into the planning's own arena, which outlives the search. */
 static ons_status *keep(const search *s) {
-    ons_planning *p = s->best;
+    ons_planning *p = s->trials.planning;
     ons_degree_choice *choice = &p->degrees;
     *choice = s->choice;
     ONS_NEW(choice->items, p->arena, choice->count);
     for (uint32_t i = 0; i < choice->count; ++i) {
+        const char *why = s->choice.items[i].trial.why;
         choice->items[i] = s->choice.items[i];
-        if (s->choice.items[i].why == NULL) continue;
-        choice->items[i].why = ons_arena_copy_text(p->arena, s->choice.items[i].why);
-        if (choice->items[i].why == NULL) return ons_status_out_of_memory();
+        if (why == NULL) continue;
+        choice->items[i].trial.why = ons_arena_copy_text(p->arena, why);
+        if (choice->items[i].trial.why == NULL) return ons_status_out_of_memory();
     }
     return NULL;
 }
@@ -194,7 +140,7 @@ static ons_status *keep(const search *s) {
 /* "--replicas auto: no way to share 8 devices fits; nearest are 8 stages in 1 replica: no plan fits …" */
 static ons_status *name_failure(const search *s, ons_status *failure) {
     const ons_degree *d = &s->choice.items[s->choice.taken];
-    if (failure == NULL || s->choice.count == 1 || d->memory_bytes == 0) return failure;
+    if (failure == NULL || s->choice.count == 1 || d->trial.memory_bytes == 0) return failure;
     return ons_status_at(failure,
                          "--replicas auto: no way to share %" PRId64 " devices fits; the nearest, %" PRId64
                          " stage%s in %" PRId64 " replica%s",
@@ -206,15 +152,16 @@ ons_status *ons_degree_choice_plan(const char *path, const ons_config *config, o
     search s = {.path = path, .config = config, .arena = ons_arena_new()};
     *planning = NULL;
     if (s.arena == NULL) return ons_status_out_of_memory();
+    s.trials.arena = s.arena;
     ons_status *status = find(&s);
-    if (status == NULL && s.best != NULL) status = keep(&s);
+    if (status == NULL && s.trials.planning != NULL) status = keep(&s);
     if (status == NULL) {
-        *planning = s.best;
-        status = name_failure(&s, s.failure);
-    } else {
-        ons_planning_free(s.best);
-        ons_status_free(s.failure);
+        *planning = s.trials.planning;
+        status = name_failure(&s, s.trials.failure);
+        s.trials.planning = NULL;
+        s.trials.failure = NULL;
     }
+    ons_trials_free(&s.trials);
     ons_arena_free(s.arena);
     return status;
 }

@@ -6,17 +6,13 @@
 
 #include <stdbool.h>
 
-#include "base/arena.h"
-#include "include/onstage.h"
+#include "engine/plan/plan_trials.h"
 
 /* One way to share the devices. */
 typedef struct ons_degree {
     int64_t replicas, stages; /* stages: of each replica */
     int64_t micro_batches;    /* of each replica; 0: as many as stages */
-    int64_t batch;            /* of all replicas; 0: not planned */
-    double step_seconds;      /* INFINITY: no plan */
-    int64_t memory_bytes;     /* of the fullest device; without a plan the smallest that would do, 0: not known */
-    const char *why;          /* there is no plan; NULL: there is one, or too little memory */
+    ons_trial trial;
 } ons_degree;
 
 typedef struct ons_degree_choice {
@@ -31,8 +27,5 @@ typedef struct ons_degree_choice {
  * of equal ones, of fewer stages. Where none fits it fails, and gives the planning that would need the least memory, or
  * NULL; else NULL only where it fails, too. The caller frees it. */
 ons_status *ons_degree_choice_plan(const char *path, const ons_config *config, ons_planning **planning);
-
-/* Samples a second; 0: no plan. */
-double ons_degree_speed(const ons_degree *degree);
 
 #endif

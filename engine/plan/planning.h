@@ -22,6 +22,7 @@ struct ons_planning {
     ons_planned planned;
     ons_portfolio portfolio;   /* of --pipeline auto; count 0: the schedule was given */
     ons_degree_choice degrees; /* of --replicas auto */
+    const char *division; /* of several --profile: which way the processors are divided, and why; NULL: one is given */
     ons_plan plan;
     int64_t least_bytes; /* nothing fits: the smallest --memory found that does; 0: not known */
     char *report_text;   /* NULL: no report was asked for */

@@ -68,6 +68,7 @@ static void describe_subject(const writer *w) {
                 w->p->config->profile, w->p->input.costs.measured.measured, w->p->input.costs.measured.analytic,
                 w->p->config->device_profile == NULL ? "" : "; carried over to ",
                 w->p->config->device_profile == NULL ? "" : w->p->profile.title);
+    if (w->p->division != NULL) fprintf(w->out, "%s\n\n", w->p->division);
     note_other_kernels(w);
     describe_slices(w);
 }
@@ -205,16 +206,17 @@ static void describe_portfolio(writer *w) {
 
 /* What came of one number of replicas. */
 static void describe_degree(const writer *w, const ons_degree *d, bool taken) {
+    const ons_trial *t = &d->trial;
     char bytes[ONS_BYTES_TEXT];
-    size(d->memory_bytes, bytes);
+    size(t->memory_bytes, bytes);
     fprintf(w->out, "%8" PRId64 "  %6" PRId64 "  ", d->replicas, d->stages);
-    if (d->why != NULL)
-        fprintf(w->out, "not possible: %s\n", d->why);
-    else if (!isfinite(d->step_seconds))
-        fprintf(w->out, "does not fit; --memory %" PRId64 " (%s) would do\n", d->memory_bytes, bytes);
+    if (t->why != NULL)
+        fprintf(w->out, "not possible: %s\n", t->why);
+    else if (!isfinite(t->step_seconds))
+        fprintf(w->out, "does not fit; --memory %" PRId64 " (%s) would do\n", t->memory_bytes, bytes);
     else
-        fprintf(w->out, "%13" PRId64 "  %6" PRId64 "  %10.3f ms  %9.1f  %s%s\n", d->micro_batches, d->batch,
-                1e3 * d->step_seconds, ons_degree_speed(d), bytes, taken ? ": taken" : "");
+        fprintf(w->out, "%13" PRId64 "  %6" PRId64 "  %10.3f ms  %9.1f  %s%s\n", t->micro_batches, t->batch,
+                1e3 * t->step_seconds, ons_trial_speed(t), bytes, taken ? ": taken" : "");
 }
 
 /* --replicas auto */

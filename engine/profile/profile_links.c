@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "engine/config/config.h"
 #include "engine/config/given.h"
+#include "engine/config/profile_list.h"
 #include "planner/cost/node_costs.h"
 #include "runtime/measure/link_speed.h"
 
@@ -128,6 +129,8 @@ ons_status *ons_link_profile_measure(const ons_config *config, ons_link_profile 
     ONS_GIVEN(config, "config");
     ONS_GIVEN(result, "profile");
     ONS_CHECK(config->links, ONS_INVALID_ARGUMENT, "which model? Give MODEL.onnx, or --links, which measures none");
+    ONS_CHECK(!ons_profile_list_is_given(config), ONS_INVALID_ARGUMENT,
+              "--links beside --profile %s: links are put into one profile; name it alone", config->profile);
     ons_link_profile *l = calloc(1, sizeof *l);
     if (l == NULL) return ons_status_out_of_memory();
     l->arena = ons_arena_new();

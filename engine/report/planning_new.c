@@ -1,6 +1,8 @@
 /* A plan, and the report of it: what the command asks for. */
 #include "engine/config/given.h"
+#include "engine/config/profile_list.h"
 #include "engine/plan/planning.h"
+#include "engine/plan/processor_choice.h"
 
 /* That nothing fits is no reason to write no report, on the contrary. `p` NULL: there is nothing to report on. */
 static ons_status *report(ons_planning *p, ons_status *status) {
@@ -16,12 +18,18 @@ static ons_status *report(ons_planning *p, ons_status *status) {
     return failure;
 }
 
+/* Where the number of stages, or that of replicas, is to be found, each is planned. */
+static ons_status *make(const char *path, const ons_config *config, ons_planning **p) {
+    if (ons_profile_list_is_given(config)) return ons_processor_choice_plan(path, config, p);
+    if (ons_config_chooses_replicas(config)) return ons_degree_choice_plan(path, config, p);
+    return ons_planning_make(path, config, p);
+}
+
 ons_status *ons_planning_new(const char *path, const ons_config *config, ons_planning **result) {
     ONS_GIVEN(config, "config");
     ONS_GIVEN(result, "planning");
     ons_planning *p;
-    ons_status *status = ons_config_chooses_replicas(config) ? ons_degree_choice_plan(path, config, &p)
-                                                             : ons_planning_make(path, config, &p);
+    ons_status *status = make(path, config, &p);
     status = report(p, status);
     if (status == NULL) status = ons_arena_check(p->arena);
     if (status == NULL) status = ons_planning_describe(p, &p->text);

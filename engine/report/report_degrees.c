@@ -5,21 +5,22 @@
 #include "engine/report/report.h"
 
 static void write_row(const ons_degree *d, bool taken, FILE *out) {
-    bool planned = isfinite(d->step_seconds);
+    const ons_trial *t = &d->trial;
+    bool planned = isfinite(t->step_seconds);
     fprintf(out, "<tr%s><td>%" PRId64 "</td><td>%" PRId64 "</td>", taken && planned ? " class=\"own\"" : "",
             d->replicas, d->stages);
     if (planned)
-        fprintf(out, "<td>%" PRId64 "</td><td>%" PRId64 "</td>", d->micro_batches, d->batch);
+        fprintf(out, "<td>%" PRId64 "</td><td>%" PRId64 "</td>", t->micro_batches, t->batch);
     else
         fputs("<td class=\"none\">–</td><td class=\"none\">–</td>", out);
-    ons_report_time_cell(out, planned ? d->step_seconds : 0);
+    ons_report_time_cell(out, planned ? t->step_seconds : 0);
     if (planned)
-        fprintf(out, "<td>%.1f</td>", ons_degree_speed(d));
+        fprintf(out, "<td>%.1f</td>", ons_trial_speed(t));
     else
         fputs("<td class=\"none\">–</td>", out);
-    ons_report_size_cell(out, d->memory_bytes);
+    ons_report_size_cell(out, t->memory_bytes);
     fputs("<td class=\"left\">", out);
-    ons_html_text(out, d->why != NULL ? d->why : planned ? "" : "does not fit");
+    ons_html_text(out, t->why != NULL ? t->why : planned ? "" : "does not fit");
     fputs("</td></tr>\n", out);
 }
 

@@ -196,6 +196,7 @@ static ons_status *write_notes(ons_trainer *t) {
                 "; --sync-batchnorm computes no micro-batch that "
                 "replicas do not have alike\n",
                 dropped);
+    if (t->division != NULL) fprintf(out, "%s\n", t->division);
     if (t->in_parts != NULL) fprintf(out, "%s\n", t->in_parts);
     if (t->mixed != NULL) fprintf(out, "%s\n", t->mixed);
     if (t->passed_over != NULL) fprintf(out, "%s\n", t->passed_over);

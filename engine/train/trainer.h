@@ -73,6 +73,7 @@ struct ons_trainer {
     int64_t free_early;    /* bytes of the device's memory after the second of them; 0: not known */
     char *notes;
     ons_assumptions assumptions;
+    const char *division;    /* stages or threads, by which figures; NULL: there was nothing to choose */
     const char *unkept;      /* why steps are not recorded, or not all of them; NULL: nothing was refused */
     const char *libraries;   /* ons_libraries_text; of several processes the texts that differ, one behind the other */
     const char *in_parts;    /* why a batch takes more micro-batches than were asked for; NULL: it does not */
@@ -98,6 +99,8 @@ static inline ons_transport *ons_trainer_world(const ons_trainer *trainer) {
     return trainer->remote ? trainer->transports[0] : NULL;
 }
 
+/* trainer_division.c: with several --profile, sets what the fastest way to divide the processors is; first of all */
+ons_status *ons_trainer_divide_processors(ons_trainer *trainer);
 /* trainer_world.c: how many stages there are, and who talks to whom */
 ons_status *ons_trainer_open_world(ons_trainer *trainer);
 /* What `mine` is for everybody, as rank 0 has it. */

@@ -64,7 +64,7 @@ static ons_status *explain_micro_batches(ons_trainer *t) {
 }
 
 static ons_status *build_training(ons_trainer *t) {
-    ONS_TRY(ons_open_training_data(t->model, t->config, &t->training.dataset));
+    if (t->training.dataset == NULL) ONS_TRY(ons_open_training_data(t->model, t->config, &t->training.dataset));
     ONS_TRY(ons_choose_batching(t->model, t->config, &t->batching));
     ONS_TRY(explain_micro_batches(t));
     int64_t samples = (int64_t)ons_dataset_count(t->training.dataset);
@@ -235,6 +235,7 @@ static ons_status *check_options(ons_trainer *t) {
 }
 
 ons_status *ons_trainer_build(ons_trainer *t) {
+    ONS_TRY(ons_trainer_divide_processors(t));
     ONS_TRY(check_options(t));
     ONS_TRY(ons_trainer_open_world(t));
     ONS_TRY(ons_config_threads(t->config, &t->threads));

@@ -208,6 +208,14 @@ def counted_positions():
     save("counted_positions", nodes, initialisers, inputs=[value("x", TensorProto.INT64, ("batch", 3))], output_shape=("batch", 3, 50))
 
 
+def any_length():
+    """Sequences as long as the data are, which the file does not say."""
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["a"], name="first"), helper.make_node("Tanh", ["a"], ["b"], name="bend"),
+             helper.make_node("MatMul", ["b", "v"], ["c"], name="second"),
+             helper.make_node("ReduceMean", ["c"], ["y"], name="mean", axes=[1], keepdims=0)]
+    save("any_length", nodes, [weight(), weight("v")], inputs=[value("x", shape=("batch", "length", 4))])
+
+
 def main():
     counted_positions()
     codebook()
@@ -246,6 +254,7 @@ def main():
     hanging()
     odd_names()
     marked_normalisation()
+    any_length()
 
 
 if __name__ == "__main__":
