@@ -4,5 +4,15 @@
 const ons_case ons_cases_add[] = {
     ONS_BROADCAST_CASES(ONS_F32, ONS_F32, 1e-6),
     ONS_BROADCAST_INTEGER_CASES(-9),
+    {.name = "gpt_large_stream",
+     .inputs = {ONS_F32(16, 128, 384), ONS_F32(16, 128, 384)},
+     .tolerance = 1e-6,
+     .flops = 786432,
+     .benchmark = true},
+    {.name = "bert_stream",
+     .inputs = {ONS_F32(8, 128, 768), ONS_F32(8, 128, 768)},
+     .tolerance = 1e-6,
+     .flops = 786432,
+     .benchmark = true},
     {.name = NULL},
 };

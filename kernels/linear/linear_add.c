@@ -1,6 +1,6 @@
-/* A product with a weight matrix, with something of its result's size added, as libraries for GPUs compute both in one
- * go: a layer in front of a residual sum, or what a layer hands back in front of a sum of gradients. A pass makes it
- * for those (graph/passes/fuse_gemm.h).
+/* A product with a weight matrix, with something of its result's size added, as libraries compute both in one go: a
+ * layer in front of a residual sum or, on GPUs, what a layer hands back in front of a sum of gradients. A pass makes it
+ * (graph/passes/fuse_gemm.h).
  *
  *   y = x op(w) (+ bias) + added
  *

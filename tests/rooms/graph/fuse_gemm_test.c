@@ -36,6 +36,7 @@ typedef struct network {
     bool shows_inner; /* what goes into Gelu is an output, too */
     bool residuals;   /* another network: no Gelu */
     bool trains;
+    bool on_cpu;
     uint32_t weights;
     ons_value_id results[RESULTS_MAX]; /* the prediction, then the weights' gradients */
 } network;
@@ -126,7 +127,7 @@ static scene *open_network(network *n) {
 
 static void join(scene *s, network *n) {
     ons_tracked_values tracked = {n->results, (size_t)results_of(n)};
-    must(ons_fuse_gemm(s->graph, s->registry, ons_gemm_fusion_rules(true), &tracked));
+    must(ons_fuse_gemm(s->graph, s->registry, ons_gemm_fusion_rules(!n->on_cpu), &tracked));
     must(ons_graph_verify(s->graph));
 }
 
@@ -204,6 +205,27 @@ Test(fuse_gemm, residual_sums) {
         cr_expect_eq(joined + apart, 2 * RESIDUALS, "form %d: %zu and %zu", form, joined, apart);
         scene_close(s);
     }
+}
+
+/* On a CPU a layer takes in what is added to its result, and nothing else is joined. */
+Test(fuse_gemm, on_a_cpu) {
+    for (int form = 0; form < FORM_COUNT; ++form)
+        for (int residuals = 0; residuals < 2; ++residuals) {
+            network n = {.form = (layer_form)form,
+                         .hidden = 16,
+                         .approximate = "tanh",
+                         .residuals = residuals == 1,
+                         .trains = true,
+                         .on_cpu = true};
+            expect_same_results(n);
+            scene *s = open_network(&n);
+            join(s, &n);
+            cr_expect_eq(count_nodes(s->graph, "LinearAdd"), residuals * RESIDUALS, "form %d", form);
+            cr_expect_eq(count_nodes(s->graph, "LinearGelu") + count_nodes(s->graph, "LinearGeluGradient") +
+                             count_nodes(s->graph, "LinearWeightGradient"),
+                         0, "form %d", form);
+            scene_close(s);
+        }
 }
 
 /* The gradient of Gelu stands for the next layer's node, since it is computed with what that hands back; what belongs
