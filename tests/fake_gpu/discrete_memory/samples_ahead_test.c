@@ -115,7 +115,7 @@ static void expect_bits(const char *model, const char *const *options) {
 
 Test(samples_ahead, bits, .timeout = 600) {
     expect_bits("mlp", OPTIONS("batch", "16", "micro-batches", "4", "steps", "5", "shuffle", "true"));
-    expect_bits("gpt_tied", OPTIONS("batch", "8", "micro-batches", "2", "steps", "3", "precision", "bf16"));
+    expect_bits("gpt_tied", OPTIONS("batch", "2", "micro-batches", "2", "steps", "3", "precision", "bf16"));
 }
 
 /* An epoch's last step has fewer samples: one whole micro-batch and one of two of them. */
