@@ -1,6 +1,6 @@
-/* The gradient of a norm that adds what is added before or behind it: on a GPU the bits in float32 are those of the sum
- * and the gradient in a row. In half types the sum behind it is rounded once less, and so it is on the CPU, whose
- * processors multiply and add at once; nothing else changes. */
+/* The gradient of a norm that adds what is added before or behind it. The emulated GPU, which joins no multiplication
+ * with an addition, has the bits of the sum and the gradient in a row in float32. In half types a sum behind is rounded
+ * once less, and so it is where processors multiply and add at once, as the CPU's do; nothing else changes. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <string.h>
