@@ -263,17 +263,16 @@ static bool reads_field(const ons_model_graph *whole, const ons_cut_stage *cut, 
 static int64_t samples_ahead_bytes(const ons_share_options *o) {
     const ons_model_graph *whole = ons_dataset_graphs_of(o->dataset_graphs, ONS_WHOLE, o->stage);
     const ons_cut_stage *cut = ons_dataset_graphs_cut_of(o->dataset_graphs, ONS_WHOLE, o->stage);
-    int64_t bytes = 0, each;
+    int64_t bytes = 0, each, most = ons_samples_ahead_most();
     if ((int64_t)o->batch > whole->rows * o->micro_batches) return 0; /* an epoch's last step has more than others */
     for (uint32_t i = 0; i < whole->input_count; ++i) {
         if (whole->inputs[i] == ONS_NONE || !reads_field(whole, cut, i)) continue;
         const ons_type *type = &ons_graph_value(whole->graph, whole->inputs[i])->type;
-        if (__builtin_mul_overflow(ons_type_dense_bytes(type), (int64_t)o->micro_batches, &each) ||
-            each > ONS_SAMPLES_AHEAD_MOST)
+        if (__builtin_mul_overflow(ons_type_dense_bytes(type), (int64_t)o->micro_batches, &each) || each > most)
             return 0;
         bytes += ons_arena_align(each);
     }
-    return bytes <= ONS_SAMPLES_AHEAD_MOST / ONS_FEED_SLOTS ? bytes * ONS_FEED_SLOTS : 0;
+    return bytes <= most / ONS_FEED_SLOTS ? bytes * ONS_FEED_SLOTS : 0;
 }
 
 ons_status *ons_share_reserve_samples(const ons_share_options *o, int64_t room) {

@@ -11,6 +11,8 @@ struct ons_samples_ahead {
     ons_event *copied[ONS_FEED_SLOTS];
 };
 
+int64_t ons_samples_ahead_most(void) { return (int64_t)256 << 20; }
+
 static ons_status *open_streams(ons_samples_ahead *a) {
     ONS_TRY(a->device->stream_new(a->device, "samples", 1, &a->copies));
     for (int slot = 0; slot < ONS_FEED_SLOTS; ++slot) ONS_TRY(a->device->event_new(a->device, &a->copied[slot]));

@@ -7,8 +7,8 @@
 #include "runtime/data/feed.h"
 #include "runtime/program/device_context.h"
 
-/* The most that both places take together. Where a step has more, its samples are copied when it runs. */
-enum { ONS_SAMPLES_AHEAD_MOST = 256 << 20 };
+/* Tells the most that both places take together. Where a step has more, its samples are copied when it runs. */
+int64_t ons_samples_ahead_most(void);
 
 typedef struct ons_samples_ahead ons_samples_ahead;
 

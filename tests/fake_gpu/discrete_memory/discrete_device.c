@@ -17,6 +17,7 @@ static int64_t total = (int64_t)16 << 30;
 struct ons_stream {
     gpu_stream scheduled;
     ons_device *device;
+    bool samples; /* it is called so */
 };
 
 struct ons_event {
@@ -36,6 +37,7 @@ typedef struct block {
 /* With the lock of `scheduler`. */
 static block *blocks;
 static discrete_counts counts;
+static discrete_stream_copies sample_copies;
 static int64_t reserve, works_until_failure;
 static _Atomic int64_t taken, recordings_alive;
 static int64_t bytes_a_recording;
@@ -52,6 +54,13 @@ typedef struct discrete_gpu {
 discrete_counts discrete_get_counts(void) {
     pthread_mutex_lock(&scheduler.lock);
     discrete_counts result = counts;
+    pthread_mutex_unlock(&scheduler.lock);
+    return result;
+}
+
+discrete_stream_copies discrete_get_sample_copies(void) {
+    pthread_mutex_lock(&scheduler.lock);
+    discrete_stream_copies result = sample_copies;
     pthread_mutex_unlock(&scheduler.lock);
     return result;
 }
@@ -162,10 +171,11 @@ static void release_host(ons_device *device, void *address, int64_t bytes) {
 /* ---------------------------------------------------------------------------------------------------------- streams */
 
 static ons_status *stream_new(ons_device *device, const char *name, int threads, ons_stream **result) {
-    (void)name, (void)threads;
+    (void)threads;
     ons_stream *s = calloc(1, sizeof *s);
     if (s == NULL) return ons_status_out_of_memory();
     s->device = device;
+    s->samples = strcmp(name, "samples") == 0;
     pthread_mutex_lock(&scheduler.lock);
     gpu_add_stream(&s->scheduled);
     pthread_mutex_unlock(&scheduler.lock);
@@ -186,6 +196,8 @@ static void put(ons_stream *stream, gpu_operation o) {
     pthread_mutex_lock(&scheduler.lock);
     counts.kernels += o.kind == KERNEL;
     counts.copies += o.kind == COPY;
+    if (stream->samples && o.kind == COPY)
+        sample_copies = (discrete_stream_copies){sample_copies.copies + 1, counts.kernels, counts.waits};
     gpu_put(&stream->scheduled, o);
     pthread_mutex_unlock(&scheduler.lock);
 }

@@ -22,6 +22,15 @@ typedef struct discrete_counts {
 /* Since the program began. */
 discrete_counts discrete_get_counts(void);
 
+/* Of the copies that were put on streams of one name: how many, and what the host had done before the last of them. */
+typedef struct discrete_stream_copies {
+    int64_t copies;
+    int64_t kernels, waits; /* as in discrete_counts, up to then */
+} discrete_stream_copies;
+
+/* Of the streams that are called "samples" (runtime/pipeline/samples_ahead.h), since the program began. */
+discrete_stream_copies discrete_get_sample_copies(void);
+
 /* Of the choice among streams, from here on. */
 void discrete_seed(uint64_t seed);
 

@@ -5,15 +5,14 @@
 #include <string.h>
 
 #include "graph/build.h"
-#include "graph/evaluate.h"
-#include "graph/operands.h"
 #include "graph/passes/autograd.h"
 #include "graph/passes/fuse.h"
 #include "kernels/common/layout/layouts.h"
 #include "kernels/common/operator/kernel.h"
 #include "kernels/kernels.h"
 #include "kernels/operators.h"
-#include "tests/rooms/kernels/batch_forms.h"
+#include "tests/rooms/kernels/bits_target.h"
+#include "tests/rooms/kernels/graph_run.h"
 
 enum { X, SCALE, BIAS, MEAN, VARIANCE, RESIDUAL, SOURCES };
 enum { Y, NEW_MEAN, NEW_VARIANCE };
@@ -121,49 +120,6 @@ static ons_value_id build(scene *s, const form *f) {
     return f->activation == NOTHING ? y : f->activation == RELU ? relu(s, y) : clip(s, y, -0.25, 0.75);
 }
 
-/* Fills by name, where it is no constant: the same numbers in both graphs. */
-static void fill(const ons_graph *graph, ons_value_id id, void *data) {
-    const ons_value *value = ons_graph_value(graph, id);
-    const ons_tensor *constant = ons_graph_constant(graph, id);
-    uint64_t random = 88172645463325252u;
-    for (const char *c = value->name; *c != '\0'; ++c) random = random * 31 + (unsigned char)*c;
-    int64_t count = ons_elements(&value->type);
-    double *words = calloc((size_t)count + 1, sizeof *words);
-    for (int64_t i = 0; i < count; ++i) {
-        random ^= random << 13, random ^= random >> 7, random ^= random << 17;
-        words[i] = (double)(random % 20001) / 10000 - 1;
-        if (value->kind == ONS_BUFFER) words[i] = 1 + words[i] / 2;
-    }
-    if (constant != NULL) ons_widen(constant->type.dtype, constant->data, count, words);
-    ons_narrow(value->type.dtype, words, count, data);
-    free(words);
-}
-
-/* Runs all nodes by the target's kernels. */
-static void run(const scene *s, void **data) {
-    const ons_registry *registry = ons_kernels_registry();
-    for (size_t i = 0; i < s->graph->values.count; ++i) {
-        const ons_value *value = &s->graph->values.items[i];
-        data[i] = calloc(1, ons_bytes_of(registry, &value->type) + 64);
-        if (value->producer == ONS_NONE) fill(s->graph, (ons_value_id)i, data[i]);
-    }
-    const ons_step step = {.seed = 1, .step = 1, .counted_targets = 1, .sample_share = 1};
-    for (ons_node_id id = 0; id < s->graph->nodes.count; ++id) {
-        const ons_node *node = ons_graph_node(s->graph, id);
-        ons_arena *arena = ons_arena_new();
-        ons_operands operands;
-        const void *inputs[8] = {NULL};
-        void *outputs[8] = {NULL};
-        must(ons_operands_of(s->graph, id, arena, &operands));
-        for (uint32_t k = 0; k < node->input_count; ++k)
-            if (node->inputs[k] != ONS_NONE) inputs[k] = data[node->inputs[k]];
-        for (uint32_t k = 0; k < node->output_count; ++k)
-            if (node->outputs[k] != ONS_NONE) outputs[k] = data[node->outputs[k]];
-        must(ons_run_once(registry, batch_forms_target, &operands, &step, 2, inputs, outputs));
-        ons_arena_free(arena);
-    }
-}
-
 /* Types as lowering and layout would have them: all that has the shape of x alike, and bounds. */
 static void set_types(scene *s, const form *f) {
     for (size_t i = 0; i < s->graph->values.count; ++i) {
@@ -203,16 +159,15 @@ static void compute(const form *f, bool fused, results *r) {
         cr_assert_eq(gradients[i].use_count, 1);
         ids[3 + i] = gradients[i].uses[0];
     }
-    void **data = calloc(s.graph->values.count + 1, sizeof *data);
-    run(&s, data);
+    void **data;
+    must(ons_graph_run(s.graph, bits_target, &data));
     for (int i = 0; i < RESULTS; ++i) {
         r->sizes[i] =
             ids[i] == ONS_NONE ? 0 : ons_bytes_of(ons_kernels_registry(), &ons_graph_value(s.graph, ids[i])->type);
         r->bytes[i] = malloc(r->sizes[i] + 1);
         if (r->sizes[i] > 0) memcpy(r->bytes[i], data[ids[i]], r->sizes[i]);
     }
-    for (size_t i = 0; i < s.graph->values.count; ++i) free(data[i]);
-    free(data);
+    ons_graph_run_free(s.graph, data);
     close_scene(&s);
 }
 
@@ -234,8 +189,7 @@ static void expect_same_bits(const form *f) {
  * precision is rounded once as one node, and twice as two, bounds are asked before a result is rounded, and half types
  * come in ONNX's order alone. */
 static bool has_bits_of_half(const form *f) {
-    return batch_forms_target != &ons_target_cpu ||
-           (!f->added && f->activation == RELU && f->layout == ONS_LAYOUT_ONNX);
+    return bits_target != &ons_target_cpu || (!f->added && f->activation == RELU && f->layout == ONS_LAYOUT_ONNX);
 }
 
 Test(batch_forms, bits_of_nodes_in_a_row) {
