@@ -158,7 +158,8 @@ Test(samples_ahead, more_than_the_limit, .timeout = 300) {
 /* `room`: bytes beside what a run takes that copies its samples itself. */
 static result train_under_cap(const result *plain, int64_t room) {
     char cap[32];
-    snprintf(cap, sizeof cap, "%lld", (long long)(plain->arena + FAR_SLACK + room));
+    long long bytes = plain->arena + FAR_SLACK + room;
+    snprintf(cap, sizeof cap, "%lld", bytes);
     return train("mlp", ANY, "", OPTIONS("batch", "16", "micro-batches", "4", "steps", "4", "memory", cap), 3);
 }
 

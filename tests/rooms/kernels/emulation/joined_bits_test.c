@@ -162,8 +162,7 @@ Test(joined_bits, attention_of_one_operand) {
         }
 }
 
-/* ------------------------------------------------------------------------------------------- products and what is
- * added */
+/* --------------------------------------------------------------------------------------------- sums behind products */
 
 typedef enum product { LAYER, LAYER_TRANSPOSED, PLAIN, BACK, BACK_TRANSPOSED, PRODUCTS } product;
 
@@ -187,7 +186,7 @@ static void run_sum(scene *s, product kind, ons_dtype dtype, ons_shape rows, int
     show(s, place == 0 ? ons_build(&s->builder, &ons_op_add, ONS_IN(stream, y), ONS_DEFAULTS)
                        : ons_build(&s->builder, &ons_op_add, ONS_IN(y, stream), ONS_DEFAULTS));
     ons_tracked_values tracked = {s->results, s->count};
-    if (joined) must(ons_fuse_gemm(s->graph, ons_kernels_registry(), ons_gemm_fusion_rules(), &tracked));
+    if (joined) must(ons_fuse_gemm(s->graph, ons_kernels_registry(), ons_gemm_fusion_rules(true), &tracked));
     cr_assert_eq(count_nodes(s, &ons_op_linear_add), joined);
     cr_assert_eq(count_nodes(s, &ons_op_add), !joined);
     run(s);
