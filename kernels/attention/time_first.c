@@ -18,9 +18,12 @@ static bool swaps_time(const ons_operands *transpose) {
     return perm[0] == 1 && perm[1] == 0 && perm[2] == 2;
 }
 
-/* Whether each row of the result is made of that row of input 0. */
-static bool is_row_wise(const ons_operands *o) {
+/* Whether the layer reads a row of `size` numbers for each of [outer][inner], and makes each row of its result of that
+ * one. */
+static bool is_over_rows(const ons_operands *o, int64_t outer, int64_t inner, int64_t size) {
     if (o == NULL || o->inputs[1].shape.rank != 2) return false;
+    const ons_shape *x = &o->inputs[0].shape, apart = {3, {outer, inner, size}}, joined = {2, {outer * inner, size}};
+    if (!ons_shape_equal(x, &apart) && !ons_shape_equal(x, &joined)) return false;
     if (o->op == &ons_op_matmul_transposed) return ons_attribute_int(o, 0) == 0 && ons_attribute_int(o, 2) == 0;
     if (o->op != &ons_op_gemm) return true;
     const ons_shape *added = &o->inputs[2].shape;
@@ -44,7 +47,7 @@ static ons_value_id layer_over(ons_match *match, const char *name, ons_value_id 
     ons_value_id inputs[3], made;
     ons_shape axes = ons_builder_type(builder, value).shape;
     uint32_t count = node->input_count;
-    if (!is_row_wise(o) || count > 3) return ONS_NONE;
+    if (o == NULL || count > 3) return ONS_NONE;
     memcpy(inputs, node->inputs, count * sizeof *inputs);
     ons_shape rows = o->inputs[0].shape.rank == 3 ? axes : o->inputs[0].shape;
     inputs[0] = reshaped(builder, value, &rows);
@@ -76,7 +79,9 @@ ons_value_id ons_attention_untranspose_operand(ons_match *match) {
     ons_attribute attributes[ONS_ATTENTION_ATTRIBUTE_COUNT];
     const int64_t *dims = v->outputs[0].shape.dims;
     ons_shape shape = {4, {dims[1], dims[0], dims[2], dims[3]}}, x = ons_match_type(match, "x").shape;
-    if (x.dims[0] != dims[1] || x.dims[1] != dims[0]) return ONS_NONE;
+    if (x.dims[0] != dims[1] || x.dims[1] != dims[0] ||
+        !is_over_rows(ons_match_node(match, "p"), dims[0], dims[1], x.dims[2]))
+        return ONS_NONE;
     memcpy(attributes, o->attributes, sizeof attributes);
     for (int i = 0; i < 3; ++i) attributes[ONS_ATTENTION_QUERY_ORDER + i].i = ONS_POSITIONS_FIRST;
     ons_value_id rows = layer_over(match, "p", ons_match_value(match, "x"));
@@ -90,7 +95,9 @@ ons_value_id ons_attention_untranspose_result(ons_match *match) {
     if (o == NULL || ons_attribute_int(o, ONS_ATTENTION_RESULT_ORDER) != ONS_POSITIONS_OUTER || !swaps_time(transpose))
         return ONS_NONE;
     const int64_t *dims = o->outputs[0].shape.dims, *outer = transpose->inputs[0].shape.dims;
-    if (outer[0] != dims[0] || outer[1] != dims[1]) return ONS_NONE;
+    if (outer[0] != dims[0] || outer[1] != dims[1] ||
+        !is_over_rows(ons_match_node(match, "p"), dims[0], dims[1], dims[2] * dims[3]))
+        return ONS_NONE;
     ons_attribute attributes[ONS_ATTENTION_ATTRIBUTE_COUNT];
     memcpy(attributes, o->attributes, sizeof attributes);
     attributes[ONS_ATTENTION_RESULT_ORDER].i = ONS_POSITIONS_FIRST;

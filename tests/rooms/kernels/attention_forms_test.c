@@ -388,17 +388,22 @@ static ons_value_id turned_layer(scene *s, ons_value_id x, ons_value_id w, int64
     return reshape(s, made, tokens);
 }
 
-static ons_value_id build_turned(scene *s, int spelling) {
-    static const int64_t turn[3] = {1, 0, 2};
-    ons_value_id x = transpose(s, s->in[0], 3, turn);
-    ons_value_id packed = reshape(s, turned_layer(s, x, s->in[1], 36, spelling), SHAPE(9, 2, 3, 3, 4)), parts[3];
+/* [9 positions, 2 samples, 3 heads, 4] of what one layer made of all, in any shape. */
+static ons_value_id attend_time_first(scene *s, ons_value_id made) {
+    ons_value_id packed = reshape(s, made, SHAPE(9, 2, 3, 3, 4)), parts[3];
     static const int64_t heads_first[4] = {1, 2, 0, 3}, keys_last[4] = {1, 2, 3, 0}, back[4] = {2, 0, 1, 3};
     for (int i = 0; i < 3; ++i) {
         parts[i] = reshape(s, slice(s, packed, 2, i, i + 1, 1), SHAPE(9, 2, 3, 4));
         parts[i] = transpose(s, parts[i], 4, i == 1 ? keys_last : heads_first);
     }
     ons_value_id scores = one(s, &ons_op_softmax, two(s, &ons_op_matmul, parts[0], parts[1]));
-    ons_value_id y = transpose(s, two(s, &ons_op_matmul, scores, parts[2]), 4, back);
+    return transpose(s, two(s, &ons_op_matmul, scores, parts[2]), 4, back);
+}
+
+static ons_value_id build_turned(scene *s, int spelling) {
+    static const int64_t turn[3] = {1, 0, 2};
+    ons_value_id x = transpose(s, s->in[0], 3, turn);
+    ons_value_id y = attend_time_first(s, turned_layer(s, x, s->in[1], 36, spelling));
     y = turned_layer(s, reshape(s, y, SHAPE(9, 2, 12)), s->in[2], 12, spelling);
     return transpose(s, y, 3, turn);
 }
@@ -412,6 +417,28 @@ Test(attention_forms, samples_first_around_layers_with_time_first) {
         /* A Gemm whose third operand has a row for each row stays as it is, with its Transposes. */
         check(shapes, build_turned, spelling, "Attention", spelling == BY_SAMPLES_BIAS ? "Softmax" : "Transpose",
               spelling == BY_MATMUL || spelling == BY_SAMPLES_BIAS ? 3 : 4, &before, &after);
+    }
+}
+
+/* A layer behind attention that reads each head, or each position of all samples, as a row: it is over other rows than
+ * the Transpose moves, and stays as it is. */
+static ons_value_id build_turned_otherwise(scene *s, int spelling) {
+    static const int64_t turn[3] = {1, 0, 2};
+    ons_value_id x = transpose(s, s->in[0], 3, turn);
+    if (spelling == 2) x = reshape(s, x, SHAPE(36, 6)); /* in front: rows of half a token */
+    ons_value_id y = attend_time_first(s, two(s, &ons_op_matmul, x, s->in[1]));
+    const ons_shape rows[3] = {SHAPE(54, 4), SHAPE(9, 24), SHAPE(18, 12)};
+    y = ons_build(&s->builder, &ons_op_gemm, ONS_IN(reshape(s, y, rows[spelling]), s->in[2], s->in[3]), ONS_DEFAULTS);
+    return transpose(s, reshape(s, y, SHAPE(9, 2, 12)), 3, turn);
+}
+
+Test(attention_forms, layers_over_other_rows) {
+    const ons_shape sizes[3] = {SHAPE(4, 4), SHAPE(24, 24), SHAPE(12, 12)};
+    for (int spelling = 0; spelling < 3; ++spelling) {
+        const ons_shape shapes[OPERANDS] = {SHAPE(2, 9, 12), spelling == 2 ? SHAPE(6, 18) : SHAPE(12, 36),
+                                            sizes[spelling], SHAPE(sizes[spelling].dims[1])};
+        int64_t before, after;
+        check(shapes, build_turned_otherwise, spelling, "Attention", "Softmax", 4, &before, &after);
     }
 }
 
