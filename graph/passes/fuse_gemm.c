@@ -300,7 +300,7 @@ static ons_status *join_all(joiner *j) {
     for (int forward = 1; forward >= 0; --forward)
         for (ons_node_id id = 0; id < j->nodes; ++id)
             if ((ons_graph_node(j->graph, id)->phase == ONS_FORWARD) == (forward == 1)) ONS_TRY(try_function(j, id));
-    for (ons_node_id id = 0; id < j->nodes; ++id) ONS_TRY(try_sum(j, id));
+    for (ons_node_id id = 0; id < j->nodes && j->fusion->with_sum != NULL; ++id) ONS_TRY(try_sum(j, id));
     return NULL;
 }
 

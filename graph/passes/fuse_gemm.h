@@ -29,7 +29,7 @@ typedef struct ons_gemm_fusion {
     bool (*with_function)(const ons_operands *product, const ons_operands *function, uint32_t operand, bool keeps,
                           ons_fused_gemm *joined);
     /* `sum`, whose input 0 is the product's input `operand`, perhaps in another shape. The node gets the product's
-     * inputs; output 0 is the product's, output 1 a vector, the sum's elements. */
+     * inputs; output 0 is the product's, output 1 a vector, the sum's elements. NULL: no sum can. */
     bool (*with_sum)(const ons_operands *product, const ons_operands *sum, uint32_t operand, ons_fused_gemm *joined);
 } ons_gemm_fusion;
 

@@ -146,27 +146,12 @@ static bool arrange(const ons_graph *graph, const ons_node *node, arrangement *a
     return changes;
 }
 
-static ons_value_id reshaped(ons_builder *builder, ons_value_id value, const ons_shape *shape) {
-    ons_shape was = ons_builder_type(builder, value).shape;
-    return ons_shape_equal(&was, shape) ? value : ons_build_reshape(builder, value, shape);
-}
-
-/* What a value was before it got other shapes. */
-static ons_value_id without_shapes(const ons_graph *graph, ons_value_id value) {
-    static const char *const shapes[] = {"Reshape", "Unsqueeze", "Squeeze", "Flatten", "Identity"};
-    for (size_t i = 0; i < sizeof shapes / sizeof shapes[0]; ++i) {
-        const ons_node *node = ons_made_by(graph, value, shapes[i]);
-        if (node != NULL) return without_shapes(graph, node->inputs[0]);
-    }
-    return value;
-}
-
 /* A mask, or what is kept, of heads that are now those of a batch. */
 static ons_value_id with_batch(ons_builder *builder, ons_value_id value, const int64_t dims[4]) {
     ons_shape shape = ons_builder_type(builder, value).shape;
     if (value == ONS_NONE || shape.rank < 3 || shape.dims[shape.rank - 3] != dims[0] * dims[1]) return value;
     shape = ons_shape_make(4, (int64_t[]){dims[0], dims[1], shape.dims[shape.rank - 2], shape.dims[shape.rank - 1]});
-    return reshaped(builder, value, &shape);
+    return ons_build_with_shape(builder, value, &shape);
 }
 
 ons_value_id ons_attention_absorb_operands(ons_match *match) {
@@ -185,8 +170,9 @@ ons_value_id ons_attention_absorb_operands(ons_match *match) {
         attributes[ONS_ATTENTION_QUERY_ORDER + i].i = a.orders[i];
         int64_t dims[4] = {a.dims[i][0], (a.packed ? 3 : 1) * a.dims[i][1], a.dims[i][2], a.dims[i][3]};
         ons_shape shape = ons_attention_shape_of(dims, a.orders[i]);
-        inputs[i] =
-            a.packed && i > 0 ? inputs[0] : reshaped(builder, without_shapes(builder->graph, a.bases[i]), &shape);
+        inputs[i] = a.packed && i > 0
+                        ? inputs[0]
+                        : ons_build_with_shape(builder, ons_view_unshaped(builder->graph, a.bases[i]), &shape);
     }
     for (uint32_t i = 3; i < count; ++i) inputs[i] = with_batch(builder, inputs[i], a.dims[0]);
     ons_type type = ons_match_type(match, "result");
@@ -194,7 +180,7 @@ ons_value_id ons_attention_absorb_operands(ons_match *match) {
     ons_attribute *order = &attributes[ONS_ATTENTION_RESULT_ORDER];
     if (order->i == ONS_POSITIONS_FIRST && type.shape.dims[0] != a.dims[0][0]) order->i = ONS_POSITIONS_OUTER;
     ons_build_node_like(builder, &ons_op_attention, (ons_inputs){inputs, count}, attributes, 1, NULL, &output);
-    return reshaped(builder, output, &type.shape);
+    return ons_build_with_shape(builder, output, &type.shape);
 }
 
 ons_value_id ons_attention_absorb_result(ons_match *match) {
@@ -221,7 +207,7 @@ ons_value_id ons_attention_absorb_result(ons_match *match) {
         if (!lies_at(&ordered, &steps)) continue;
         attributes[ONS_ATTENTION_RESULT_ORDER].i = orders[i];
         ons_build_node_like(builder, &ons_op_attention, (ons_inputs){inputs, count}, attributes, 1, NULL, &output);
-        return reshaped(builder, output, &type.shape);
+        return ons_build_with_shape(builder, output, &type.shape);
     }
     return ONS_NONE;
 }

@@ -34,11 +34,6 @@ static const ons_node *node_of(const ons_match *match, const ons_builder *builde
     return ons_graph_node(builder->graph, ons_graph_value(builder->graph, ons_match_value(match, name))->producer);
 }
 
-static ons_value_id reshaped(ons_builder *builder, ons_value_id value, const ons_shape *shape) {
-    ons_shape was = ons_builder_type(builder, value).shape;
-    return ons_shape_equal(&was, shape) ? value : ons_build_reshape(builder, value, shape);
-}
-
 /* The layer `name` of a match over the rows of `value`, which has three axes, as its result. */
 static ons_value_id layer_over(ons_match *match, const char *name, ons_value_id value) {
     ons_builder *builder = ons_match_builder(match);
@@ -50,10 +45,10 @@ static ons_value_id layer_over(ons_match *match, const char *name, ons_value_id 
     if (o == NULL || count > 3) return ONS_NONE;
     memcpy(inputs, node->inputs, count * sizeof *inputs);
     ons_shape rows = o->inputs[0].shape.rank == 3 ? axes : o->inputs[0].shape;
-    inputs[0] = reshaped(builder, value, &rows);
+    inputs[0] = ons_build_with_shape(builder, value, &rows);
     ons_build_node_like(builder, o->op, (ons_inputs){inputs, count}, o->attributes, 1, NULL, &made);
     ons_shape result = {3, {axes.dims[0], axes.dims[1], o->outputs[0].shape.dims[o->outputs[0].shape.rank - 1]}};
-    return made == ONS_NONE ? ONS_NONE : reshaped(builder, made, &result);
+    return made == ONS_NONE ? ONS_NONE : ons_build_with_shape(builder, made, &result);
 }
 
 /* Attention of the match, with other attributes and perhaps another packed operand; its node is named `name`. */

@@ -91,11 +91,6 @@ static bool with_sum_of_a_layer(const ons_operands *product, const ons_operands 
     return true;
 }
 
-static bool with_no_sum(const ons_operands *product, const ons_operands *sum, uint32_t operand,
-                        ons_fused_gemm *joined) {
-    return false;
-}
-
 static bool sums_columns(const ons_operands *sum) {
     bool reduced[ONS_RANK_MAX];
     ons_status *status = ons_reduction_axes(sum, reduced);
@@ -125,6 +120,6 @@ static bool with_sum(const ons_operands *product, const ons_operands *sum, uint3
 
 const ons_gemm_fusion *ons_gemm_fusion_rules(bool for_gpu) {
     static const ons_gemm_fusion on_gpu = {.with_function = with_function, .with_sum = with_sum},
-                                 on_cpu = {.with_function = with_sum_of_a_layer, .with_sum = with_no_sum};
+                                 on_cpu = {.with_function = with_sum_of_a_layer};
     return for_gpu ? &on_gpu : &on_cpu;
 }

@@ -42,17 +42,6 @@ static bool add_run(const ons_graph *graph, ons_value_id value, runs *to) {
     return true;
 }
 
-/* The Concat that `value` is, whatever its shape has become since. */
-static const ons_node *joined(const ons_graph *graph, ons_value_id value) {
-    static const char *const shapes[] = {"Reshape", "Unsqueeze", "Squeeze", "Identity"};
-    const ons_node *node = ons_made_by(graph, value, "Concat");
-    for (size_t i = 0; node == NULL && i < sizeof shapes / sizeof shapes[0]; ++i) {
-        const ons_node *shape = ons_made_by(graph, value, shapes[i]);
-        if (shape != NULL) return joined(graph, shape->inputs[0]);
-    }
-    return node;
-}
-
 /* Whether the parts lie one after the other in memory: nothing is in front of the axis. */
 static bool joins_memory(const ons_graph *graph, const ons_node *concat) {
     const ons_shape *shape = &ons_graph_value(graph, concat->outputs[0])->type.shape;
@@ -64,7 +53,7 @@ static bool joins_memory(const ons_graph *graph, const ons_node *concat) {
 }
 
 static bool list_runs(const ons_graph *graph, ons_value_id value, runs *to) {
-    const ons_node *concat = joined(graph, value);
+    const ons_node *concat = ons_made_by(graph, ons_view_unshaped(graph, value), "Concat");
     if (concat == NULL || !joins_memory(graph, concat)) return add_run(graph, value, to);
     for (uint32_t i = 0; i < concat->input_count; ++i)
         if (!list_runs(graph, concat->inputs[i], to)) return false;

@@ -23,6 +23,11 @@ ons_value_id ons_build_reshape(ons_builder *builder, ons_value_id value, const o
                      ONS_WITH(ONS_AT_INT(0, 1)));
 }
 
+ons_value_id ons_build_with_shape(ons_builder *builder, ons_value_id value, const ons_shape *shape) {
+    ons_shape was = ons_builder_type(builder, value).shape;
+    return ons_shape_equal(&was, shape) ? value : ons_build_reshape(builder, value, shape);
+}
+
 ons_status *ons_view_gradient(ons_gradient *g) {
     g->gradients[0] = ons_build_reshape(g->builder, g->cotangents[0], &g->operands->inputs[0].shape);
     return NULL;

@@ -15,6 +15,8 @@ void ons_view_reference(const ons_operands *o, const ons_step *step, const void 
 /* Reshapes the cotangent to input 0's shape. */
 ons_status *ons_view_gradient(ons_gradient *g);
 ons_value_id ons_build_reshape(ons_builder *builder, ons_value_id value, const ons_shape *shape);
+/* The value itself where it has the shape already. */
+ons_value_id ons_build_with_shape(ons_builder *builder, ons_value_id value, const ons_shape *shape);
 #define ONS_VIEW_ALIASES ONS_ALIASES({ONS_ALIAS_VIEW, 0, 0})
 
 /* ---- steps from older opsets: an attribute of that name that became an input */

@@ -151,6 +151,15 @@ ons_value_id ons_view_source(const ons_graph *graph, ons_value_id value, double 
     return value;
 }
 
+ons_value_id ons_view_unshaped(const ons_graph *graph, ons_value_id value) {
+    ons_node_id id = value == ONS_NONE ? ONS_NONE : ons_graph_value(graph, value)->producer;
+    while (id != ONS_NONE && step_of(ons_graph_node(graph, id)) == keep) {
+        value = ons_graph_node(graph, id)->inputs[0];
+        id = ons_graph_value(graph, value)->producer;
+    }
+    return value;
+}
+
 static uint32_t output_number(const ons_node *node, ons_value_id value) {
     uint32_t number = 0;
     while (number + 1 < node->output_count && node->outputs[number] != value) ++number;

@@ -25,6 +25,9 @@ typedef struct ons_view {
  * multiplied by a positive number counts as the same, and *scale is multiplied by that number. */
 ons_value_id ons_view_source(const ons_graph *graph, ons_value_id value, double *scale);
 
+/* What a value was before nothing but its shape changed. */
+ons_value_id ons_view_unshaped(const ons_graph *graph, ons_value_id value);
+
 /* `value` in `base`; false where it is none of its views, or one that parts cannot say. `scale` NULL: elements are the
  * same; else *scale is set to the product of all positive numbers on the way. */
 bool ons_view_within(const ons_graph *graph, ons_value_id base, ons_value_id value, double *scale, ons_view *view);
