@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "engine/config/profile_list.h"
+
 static ons_status *check_writable(const char *option, const char *path) {
     struct stat found;
     bool is_folder = stat(path, &found) == 0 && S_ISDIR(found.st_mode);
@@ -69,6 +71,23 @@ static ons_status *check_apart(const char *option, const char *path, const char 
     return NULL;
 }
 
+static ons_status *check_profile_list(const ons_config *config, ons_arena *arena, const char *option,
+                                      const char *path) {
+    const char **files;
+    uint32_t count;
+    ONS_TRY(ons_profile_list_find(config, arena, &files, &count));
+    for (uint32_t i = 0; i < count; ++i) ONS_TRY(check_apart(option, path, "--profile", files[i]));
+    return NULL;
+}
+
+static ons_status *check_profiles(const ons_config *config, const char *option, const char *path) {
+    if (!ons_profile_list_is_given(config)) return check_apart(option, path, "--profile", config->profile);
+    ons_arena *arena = ons_arena_new();
+    ons_status *status = arena == NULL ? ons_status_out_of_memory() : check_profile_list(config, arena, option, path);
+    ons_arena_free(arena);
+    return status;
+}
+
 static ons_status *check_result(const ons_model *model, const ons_config *config, const char *option,
                                 const char *path) {
     if (path == NULL) return NULL;
@@ -80,6 +99,9 @@ static ons_status *check_result(const ons_model *model, const ons_config *config
                 {"--tokens", config->tokens},
                 {"--val-tokens", config->val_tokens},
                 {"--class-weights", config->class_weights},
+                {"--device-profile", config->device_profile},
+                {"--prices", config->prices},
+                {"--plan", config->plan},
                 {"the model", strcmp(option, "out") == 0 ? NULL : model->path}};
     for (size_t i = 0; i < sizeof read / sizeof read[0]; ++i)
         ONS_TRY(check_apart(option, path, read[i].option, read[i].path));
@@ -87,7 +109,7 @@ static ons_status *check_result(const ons_model *model, const ons_config *config
         ONS_TRY(check_apart(option, path, "--input", config->inputs.items[i].value));
     for (size_t i = 0; i < config->val_inputs.count; ++i)
         ONS_TRY(check_apart(option, path, "--val-input", config->val_inputs.items[i].value));
-    return NULL;
+    return check_profiles(config, option, path);
 }
 
 ons_status *ons_check_results(const ons_model *model, const ons_config *config) {
@@ -123,10 +145,5 @@ ons_status *ons_check_report(const ons_model *model, const ons_config *config) {
     ONS_TRY(check_result(model, config, "out", config->out));
     ONS_TRY(check_result(model, config, "report", config->report));
     ONS_TRY(check_results_apart((const result[]){{"out", config->out}, {"report", config->report}}, 2));
-    if (config->report != NULL) {
-        ONS_TRY(check_apart("report", config->report, "--prices", config->prices));
-        ONS_TRY(check_apart("report", config->report, "--profile", config->profile));
-        ONS_TRY(check_apart("report", config->report, "--device-profile", config->device_profile));
-    }
     return config->out == NULL ? NULL : check_apart("out", config->out, "the model", model->path);
 }

@@ -34,6 +34,7 @@ typedef struct search {
 
 static ons_status *read_division(const search *s, const char *profile, division *d) {
     ons_node_costs costs;
+    ONS_TRY(ons_check_output("out", s->config->out, "--profile", profile));
     ONS_TRY(ons_check_output("report", s->config->report, "--profile", profile));
     ONS_TRY_AT(ons_node_costs_load(profile, s->arena, &costs), "--profile");
     ONS_CHECK(costs.device.processor && costs.threads > 0, ONS_INVALID_ARGUMENT,

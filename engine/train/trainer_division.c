@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "engine/config/profile_list.h"
+#include "engine/model/results.h"
 #include "engine/plan/planning.h"
 #include "engine/plan/processor_choice.h"
 #include "engine/train/trainer.h"
@@ -62,6 +63,7 @@ ons_status *ons_trainer_divide_processors(ons_trainer *t) {
               "--profile %s: %u processes were started, and their stages are what the processors are divided among; "
               "name the file that was measured for that",
               c->profile, processes);
+    ONS_TRY(ons_check_results(t->model, c)); /* while all files are named */
     ONS_TRY(ons_open_training_data(t->model, c, &t->training.dataset));
     ons_status *status = plan(t, &planning);
     if (status == NULL) status = follow(t, planning);

@@ -156,6 +156,17 @@ begin "no model";                 refuses 1 "which model" plan --profile "$both"
 begin "a report in the place of a profile"
 cp "$work/one.json" own.json
 refuses 1 "own.json" "${plan[@]}" --profile "$work/two.json,own.json" --report own.json
+begin "a plan in the place of a profile"
+cp "$work/one.json" own.json
+refuses 1 "--out: own.json would take the place of what --profile reads" "${plan[@]}" --profile "$work/two.json,own.json" --out own.json
+for result in --out --log-json --trace; do
+    begin "$result in the place of one of several profiles"
+    cp "$work/one.json" own.json
+    refuses 1 "$result: own.json would take the place of what --profile reads" train "${model[@]}" --profile "$work/two.json,own.json" "$result" own.json
+    begin "$result in the place of a profile"
+    cp "$work/one.json" own.json
+    refuses 1 "$result: own.json would take the place of what --profile reads" train "${model[@]}" --profile own.json "$result" own.json
+done
 begin "none divides the processors"
 sed 's/"threads":[[:space:]]*2/"threads": 3/' "$work/two.json" >three.json
 sed 's/"threads":[[:space:]]*1/"threads": 5/' "$work/one.json" >five.json
