@@ -40,12 +40,14 @@ typedef struct cuda_device {
 
 /* --------------------------------------------------------------------------------------------------------- failures */
 
+enum { REASON = 256 };
+
 /* What went wrong first. A failed GPU takes its context, and with it every device on it, along, so one note is enough.
  */
 static struct {
     pthread_mutex_t lock;
     const char *what;
-    const char *reason;
+    char reason[REASON];
     int code;
 } first_failure = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -53,7 +55,7 @@ static struct {
 static _Thread_local struct {
     bool active;
     const char *what;
-    const char *reason;
+    char reason[REASON];
     int code;
 } recording_failure;
 
@@ -61,20 +63,28 @@ static void note_failure(int code, const char *what, const char *reason) {
     if (recording_failure.active) {
         if (recording_failure.what != NULL) return;
         recording_failure.what = what;
-        recording_failure.reason = reason;
+        snprintf(recording_failure.reason, REASON, "%s", reason);
         recording_failure.code = code;
         return;
     }
     pthread_mutex_lock(&first_failure.lock);
     if (first_failure.what == NULL) {
         first_failure.what = what;
-        first_failure.reason = reason;
+        snprintf(first_failure.reason, REASON, "%s", reason);
         first_failure.code = code;
     }
     pthread_mutex_unlock(&first_failure.lock);
 }
 
-void ons_cuda_note(int code, const char *what) { note_failure(code, what, NULL); }
+void ons_cuda_note(int code, const char *what, const char *reason) {
+    note_failure(code, what, reason == NULL ? "it says no more" : reason);
+}
+
+void ons_cuda_forget(void) {
+    pthread_mutex_lock(&first_failure.lock);
+    first_failure.what = NULL;
+    pthread_mutex_unlock(&first_failure.lock);
+}
 
 static void note_cuda(cudaError_t error, const char *what) {
     if (error != cudaSuccess) note_failure((int)error, what, cudaGetErrorString(error));
@@ -83,12 +93,9 @@ static void note_cuda(cudaError_t error, const char *what) {
 static ons_status *noted(void) {
     ons_status *status = NULL;
     pthread_mutex_lock(&first_failure.lock);
-    if (first_failure.what != NULL && first_failure.reason != NULL)
-        status = ons_status_new(ONS_DEFECT, "the GPU failed: %s: %s (CUDA error %d)", first_failure.what,
+    if (first_failure.what != NULL)
+        status = ons_status_new(ONS_DEFECT, "the GPU failed: %s: %s (error %d)", first_failure.what,
                                 first_failure.reason, first_failure.code);
-    else if (first_failure.what != NULL)
-        status =
-            ons_status_new(ONS_DEFECT, "the GPU failed: %s gave status %d", first_failure.what, first_failure.code);
     pthread_mutex_unlock(&first_failure.lock);
     return status;
 }
@@ -348,8 +355,7 @@ static ons_status *told_while_recording(void) {
     recording_failure.active = false;
     if (recording_failure.what == NULL) return NULL;
     return ons_status_new(ONS_UNSUPPORTED, "recording a CUDA graph: %s: %s (error %d)", recording_failure.what,
-                          recording_failure.reason == NULL ? "a library refused" : recording_failure.reason,
-                          recording_failure.code);
+                          recording_failure.reason, recording_failure.code);
 }
 
 /* Its memory on the GPU is taken here, not when it is first repeated. */

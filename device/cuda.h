@@ -13,7 +13,11 @@
 int ons_cuda_current(void);
 
 /* For kernels, which cannot fail: notes that a call into a library went wrong. `what` is static text and names the
- * call. The first note is kept and told by every CUDA device's `failure`. */
-void ons_cuda_note(int code, const char *what);
+ * call; `reason` is what the library says of it, NULL: nothing. The first note is kept and told by every CUDA device's
+ * `failure`. */
+void ons_cuda_note(int code, const char *what, const char *reason);
+
+/* For tests, which go on where a library has refused one call: forgets the note. */
+void ons_cuda_forget(void);
 
 #endif

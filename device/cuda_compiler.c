@@ -320,5 +320,5 @@ void ons_cuda_program_launch(const ons_cuda_program *program, uint32_t function,
     cudaLaunchConfig_t config = {
         .gridDim = {(unsigned)blocks, 1, 1}, .blockDim = {(unsigned)threads, 1, 1}, .stream = (cudaStream_t)stream};
     cudaError_t error = cudaLaunchKernelExC(&config, program->functions[function], list);
-    if (error != cudaSuccess) ons_cuda_note((int)error, "launching a fused kernel");
+    if (error != cudaSuccess) ons_cuda_note((int)error, "launching a fused kernel", cudaGetErrorString(error));
 }

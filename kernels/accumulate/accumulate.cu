@@ -38,7 +38,7 @@ template <class T, class S>
 void accumulate(const ons_launch *l, uint32_t count, ons_dtype dtype, ons_dtype summand_dtype) {
     ons::tensor_table<accumulate_tensor> table = {};
     auto flush = [&] {
-        ons::launch(l, accumulate_tensors<T, S>, ons::chunks_in(table), ons::CHUNK_THREADS, table, l->device_step);
+        ons::launch(l, accumulate_tensors<T, S>, ons::blocks_of(table), ons::CHUNK_THREADS, table, l->device_step);
         table.count = 0;
     };
     for (uint32_t i = 0; i < count; ++i) {

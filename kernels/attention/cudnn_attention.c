@@ -211,6 +211,14 @@ static bool is_asked_for(const ons_attention *a, ons_dtype dtype) {
            a->heads > 0 && a->queries > 0 && a->keys > 0 && a->size > 0;
 }
 
+/* Of keys and queries that fill no whole tile the library's gradient takes those that are not there for scores of 0
+ * where there is a mask or something is dropped (9.19 for sm_90: other numbers, and inf where sums are small). */
+enum { GRADIENT_TILE = 128 };
+
+static bool fills_tiles(const ons_attention *a) {
+    return !(a->has_mask || a->has_kept) || (a->queries % GRADIENT_TILE == 0 && a->keys % GRADIENT_TILE == 0);
+}
+
 static void take(ons_cudnn_attention *plan, const ons_attention *a, ons_dtype dtype) {
     *plan = (ons_cudnn_attention){.attention = *a, .dtype = dtype, .samples = a->batch, .heads = a->heads};
 }
@@ -275,7 +283,7 @@ ons_status *ons_cudnn_attention_prepare(ons_prepare *p, const ons_attention *a, 
 ons_status *ons_cudnn_attention_gradient_prepare(ons_prepare *p, const ons_attention *a, ons_dtype dtype,
                                                  ons_cudnn_attention *plan) {
     take(plan, a, dtype);
-    if (!ons_cudnn_is_there() || !is_asked_for(a, dtype)) return NULL;
+    if (!ons_cudnn_is_there() || !is_asked_for(a, dtype) || !fills_tiles(a)) return NULL;
     int64_t head = (a->queries + TILE - 1) / TILE * TILE * ((a->keys + TILE - 1) / TILE * TILE) * 2;
     divide(plan, head + kept_bytes(a));
     ons_cudnn_graph *graph;

@@ -6,9 +6,7 @@ static ons_status *average_pool_prepare_cuda(ons_prepare *p) {
     ons_pooling pooling;
     ons_cuda_pooling *s;
     ONS_TRY(ons_pooling_resolve(p->operands, &p->operands->inputs[0], &pooling));
-    ONS_TRY(ons_cuda_pooling_prepare(p, &pooling, &s));
-    ons_cudnn_pooling mode = s->include_pad ? ONS_CUDNN_POOL_AVERAGE_ALL : ONS_CUDNN_POOL_AVERAGE_INSIDE;
-    return ons_cuda_pooling_plan(p, &pooling, ONS_CUDNN_POOL, mode, s);
+    return ons_cuda_pooling_prepare(p, &pooling, &s);
 }
 
 ONS_CUDA_KERNEL(average_pool, average_pool_prepare_cuda)

@@ -35,7 +35,7 @@ inline bool casts(const ons_launch &l, ons_dtype from, ons_dtype to) {
 template <class Out> void cast_floats(const ons_launch *l, uint32_t count, ons_dtype to) {
     tensor_table<cast_tensor> table = {};
     auto flush = [&] {
-        launch(l, cast_tensors<Out>, chunks_in(table), CHUNK_THREADS, table);
+        launch(l, cast_tensors<Out>, blocks_of(table), CHUNK_THREADS, table);
         table.count = 0;
     };
     for (uint32_t i = 0; i < count; ++i) {

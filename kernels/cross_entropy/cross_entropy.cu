@@ -5,7 +5,7 @@ namespace {
 /* A term for every target: log Σ e^x - x[target], with the shares of class_loss.h, 0 where it does not count. slopes
  * (NULL: not wanted) may be x. */
 template <class Group, class T>
-__global__ void __launch_bounds__(Group::THREADS)
+__global__ void __launch_bounds__(Group::THREADS, Group::BLOCKS)
     cross_entropy_terms(ons_class_loss loss, ons::class_shares shares, const T *x, const void *targets,
                         const ons_step *step, double *terms, float *saved, T *slopes) {
     const ons_axis_view &view = loss.view;

@@ -30,8 +30,8 @@ extern "C" void ons_cuda_run_gather(const ons_launch *launch) {
     const ons_gather *s = (const ons_gather *)launch->state;
     if (s->count == 0) return;
     ons::launch(launch, ons::check_indices, ons::blocks_to_check(s->count), ons::INDEXING_THREADS,
-                s->index_dtype == ONS_INT32, launch->inputs[1], s->count, s->entries, ONS_INDEX_PROBLEM,
-                ons::fault_of(launch));
+                s->index_dtype == ONS_INT32, launch->inputs[1], s->count, s->entries,
+                ons::fault_of(launch, ONS_INDEX_PROBLEM));
     if (fits(launch, s, 16))
         run_gather<ons::pack<uint32_t, 4>>(launch, s);
     else if (fits(launch, s, 4))

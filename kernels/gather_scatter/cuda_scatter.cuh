@@ -47,7 +47,7 @@ struct line_targets {
 inline void check_lines(const ons_launch *l, const line_targets &t) {
     if (t.updates() > 0)
         launch(l, check_indices, blocks_to_check(t.updates()), INDEXING_THREADS, t.map.index_dtype == ONS_INT32,
-               t.indices, t.updates(), t.map.length, ONS_INDEX_PROBLEM, fault_of(l));
+               t.indices, t.updates(), t.map.length, fault_of(l, ONS_INDEX_PROBLEM));
 }
 
 /* Slices that index tuples name. */
@@ -87,7 +87,7 @@ struct tuple_targets {
     int64_t count = t.indexing.batches * t.indexing.tuples, none = count * t.indexing.depth, worst = none;
     for (int64_t i = threadIdx.x; i < count && worst == none; i += INDEXING_THREADS) (void)t.slice_of(i, &worst);
     worst = block_reduce<INDEXING_THREADS>(worst, none, smaller());
-    if (threadIdx.x == 0 && worst < none) note_fault(fault, ONS_INDEX_PROBLEM, worst, t.index(worst));
+    if (threadIdx.x == 0 && worst < none) note_fault(fault, worst, t.index(worst));
 }
 
 /* Each looked up element; what lies outside gives 0. */

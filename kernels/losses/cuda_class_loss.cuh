@@ -69,12 +69,11 @@ template <class T, class Shares = class_shares> struct class_slopes {
     int64_t target; /* place of its class; -1: it does not count */
     Shares shares;
     float own, factor; /* of the target's class; of all */
-    template <int COUNT> __device__ void take(int64_t k) {
-        float values[COUNT];
-        read<COUNT>(x, k, false, values);
+    template <int COUNT> __device__ void take(int64_t k, const float (&values)[COUNT]) {
+        float slopes[COUNT];
 #pragma unroll
-        for (int i = 0; i < COUNT; ++i) values[i] = slope(values[i], k + i);
-        write<COUNT>(dx, k, values);
+        for (int i = 0; i < COUNT; ++i) slopes[i] = slope(values[i], k + i);
+        write<COUNT>(dx, k, slopes);
     }
     __device__ float slope(float value, int64_t k) const {
         if (target < 0) return 0.0f;
@@ -95,13 +94,12 @@ template <class T, class Shares = class_shares> struct class_slopes {
     int64_t worst = first_wrong(count, [&](int64_t i) {
         return target_at(loss, targets, i) != loss.ignore_index && class_among(loss.classes, loss, targets, i) < 0;
     });
-    if (threadIdx.x == 0 && worst < count)
-        note_fault(fault, ONS_CLASS_PROBLEM, worst, target_at(loss, targets, worst), loss.classes);
+    if (threadIdx.x == 0 && worst < count) note_fault(fault, worst, target_at(loss, targets, worst), loss.classes);
 }
 
 inline void launch_check_classes(const ons_launch *l, const ons_class_loss &loss, const void *targets) {
     launch(l, check_classes, blocks_to_check(loss.view.outer * loss.view.inner), INDEXING_THREADS, loss, targets,
-           fault_of(l));
+           fault_of(l, ONS_CLASS_PROBLEM));
 }
 
 /* One block: Σ terms ÷ counted targets of the step. */

@@ -10,8 +10,7 @@ static ons_status *max_pool_prepare_cuda(ons_prepare *p) {
     ONS_TRY(ons_pooling_resolve(p->operands, &p->operands->inputs[0], &pooling));
     ONS_TRY(ons_cuda_pooling_prepare(p, &pooling, &s));
     s->column_major = ons_attribute_int(p->operands, ONS_POOLING_STORAGE_ORDER) != 0;
-    if (ons_has_output(p->operands, INDICES) || ons_has_output(p->operands, POSITIONS)) return NULL;
-    return ons_cuda_pooling_plan(p, &pooling, ONS_CUDNN_POOL, ONS_CUDNN_POOL_MAXIMUM, s);
+    return NULL;
 }
 
 ONS_CUDA_KERNEL(max_pool, max_pool_prepare_cuda)

@@ -12,7 +12,7 @@ __global__ void check_samples(int64_t count, int64_t batch, const float *regions
     for (int64_t i = threadIdx.x; i < count && worst == count; i += ons::INDEXING_THREADS)
         if (!(regions[5 * i] >= 0 && regions[5 * i] < (float)batch)) worst = i;
     worst = ons::block_reduce<ons::INDEXING_THREADS>(worst, count, ons::smaller());
-    if (threadIdx.x == 0 && worst < count) ons::note_fault(fault, ONS_ROI_PROBLEM, worst, worst);
+    if (threadIdx.x == 0 && worst < count) ons::note_fault(fault, worst, worst);
 }
 
 struct largest_of_bin {
@@ -40,7 +40,8 @@ struct largest_of_bin {
 extern "C" void ons_cuda_run_max_roi_pool(const ons_launch *launch) {
     const ons_roi_sizes *s = (const ons_roi_sizes *)launch->state;
     const float *regions = (const float *)launch->inputs[1];
-    ons::launch(launch, check_samples, 1, ons::INDEXING_THREADS, s->regions, s->batch, regions, ons::fault_of(launch));
+    ons::launch(launch, check_samples, 1, ons::INDEXING_THREADS, s->regions, s->batch, regions,
+                ons::fault_of(launch, ONS_ROI_PROBLEM));
     ons::each(launch, s->regions * s->channels * s->rows * s->columns,
               largest_of_bin{*s, (const float *)launch->inputs[0], regions, (float *)launch->outputs[0],
                              (int32_t *)launch->outputs[1]});

@@ -12,7 +12,7 @@ __global__ void check_places(int64_t count, int64_t room, const int64_t *indices
     for (int64_t i = threadIdx.x; i < count && worst == count; i += ons::INDEXING_THREADS)
         if (indices[i] < 0 || indices[i] >= room) worst = i;
     worst = ons::block_reduce<ons::INDEXING_THREADS>(worst, count, ons::smaller());
-    if (threadIdx.x == 0 && worst < count) ons::note_fault(fault, ONS_MAX_UNPOOL_PROBLEM, worst, indices[worst]);
+    if (threadIdx.x == 0 && worst < count) ons::note_fault(fault, worst, indices[worst]);
 }
 
 /* Of several values for one element the last stays: a maximum, whatever the order in which they come. */
@@ -45,7 +45,8 @@ extern "C" void ons_cuda_run_max_unpool(const ons_launch *launch) {
     const ons_max_unpool *s = (const ons_max_unpool *)launch->state;
     const int64_t *indices = (const int64_t *)launch->inputs[1];
     unsigned long long *owners = (unsigned long long *)launch->scratch;
-    ons::launch(launch, check_places, 1, ons::INDEXING_THREADS, s->values, s->room, indices, ons::fault_of(launch));
+    ons::launch(launch, check_places, 1, ons::INDEXING_THREADS, s->values, s->room, indices,
+                ons::fault_of(launch, ONS_MAX_UNPOOL_PROBLEM));
     ons::zero_bytes(launch, owners, s->elements * (int64_t)sizeof *owners);
     ons::each(launch, s->values, claim{*s, indices, owners});
     ons::each(launch, s->elements, owned{owners, (const float *)launch->inputs[0], (float *)launch->outputs[0]});

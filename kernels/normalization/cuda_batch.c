@@ -2,7 +2,8 @@
 
 #include "kernels/common/elementwise/cuda_elementwise.h"
 
-enum { PARTS_MAX = 64, PART_ELEMENTS = 4096, BLOCKS_ENOUGH = 512, THREADS = 256, WARP = 32, PART_ROWS = 16 };
+enum { PARTS_MAX = 64, PARTS_MAX_LAST = 1024, PART_ELEMENTS = 4096, BLOCKS_ENOUGH = 1024 };
+enum { THREADS = 256, WARP = 32, PART_ROWS = 16, PACK_BYTES = 16 };
 enum { PARAMETERS = 4 }; /* scale, bias and statistics; inference of shapes has checked what else there is */
 
 /* Inputs [0, count) are of x's type of elements. */
@@ -30,13 +31,14 @@ static ons_status *require_one_layout(const ons_operands *o, const ons_type *x) 
 static void set_parts(ons_cuda_batch *s) {
     int64_t count = s->batch * s->positions, blocks = s->channels, parts = count / PART_ELEMENTS, most = PARTS_MAX;
     if (s->last) {
-        s->pack = s->channels % 4 == 0 ? 4 : 1;
+        int64_t pack = PACK_BYTES / (int64_t)ons_dtype_size(s->dtype);
+        s->pack = s->channels % pack == 0 ? (int)pack : 1;
         int64_t width = s->channels / s->pack;
         s->tile = 1;
         while (s->tile < WARP && s->tile < width) s->tile *= 2;
         blocks = (width + s->tile - 1) / s->tile;
         parts = count / ((int64_t)THREADS / s->tile * PART_ROWS);
-        most = 2 * PARTS_MAX;
+        most = PARTS_MAX_LAST;
     }
     int64_t enough = blocks > 0 ? BLOCKS_ENOUGH / blocks + 1 : 1;
     parts = parts > enough ? enough : parts;

@@ -7,7 +7,8 @@
 #include "kernels/normalization/group_norm.h"
 
 /* Scratch: two doubles for each part and channel, then four floats for each channel. With channels last a block sums a
- * part of the positions of up to 32 × `pack` channels: `tile` threads side by side have `pack` channels each. */
+ * part of the positions of up to 32 × `pack` channels: `tile` threads side by side have `pack` channels each, 16 bytes
+ * where channels can be divided so. */
 typedef struct ons_cuda_batch {
     ons_dtype dtype;
     ons_dtype parameters; /* of scale, bias and statistics: the same, or float32 */

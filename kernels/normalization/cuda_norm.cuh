@@ -173,26 +173,47 @@ __global__ void norm_input_gradient(ons_layer_norm norm, norm_operands<T> o, con
     }
 }
 
-/* The same of a row that fits into registers. By column: adds dy n to sums[0] and dy to sums[1], unless SUMS is false.
+/* A row of a gradient's operands as it lies in memory. AHEAD: with one of the two that may be missing, what is added to
+ * the cotangent, or else to dx; otherwise these are read when they are needed. */
+template <class Group, bool AHEAD, class T, int PACKS> struct norm_row {
+    static constexpr int COUNT = PACK<T>;
+    pack<T, COUNT> dy[PACKS], x[PACKS], extra[AHEAD ? PACKS : 1];
+
+    __device__ void ask(const norm_operands<T> &o, int64_t row, int64_t n) {
+        const T *beside = o.more != nullptr ? o.more : o.added;
+#pragma unroll
+        for (int i = 0; i < PACKS; ++i) {
+            int64_t k = column_of<Group, COUNT>(i), at = row * n + k;
+            if (k >= n) continue;
+            dy[i] = *reinterpret_cast<const pack<T, COUNT> *>(o.dy + at);
+            x[i] = *reinterpret_cast<const pack<T, COUNT> *>(o.x + at);
+            if (AHEAD && beside != nullptr) extra[i] = *reinterpret_cast<const pack<T, COUNT> *>(beside + at);
+        }
+    }
+};
+
+/* The same of a row that fits into registers, which is in `in`; row `next` (-1: none) is asked for as soon as there is
+ * room, and comes while this one is computed. By column: adds dy n to sums[0] and dy to sums[1], unless SUMS is false.
  */
-template <class Group, bool SUMS, class T, class S, int PACKS, int COUNT>
-__device__ inline void differentiate_row(int64_t row, int64_t n, const norm_operands<T> &o, const S *scale, T *dx,
+template <class Group, bool SUMS, bool AHEAD, class T, class S, int PACKS, int COUNT>
+__device__ inline void differentiate_row(int64_t row, int64_t next, int64_t n, const norm_operands<T> &o,
+                                         norm_row<Group, AHEAD, T, PACKS> &in, const S *scale, T *dx,
                                          float (&sums)[2][PACKS][COUNT]) {
-    float a[PACKS][COUNT], normal[PACKS][COUNT];
+    float a[PACKS][COUNT] = {}, normal[PACKS][COUNT] = {};
     float mean = o.mean(row), r = o.inverses[row], first = 0, second = 0;
-    read_row<Group>(o.dy + row * n, n, a);
-    read_row<Group>(o.x + row * n, n, normal);
+    pack<T, COUNT> added[PACKS]; /* what `next` comes in the place of */
 #pragma unroll
     for (int i = 0; i < PACKS; ++i) {
-        int64_t k = column_of<Group, COUNT>(i);
+        int64_t k = column_of<Group, COUNT>(i), at = row * n + k;
         if (k >= n) continue;
-        float scales[COUNT], others[COUNT] = {};
+        float scales[COUNT];
         read<COUNT>(scale, k, false, scales);
-        if (o.more != nullptr) read<COUNT>(o.more, row * n + k, false, others);
+        pack<T, COUNT> more = {};
+        if (o.more != nullptr) more = AHEAD ? in.extra[i] : *reinterpret_cast<const pack<T, COUNT> *>(o.more + at);
 #pragma unroll
         for (int j = 0; j < COUNT; ++j) {
-            a[i][j] += others[j];
-            normal[i][j] = (normal[i][j] - mean) * r;
+            a[i][j] = widen(in.dy[i].at[j]) + (o.more == nullptr ? 0 : widen(more.at[j]));
+            normal[i][j] = (widen(in.x[i].at[j]) - mean) * r;
             if (SUMS) {
                 sums[0][i][j] += a[i][j] * normal[i][j];
                 sums[1][i][j] += a[i][j];
@@ -201,17 +222,20 @@ __device__ inline void differentiate_row(int64_t row, int64_t n, const norm_oper
             first += a[i][j];
             second += a[i][j] * normal[i][j];
         }
+        if (AHEAD) added[i] = in.extra[i];
     }
+    if (AHEAD && next >= 0) in.ask(o, next, n);
     first = o.means == nullptr ? 0 : Group::reduce(first, 0.0f, add()) / (float)n;
     second = Group::reduce(second, 0.0f, add()) / (float)n;
 #pragma unroll
     for (int i = 0; i < PACKS; ++i) {
         int64_t k = column_of<Group, COUNT>(i);
         if (k >= n) continue;
-        float others[COUNT] = {};
-        if (o.added != nullptr) read<COUNT>(o.added, row * n + k, false, others);
+        if (o.added != nullptr && !(AHEAD && o.more == nullptr))
+            added[i] = *reinterpret_cast<const pack<T, COUNT> *>(o.added + row * n + k);
 #pragma unroll
-        for (int j = 0; j < COUNT; ++j) a[i][j] = r * (a[i][j] - first - normal[i][j] * second) + others[j];
+        for (int j = 0; j < COUNT; ++j)
+            a[i][j] = r * (a[i][j] - first - normal[i][j] * second) + (o.added == nullptr ? 0 : widen(added[i].at[j]));
         write<COUNT>(dx, row * n + k, a[i]);
     }
 }
@@ -219,8 +243,11 @@ __device__ inline void differentiate_row(int64_t row, int64_t n, const norm_oper
 template <class Group, class T, class S>
 __global__ void norm_input_gradient_kept(ons_layer_norm norm, norm_operands<T> o, const S *scale, T *dx) {
     float none[2][KEPT / PACK<T>][PACK<T>];
-    for (int64_t row = Group::first(); row < norm.rows; row += Group::stride())
-        differentiate_row<Group, false>(row, norm.columns, o, scale, dx, none);
+    norm_row<Group, false, T, KEPT / PACK<T>> in;
+    for (int64_t row = Group::first(); row < norm.rows; row += Group::stride()) {
+        in.ask(o, row, norm.columns);
+        differentiate_row<Group, false>(row, -1, norm.columns, o, in, scale, dx, none);
+    }
 }
 
 /* Writes a block's sums by column: those of its groups, in their order. */
@@ -261,16 +288,23 @@ __device__ inline void write_part_sums(int64_t n, const float (&sums)[2][PACKS][
     }
 }
 
-/* All in one pass: dx, and the sums over the rows of each part, whose groups take row after row. */
-template <class Group, class T, class S>
-__global__ void norm_gradient_kept(ons_layer_norm norm, int parts, norm_operands<T> o, const S *scale, T *dx,
-                                   float *partial) {
+/* All in one pass: dx, and the sums over the rows of each part, whose groups take row after row. PACKS: of a thread, as
+ * few as hold a row. The sums take so many registers that few groups are under way; AHEAD: there are some left to ask
+ * for a row while the one before is computed. */
+template <class Group, int PACKS, bool AHEAD, class T, class S>
+__global__ void __launch_bounds__(ROW_THREADS)
+    norm_gradient_kept(ons_layer_norm norm, int parts, norm_operands<T> o, const S *scale, T *dx, float *partial) {
     constexpr int GROUPS = ROW_THREADS / Group::SIZE;
     for (int64_t part = blockIdx.x; part < parts; part += gridDim.x) {
-        float sums[2][KEPT / PACK<T>][PACK<T>] = {};
-        int64_t end = norm.rows * (part + 1) / parts;
-        for (int64_t row = norm.rows * part / parts + (int)threadIdx.x / Group::SIZE; row < end; row += GROUPS)
-            differentiate_row<Group, true>(row, norm.columns, o, scale, dx, sums);
+        float sums[2][PACKS][PACK<T>] = {};
+        int64_t row = norm.rows * part / parts + (int)threadIdx.x / Group::SIZE, end = norm.rows * (part + 1) / parts;
+        norm_row<Group, AHEAD, T, PACKS> in;
+        if (AHEAD && row < end) in.ask(o, row, norm.columns);
+        for (; row < end; row += GROUPS) {
+            if (!AHEAD) in.ask(o, row, norm.columns);
+            int64_t next = AHEAD && row + GROUPS < end ? row + GROUPS : -1;
+            differentiate_row<Group, true>(row, next, norm.columns, o, in, scale, dx, sums);
+        }
         write_part_sums<Group>(norm.columns, sums, partial + 2 * part * norm.columns);
     }
 }
@@ -342,12 +376,16 @@ void run_norm_gradient_of(const ons_launch *l, const float *means, const float *
     float *partial = (float *)l->scratch;
     int64_t n = s->norm.columns;
     bool sums = l->outputs[1] != nullptr || dbias != nullptr, together = sums && dx != nullptr && fits_registers<T>(n);
-    if (together && n <= WARP_ROW)
-        launch(l, norm_gradient_kept<warp_group, T, S>, s->parts, ROW_THREADS, s->norm, s->parts, o, scale, dx,
-               partial);
+    constexpr int MOST = KEPT / PACK<T>, FEWER = MOST * 3 / 4;
+    auto all_in_one = [&](auto kernel) {
+        launch(l, kernel, s->parts, ROW_THREADS, s->norm, s->parts, o, scale, dx, partial);
+    };
+    if (together && n <= WARP * FEWER * PACK<T>)
+        all_in_one(norm_gradient_kept<warp_group, FEWER, sizeof(T) < sizeof(float), T, S>);
+    else if (together && n <= WARP_ROW)
+        all_in_one(norm_gradient_kept<warp_group, MOST, false, T, S>);
     else if (together)
-        launch(l, norm_gradient_kept<block_group, T, S>, s->parts, ROW_THREADS, s->norm, s->parts, o, scale, dx,
-               partial);
+        all_in_one(norm_gradient_kept<block_group, MOST, false, T, S>);
     else if (sums) /* before dx, which may take the place of what they read */
         launch(l, norm_part_sums<T>, (n + NORM_COLUMNS - 1) / NORM_COLUMNS * s->parts, NORM_COLUMNS * NORM_LANES,
                s->norm, s->parts, o, partial);

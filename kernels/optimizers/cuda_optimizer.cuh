@@ -124,7 +124,7 @@ template <class Rule, int STATES> void update(const ons_launch *l, uint32_t coun
     tensor_table<update_tensor> table = {};
     update_common common = {};
     auto flush = [&] {
-        launch(l, update_tensors<Rule, STATES>, chunks_in(table), CHUNK_THREADS, table, common);
+        launch(l, update_tensors<Rule, STATES>, blocks_of(table), CHUNK_THREADS, table, common);
         table.count = 0;
     };
     for (uint32_t i = 0; i < count; ++i) {

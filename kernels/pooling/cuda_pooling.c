@@ -36,33 +36,3 @@ ons_status *ons_cuda_pooling_prepare(ons_prepare *p, const ons_pooling *pooling,
     p->implementation = "cuda:windows";
     return NULL;
 }
-
-enum { X, Y };
-
-static void destroy(void *state) { ons_cudnn_plan_free(((ons_cuda_pooling *)state)->plan); }
-
-/* Every window sees an element, and nothing is left out between two taps. */
-static bool is_plain(const ons_window *w) {
-    for (int i = 0; i < ONS_WINDOW_DIMS; ++i)
-        if (w->dilation[i] != 1 || w->begin[i] >= w->kernel[i]) return false;
-    return ons_cudnn_is_symmetric(w);
-}
-
-ons_status *ons_cuda_pooling_plan(ons_prepare *p, const ons_pooling *pooling, ons_cudnn_operation operation,
-                                  ons_cudnn_pooling mode, ons_cuda_pooling *state) {
-    ons_cudnn_graph *graph;
-    bool empty = state->planes == 0 || state->width == 0;
-    if (!ons_cudnn_is_there() || empty || !is_plain(&pooling->window)) return NULL;
-    ONS_TRY(ons_cudnn_graph_new(p, &graph));
-    ons_type both[] = {pooling->x, pooling->y};
-    for (int i = 0; i < 2; ++i) both[i].layout = p->operands->inputs[0].layout;
-    int64_t x = ons_cudnn_image(graph, X, &both[0]), y = ons_cudnn_image(graph, Y, &both[1]);
-    ons_cudnn_set_window(ons_cudnn_step_add(graph, operation, (int64_t)mode, x, y, -1, -1), &pooling->window);
-    ONS_TRY(ons_cudnn_prepare(p, graph, &state->plan));
-    if (state->plan != NULL) p->destroy = destroy;
-    return NULL;
-}
-
-void ons_cuda_pooling_run(const ons_cuda_pooling *state, const ons_launch *launch, const void *x, const void *y) {
-    ons_cudnn_plan_run(state->plan, launch->stream, (const void *const[]){[X] = x, [Y] = y}, launch->scratch);
-}

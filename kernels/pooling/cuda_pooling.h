@@ -2,7 +2,7 @@
 #ifndef ONSTAGE_KERNELS_POOLING_CUDA_POOLING_H
 #define ONSTAGE_KERNELS_POOLING_CUDA_POOLING_H
 
-#include "kernels/common/cudnn/cudnn_graph.h"
+#include "kernels/common/operator/kernel.h"
 #include "kernels/pooling/pooling.h"
 
 typedef struct ons_cuda_pooling {
@@ -11,19 +11,12 @@ typedef struct ons_cuda_pooling {
     /* A plane has `inputs` positions before and `outputs` after. In ONNX's order planes are batch × channels, and width
      * is 1; with channels last they are samples, and at each position all channels lie side by side: width. */
     int64_t planes, width, inputs, outputs;
-    bool include_pad;     /* of averages */
-    bool wide_position;   /* of maxima: saved positions are int32, otherwise uint8 */
-    bool column_major;    /* of maxima: how ONNX's indices count */
-    int p;                /* of p-norms */
-    ons_cudnn_plan *plan; /* cuDNN's; NULL: our kernels run */
+    bool include_pad;   /* of averages */
+    bool wide_position; /* of maxima: saved positions are int32, otherwise uint8 */
+    bool column_major;  /* of maxima: how ONNX's indices count */
+    int p;              /* of p-norms */
 } ons_cuda_pooling;
 
 ons_status *ons_cuda_pooling_prepare(ons_prepare *p, const ons_pooling *pooling, ons_cuda_pooling **state);
-
-/* Plans the pooling by cuDNN where that has a plan: of averages, and of maxima whose place nobody asks for. */
-ons_status *ons_cuda_pooling_plan(ons_prepare *p, const ons_pooling *pooling, ons_cudnn_operation operation,
-                                  ons_cudnn_pooling mode, ons_cuda_pooling *state);
-/* Of a plan that is there: `x` and `y`, of which one is made. */
-void ons_cuda_pooling_run(const ons_cuda_pooling *state, const ons_launch *launch, const void *x, const void *y);
 
 #endif

@@ -240,7 +240,7 @@ struct fill_gates {
     for (int64_t i = threadIdx.x; i < batch && worst == batch; i += INDEXING_THREADS)
         if (lengths[i] < 0 || lengths[i] > steps) worst = i;
     worst = block_reduce<INDEXING_THREADS>(worst, batch, smaller());
-    if (threadIdx.x == 0 && worst < batch) note_fault(fault, ONS_RECURRENT_BAD_LENGTH, worst, lengths[worst]);
+    if (threadIdx.x == 0 && worst < batch) note_fault(fault, worst, lengths[worst]);
 }
 
 inline void project_inputs(const ons_launch *l, const recurrent_record &record) {
@@ -298,7 +298,8 @@ inline void run_recurrent(const ons_launch *l) {
     const float *peepholes = lstm ? recurrent_input<float>(l, ONS_RECURRENT_P) : nullptr;
     int64_t ends = r.directions * r.batch * r.hidden;
     if (lengths != nullptr)
-        launch(l, check_sequence_lengths, 1, INDEXING_THREADS, r.batch, r.steps, lengths, fault_of(l));
+        launch(l, check_sequence_lengths, 1, INDEXING_THREADS, r.batch, r.steps, lengths,
+               fault_of(l, ONS_RECURRENT_BAD_LENGTH));
     project_inputs(l, record);
     copy_ends begin = ends_of(r, record.hidden, true);
     begin.operand = recurrent_input<float>(l, ONS_RECURRENT_H0);

@@ -12,8 +12,7 @@ __global__ void check_lengths(int64_t samples, int64_t steps, const int64_t *len
     for (int64_t i = threadIdx.x; i < samples && worst == samples; i += ons::INDEXING_THREADS)
         if (lengths[i] < 0 || lengths[i] > steps) worst = i;
     worst = ons::block_reduce<ons::INDEXING_THREADS>(worst, samples, ons::smaller());
-    if (threadIdx.x == 0 && worst < samples)
-        ons::note_fault(fault, ONS_REVERSE_SEQUENCE_PROBLEM, worst, lengths[worst]);
+    if (threadIdx.x == 0 && worst < samples) ons::note_fault(fault, worst, lengths[worst]);
 }
 
 template <class Unit> struct reversal {
@@ -42,7 +41,8 @@ template <class Unit> void run_reverse_sequence(const ons_launch *l, const ons_r
 extern "C" void ons_cuda_run_reverse_sequence(const ons_launch *launch) {
     const ons_reverse_sequence *s = (const ons_reverse_sequence *)launch->state;
     ons::launch(launch, check_lengths, 1, ons::INDEXING_THREADS, s->batch_first ? s->rows : s->columns,
-                s->batch_first ? s->columns : s->rows, (const int64_t *)launch->inputs[1], ons::fault_of(launch));
+                s->batch_first ? s->columns : s->rows, (const int64_t *)launch->inputs[1],
+                ons::fault_of(launch, ONS_REVERSE_SEQUENCE_PROBLEM));
     if (s->slice % 4 == 0)
         run_reverse_sequence<uint32_t>(launch, s);
     else

@@ -12,7 +12,7 @@ __global__ void check_images(int64_t count, int64_t batch, const int64_t *images
     for (int64_t i = threadIdx.x; i < count && worst == count; i += ons::INDEXING_THREADS)
         if (images[i] < 0 || images[i] >= batch) worst = i;
     worst = ons::block_reduce<ons::INDEXING_THREADS>(worst, count, ons::smaller());
-    if (threadIdx.x == 0 && worst < count) ons::note_fault(fault, ONS_REGION_PROBLEM, worst, images[worst]);
+    if (threadIdx.x == 0 && worst < count) ons::note_fault(fault, worst, images[worst]);
 }
 
 /* One bin of one channel. */
@@ -52,7 +52,8 @@ struct pooled_bin {
 extern "C" void ons_cuda_run_roi_align(const ons_launch *launch) {
     const ons_regions *r = (const ons_regions *)launch->state;
     const int64_t *images = (const int64_t *)launch->inputs[2];
-    ons::launch(launch, check_images, 1, ons::INDEXING_THREADS, r->count, r->batch, images, ons::fault_of(launch));
+    ons::launch(launch, check_images, 1, ons::INDEXING_THREADS, r->count, r->batch, images,
+                ons::fault_of(launch, ONS_REGION_PROBLEM));
     ons::each(launch, r->count * r->channels * r->out_height * r->out_width,
               pooled_bin{*r, (const float *)launch->inputs[0], (const float *)launch->inputs[1], images,
                          (float *)launch->outputs[0]});

@@ -35,6 +35,7 @@ __global__ void square_totals(const __grid_constant__ ons::tensor_table<square_t
     const square_tensor t = table.items[blockIdx.x];
     int64_t chunks = (t.elements + ons::CHUNK - 1) / ons::CHUNK;
     double sum = 0;
+#pragma unroll 8
     for (int64_t i = threadIdx.x; i < chunks; i += ons::CHUNK_THREADS) sum += t.sums[i];
     sum = ons::block_reduce<ons::CHUNK_THREADS>(sum, 0.0, ons::add());
     if (threadIdx.x == 0) *t.total = sum;
@@ -44,7 +45,7 @@ __global__ void square_totals(const __grid_constant__ ons::tensor_table<square_t
 template <class T> void square_sums(const ons_launch *l, uint32_t count, ons_dtype dtype) {
     ons::tensor_table<square_tensor> table = {};
     auto flush = [&] {
-        ons::launch(l, square_chunks<T>, ons::chunks_in(table), ons::CHUNK_THREADS, table);
+        ons::launch(l, square_chunks<T>, ons::blocks_of(table), ons::CHUNK_THREADS, table);
         ons::launch(l, square_totals, table.count, ons::CHUNK_THREADS, table);
         table.count = 0;
     };

@@ -96,23 +96,24 @@ template <int THREADS, class T, class F> __device__ inline T block_reduce(T x, T
 
 /* ----------------------------------------------------------------------------------------------------------- faults */
 
-/* Where the kernels of a node tell a fault, and which node it is. */
+/* Where the kernels of a node tell a fault, and which fault of which node it is. The text is the host's, which alone
+ * reads it: a literal in a kernel would lie in the GPU's memory. */
 struct fault_place {
     ons_fault *fault;
     uint64_t node_key;
+    const char *problem;
 };
-inline fault_place fault_of(const ons_launch *l) { return {l->fault, l->node_key}; }
+inline fault_place fault_of(const ons_launch *l, const char *problem) { return {l->fault, l->node_key, problem}; }
 
 /* By one thread: notes a fault unless there is one. classes > 0: how many the value should be one of. */
-__device__ inline void note_fault(const fault_place &place, const char *problem, int64_t index, int64_t value,
-                                  int64_t classes = 0) {
+__device__ inline void note_fault(const fault_place &place, int64_t index, int64_t value, int64_t classes = 0) {
     ons_fault *fault = place.fault;
     if (fault == nullptr || fault->problem != nullptr) return;
     fault->index = index;
     fault->value = value;
     fault->classes = classes;
     fault->node_key = place.node_key;
-    fault->problem = problem; /* text of the host's, which alone reads it */
+    fault->problem = place.problem;
 }
 
 } // namespace ons

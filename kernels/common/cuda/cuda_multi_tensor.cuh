@@ -17,7 +17,8 @@ namespace ons {
 
 constexpr int64_t CHUNK = ONS_CUDA_CHUNK; /* elements */
 constexpr int CHUNK_THREADS = 256;
-constexpr int TABLE_BYTES = 3584; /* with the other arguments, less than what a kernel takes everywhere */
+constexpr int64_t CHUNK_BLOCKS = 2048; /* as many as keep a GPU busy; each begins with what is worth doing once */
+constexpr int TABLE_BYTES = 3584;      /* with the other arguments, less than what a kernel takes everywhere */
 
 /* Item: what a kernel needs of one tensor. MOST: of them, at most. */
 template <class Item> struct tensor_table {
@@ -38,8 +39,10 @@ template <class Item> bool add_tensor(tensor_table<Item> *table, const Item &ite
     return true;
 }
 
-template <class Item> int64_t chunks_in(const tensor_table<Item> &table) {
-    return table.count > 0 ? table.ends[table.count - 1] : 0;
+/* Blocks for the table's chunks. */
+template <class Item> int64_t blocks_of(const tensor_table<Item> &table) {
+    int64_t chunks = table.count > 0 ? table.ends[table.count - 1] : 0;
+    return chunks < CHUNK_BLOCKS ? chunks : CHUNK_BLOCKS;
 }
 
 /* Whose chunk number `chunk` of the table is; `chunk` becomes its number within the tensor. */

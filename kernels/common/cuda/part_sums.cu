@@ -55,7 +55,7 @@ template <class T> void add_part_sums(const ons_part_sum *sums, uint32_t count, 
     launch.stream = stream;
     ons::tensor_table<part_sum_item> table = {};
     auto flush = [&] {
-        ons::launch(&launch, add_parts_in_order<T>, ons::chunks_in(table), ons::CHUNK_THREADS, table);
+        ons::launch(&launch, add_parts_in_order<T>, ons::blocks_of(table), ons::CHUNK_THREADS, table);
         table.count = 0;
     };
     for (uint32_t i = 0; i < count; ++i) {

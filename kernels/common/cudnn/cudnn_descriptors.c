@@ -133,14 +133,6 @@ static const form forms[ONS_CUDNN_OPERATION_COUNT] = {
                            CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR,
                            CUDNN_ATTR_OPERATION_RESHAPE_XDESC, /* it has no settings */
                            {CUDNN_ATTR_OPERATION_RESHAPE_XDESC, CUDNN_ATTR_OPERATION_RESHAPE_YDESC}},
-    [ONS_CUDNN_POOL] = {"pooling",
-                        CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR,
-                        CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC,
-                        {CUDNN_ATTR_OPERATION_RESAMPLE_FWD_XDESC, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC}},
-    [ONS_CUDNN_POOL_GRADIENT] = {"the gradient of pooling",
-                                 CUDNN_BACKEND_OPERATION_RESAMPLE_BWD_DESCRIPTOR,
-                                 CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DESC,
-                                 {CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DXDESC, CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DYDESC}},
     [ONS_CUDNN_NORMALIZE] =
         {"normalisation",
          CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR,
@@ -208,33 +200,6 @@ static cudnnBackendDescriptor_t make_reduction(ons_cudnn_descriptors *list, cons
     return made;
 }
 
-static void set_fractions(ons_cudnn_descriptors *list, cudnnBackendDescriptor_t descriptor,
-                          cudnnBackendAttributeName_t name, int64_t count, const int64_t *values) {
-    cudnnFraction_t fractions[ONS_CUDNN_SPATIAL];
-    for (int64_t i = 0; i < count; ++i) fractions[i] = (cudnnFraction_t){values[i], 1};
-    ons_cudnn_set(list, descriptor, name, CUDNN_TYPE_FRACTION, count, fractions);
-}
-
-static cudnnBackendDescriptor_t make_pooling(ons_cudnn_descriptors *list, const ons_cudnn_step *step) {
-    cudnnResampleMode_t mode = step->mode == ONS_CUDNN_POOL_MAXIMUM          ? CUDNN_RESAMPLE_MAXPOOL
-                               : step->mode == ONS_CUDNN_POOL_AVERAGE_INSIDE ? CUDNN_RESAMPLE_AVGPOOL_EXCLUDE_PADDING
-                                                                             : CUDNN_RESAMPLE_AVGPOOL_INCLUDE_PADDING;
-    cudnnPaddingMode_t padding = step->mode == ONS_CUDNN_POOL_MAXIMUM ? CUDNN_NEG_INF_PAD : CUDNN_ZERO_PAD;
-    const cudnnNanPropagation_t nan = CUDNN_PROPAGATE_NAN;
-    cudnnBackendDescriptor_t made = ons_cudnn_make(list, CUDNN_BACKEND_RESAMPLE_DESCRIPTOR, "a pooling's window");
-    ons_cudnn_set(list, made, CUDNN_ATTR_RESAMPLE_MODE, CUDNN_TYPE_RESAMPLE_MODE, 1, &mode);
-    set_data_type(list, made, CUDNN_ATTR_RESAMPLE_COMP_TYPE, step->compute);
-    ons_cudnn_set(list, made, CUDNN_ATTR_RESAMPLE_NAN_PROPAGATION, CUDNN_TYPE_NAN_PROPOGATION, 1, &nan);
-    ons_cudnn_set(list, made, CUDNN_ATTR_RESAMPLE_PADDING_MODE, CUDNN_TYPE_PADDING_MODE, 1, &padding);
-    set_number(list, made, CUDNN_ATTR_RESAMPLE_SPATIAL_DIMS, step->spatial);
-    set_fractions(list, made, CUDNN_ATTR_RESAMPLE_WINDOW_DIMS, step->spatial, step->window);
-    set_fractions(list, made, CUDNN_ATTR_RESAMPLE_PRE_PADDINGS, step->spatial, step->begin);
-    set_fractions(list, made, CUDNN_ATTR_RESAMPLE_POST_PADDINGS, step->spatial, step->end);
-    set_fractions(list, made, CUDNN_ATTR_RESAMPLE_STRIDES, step->spatial, step->stride);
-    ons_cudnn_finalize(list, made);
-    return made;
-}
-
 /* The descriptor of what an operation does beside its operands; NULL: it has none. */
 static cudnnBackendDescriptor_t make_settings(ons_cudnn_descriptors *list, const ons_cudnn_step *step) {
     switch ((ons_cudnn_operation)step->operation) {
@@ -244,8 +209,6 @@ static cudnnBackendDescriptor_t make_settings(ons_cudnn_descriptors *list, const
     case ONS_CUDNN_POINTWISE: return make_pointwise(list, step);
     case ONS_CUDNN_MULTIPLY: return make_product(list, step);
     case ONS_CUDNN_REDUCE: return make_reduction(list, step);
-    case ONS_CUDNN_POOL:
-    case ONS_CUDNN_POOL_GRADIENT: return make_pooling(list, step);
     default: return NULL;
     }
 }

@@ -103,7 +103,6 @@ void ons_cudnn_set_window(ons_cudnn_step *step, const ons_window *window) {
         step->end[i] = window->begin[from + i];
         step->stride[i] = window->stride[from + i];
         step->dilation[i] = window->dilation[from + i];
-        step->window[i] = window->kernel[from + i];
     }
 }
 

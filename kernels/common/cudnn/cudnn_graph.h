@@ -43,8 +43,6 @@ typedef enum ons_cudnn_operation {
     ONS_CUDNN_MULTIPLY,        /* a, b, c: products of the last two dims */
     ONS_CUDNN_REDUCE,          /* x, y; mode: ons_cudnn_reduction; over the dims that are 1 in y */
     ONS_CUDNN_RESHAPE,         /* x, y */
-    ONS_CUDNN_POOL,            /* x, y; mode: ons_cudnn_pooling */
-    ONS_CUDNN_POOL_GRADIENT,   /* dx, dy; mode: an average */
     ONS_CUDNN_NORMALIZE, /* x, mean, inverse, scale, bias, epsilon, factor, running mean and variance, both renewed, y
                           */
     ONS_CUDNN_NORMALIZE_GRADIENT, /* x, mean, inverse, dy, scale, dscale, dbias, dx */
@@ -65,19 +63,13 @@ typedef enum ons_cudnn_function {
 } ons_cudnn_function;
 
 typedef enum ons_cudnn_reduction { ONS_CUDNN_SUM, ONS_CUDNN_MAXIMUM } ons_cudnn_reduction;
-typedef enum ons_cudnn_pooling {
-    ONS_CUDNN_POOL_MAXIMUM,
-    ONS_CUDNN_POOL_AVERAGE_INSIDE, /* divided by the taps that lie in the input */
-    ONS_CUDNN_POOL_AVERAGE_ALL,
-} ons_cudnn_pooling;
 
 typedef struct ons_cudnn_step {
     int64_t operation, mode, axis;
     int64_t compute;                      /* ons_dtype */
     int64_t operands[ONS_CUDNN_OPERANDS]; /* indices of tensors */
     int64_t spatial;                      /* of windows: how many of the following, innermost last */
-    int64_t begin[ONS_CUDNN_SPATIAL], end[ONS_CUDNN_SPATIAL], stride[ONS_CUDNN_SPATIAL], dilation[ONS_CUDNN_SPATIAL],
-        window[ONS_CUDNN_SPATIAL];
+    int64_t begin[ONS_CUDNN_SPATIAL], end[ONS_CUDNN_SPATIAL], stride[ONS_CUDNN_SPATIAL], dilation[ONS_CUDNN_SPATIAL];
 } ons_cudnn_step;
 
 typedef struct ons_cudnn_graph {

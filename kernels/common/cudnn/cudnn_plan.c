@@ -286,6 +286,13 @@ static void pack(ons_cudnn_plan *plan, const void *const *arguments, char *scrat
     ons_cudnn_finalize(&plan->packs, made);
 }
 
+static void note_failure(const entry *e, cudnnStatus_t status) {
+    char detail[160] = "", reason[256];
+    dnn.functions.cudnnGetLastErrorString(detail, sizeof detail);
+    snprintf(reason, sizeof reason, "%s by %s: %s", dnn.functions.cudnnGetErrorString(status), e->name, detail);
+    ons_cuda_note((int)status, "cuDNN", reason);
+}
+
 void ons_cudnn_plan_run(ons_cudnn_plan *plan, uintptr_t stream, const void *const *arguments, void *scratch) {
     pack(plan, arguments, scratch);
     cudnnStatus_t status = plan->packs.status;
@@ -299,8 +306,8 @@ void ons_cudnn_plan_run(ons_cudnn_plan *plan, uintptr_t stream, const void *cons
     if (status == CUDNN_STATUS_SUCCESS) status = dnn.functions.cudnnSetStream(handle, (cudaStream_t)stream);
     if (status == CUDNN_STATUS_SUCCESS)
         status = dnn.functions.cudnnBackendExecute(handle, plan->entry->plan, plan->packs.items[0]);
+    if (status != CUDNN_STATUS_SUCCESS) note_failure(plan->entry, status);
     pthread_mutex_unlock(&dnn.lock);
-    if (status != CUDNN_STATUS_SUCCESS) ons_cuda_note((int)status, "cuDNN");
 }
 
 void ons_cudnn_plan_for(const char *device_json) {

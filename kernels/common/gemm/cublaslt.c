@@ -292,5 +292,5 @@ void ons_cuda_plan_run(ons_cuda_plan *plan, uintptr_t stream, const ons_cuda_gem
         }
         plan->settled = plan->settled || status == CUBLAS_STATUS_SUCCESS;
     }
-    if (status != CUBLAS_STATUS_SUCCESS) ons_cuda_note((int)status, "cuBLASLt's product");
+    if (status != CUBLAS_STATUS_SUCCESS) ons_cuda_note((int)status, "cuBLASLt's product", NULL);
 }

@@ -48,10 +48,10 @@ inline int64_t blocks_to_check(int64_t count) {
 
 /* The first that lies outside is noted. */
 [[maybe_unused]] static __global__ void check_indices(bool narrow, const void *indices, int64_t count, int64_t length,
-                                                      const char *problem, fault_place fault) {
+                                                      fault_place fault) {
     int64_t worst =
         first_wrong(count, [&](int64_t i) { return resolve_index(index_at(narrow, indices, i), length) < 0; });
-    if (threadIdx.x == 0 && worst < count) note_fault(fault, problem, worst, index_at(narrow, indices, worst));
+    if (threadIdx.x == 0 && worst < count) note_fault(fault, worst, index_at(narrow, indices, worst));
 }
 
 } // namespace ons

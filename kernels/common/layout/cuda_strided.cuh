@@ -1,5 +1,6 @@
 /* Strided copies on CUDA (see strided.h): in units as wide as sizes, distances and addresses allow, up to 16 bytes;
- * where both sides are contiguous along different axes, through tiles of 32 × 32 in shared memory. */
+ * where both sides are contiguous along different axes, through tiles of 32 × 32 in shared memory, or, where one of the
+ * two is short, element by element along it. */
 #ifndef ONSTAGE_KERNELS_COMMON_LAYOUT_CUDA_STRIDED_CUH
 #define ONSTAGE_KERNELS_COMMON_LAYOUT_CUDA_STRIDED_CUH
 
@@ -12,6 +13,7 @@ namespace ons {
 
 constexpr int COPY_THREADS = 256;
 constexpr int TILE = 32, TILE_LANES = 8;
+constexpr int64_t THIN = 12; /* longest axis that is gone along by one thread */
 
 template <class Unit, class Index>
 __global__ void copy_strided(ons_strided s, Index units, const Unit *from, Unit *to) {
@@ -59,6 +61,24 @@ __global__ void copy_tiles(ons_strided s, int a, int b, int64_t blocks_a, int64_
     }
 }
 
+/* Where one of the two axes is short, tiles would be empty for the most part: a thread for each place along the long
+ * one, that goes along the short one. */
+template <class Unit>
+__global__ void copy_thin(ons_strided s, int along, int across, int64_t items, const Unit *from, Unit *to) {
+    for (int64_t item = global_thread(); item < items; item += global_threads()) {
+        int64_t rest = item / s.dims[along], index = item - rest * s.dims[along];
+        int64_t source = s.from_offset + index * s.from[along], target = s.to_offset + index * s.to[along];
+        for (int d = (int)s.rank - 3; d >= 0; --d) {
+            int64_t above = rest / s.dims[d];
+            source += (rest - above * s.dims[d]) * s.from[d];
+            target += (rest - above * s.dims[d]) * s.to[d];
+            rest = above;
+        }
+#pragma unroll 4
+        for (int64_t i = 0; i < s.dims[across]; ++i) to[target + i * s.to[across]] = from[source + i * s.from[across]];
+    }
+}
+
 /* Whether two neighbours along the last axis can be moved as one. */
 inline bool can_pair(const ons_strided *s, const void *from, const void *to) {
     uint32_t last = s->rank - 1;
@@ -95,9 +115,16 @@ template <class Unit> void copy_units(const ons_launch *l, const ons_strided &s,
 
 template <class Unit> void copy_by_tiles(const ons_launch *l, const ons_strided &s, const void *from, void *to) {
     int last = (int)s.rank - 1, a = s.from[last] == 1 ? last : last - 1, b = a == last ? last - 1 : last;
-    int64_t blocks_a = (s.dims[a] + TILE - 1) / TILE, blocks_b = (s.dims[b] + TILE - 1) / TILE,
-            items = blocks_a * blocks_b;
-    for (int d = 0; d < last - 1; ++d) items *= s.dims[d];
+    int64_t blocks_a = (s.dims[a] + TILE - 1) / TILE, blocks_b = (s.dims[b] + TILE - 1) / TILE, others = 1;
+    for (int d = 0; d < last - 1; ++d) others *= s.dims[d];
+    int shorter = s.dims[a] < s.dims[b] ? a : b, longer = shorter == a ? b : a;
+    if (s.dims[shorter] <= THIN) {
+        int64_t items = s.dims[longer] * others;
+        launch(l, copy_thin<Unit>, blocks_for(items, COPY_THREADS), COPY_THREADS, s, longer, shorter, items,
+               (const Unit *)from, (Unit *)to);
+        return;
+    }
+    int64_t items = blocks_a * blocks_b * others;
     launch(l, copy_tiles<Unit>, items, TILE * TILE_LANES, s, a, b, blocks_a, blocks_b, items, (const Unit *)from,
            (Unit *)to);
 }

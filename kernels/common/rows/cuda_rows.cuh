@@ -19,12 +19,12 @@ namespace ons {
 
 constexpr int ROW_THREADS = 256;
 constexpr int64_t WARP_ROW = 1024; /* longest row of a warp */
-constexpr int WIDE_THREADS = 1024;
+constexpr int WIDE_THREADS = 512;
 constexpr int64_t NARROW_ROW = 8192; /* longest row of a block of ROW_THREADS, where there are wider ones */
 
-/* SIZE: threads of the group; THREADS: of a block. */
+/* SIZE: threads of the group; THREADS: of a block; BLOCKS: that a multiprocessor has under way, at least. */
 struct warp_group {
-    static constexpr int SIZE = WARP, THREADS = ROW_THREADS;
+    static constexpr int SIZE = WARP, THREADS = ROW_THREADS, BLOCKS = 1;
     __device__ static int lane() { return (int)threadIdx.x % WARP; }
     __device__ static int64_t first() { return global_thread() / WARP; }
     __device__ static int64_t stride() { return global_threads() / WARP; }
@@ -33,8 +33,8 @@ struct warp_group {
     static int64_t blocks(int64_t rows) { return blocks_for(rows * WARP, ROW_THREADS); }
 };
 
-template <int COUNT> struct block_group_of {
-    static constexpr int SIZE = COUNT, THREADS = COUNT;
+template <int COUNT, int AT_ONCE> struct block_group_of {
+    static constexpr int SIZE = COUNT, THREADS = COUNT, BLOCKS = AT_ONCE;
     __device__ static int lane() { return (int)threadIdx.x; }
     __device__ static int64_t first() { return blockIdx.x; }
     __device__ static int64_t stride() { return gridDim.x; }
@@ -44,15 +44,16 @@ template <int COUNT> struct block_group_of {
     __device__ static void barrier() { __syncthreads(); }
     static int64_t blocks(int64_t rows) { return rows; }
 };
-using block_group = block_group_of<ROW_THREADS>;
+using block_group = block_group_of<ROW_THREADS, 1>;
 
-/* A multiprocessor has one or two rows of such blocks under way, by their registers, and not five or more: what all of
- * them have read is still in the L2 cache when they read it again (of 50304 numbers in half types, 13 or 27 MB on an
- * H200, not 66). Kernels for it say __launch_bounds__(Group::THREADS), so that their registers are few enough. */
-using wide_group = block_group_of<WIDE_THREADS>;
+/* A multiprocessor has two rows of such blocks under way, by their registers, so that one computes while the other
+ * waits for its memory, and not five or more: what all of them have read is still in the L2 cache when they read it
+ * again (of 50304 numbers in half types, 27 MB on an H200, not 66). Kernels for it say
+ * __launch_bounds__(Group::THREADS, Group::BLOCKS), so that their registers are few enough. */
+using wide_group = block_group_of<WIDE_THREADS, 2>;
 
 struct thread_group {
-    static constexpr int SIZE = 1, THREADS = ROW_THREADS;
+    static constexpr int SIZE = 1, THREADS = ROW_THREADS, BLOCKS = 1;
     __device__ static int lane() { return 0; }
     __device__ static int64_t first() { return global_thread(); }
     __device__ static int64_t stride() { return global_threads(); }
@@ -92,26 +93,46 @@ __device__ inline int64_t row_start(const ons_axis_view &view, int64_t row) {
 
 constexpr int PACK_BYTES = 16;
 
-/* Calls f.take<COUNT>(k) for the elements of a contiguous row, COUNT from k on: as many as 16 bytes hold where they
- * begin at such an address, one before and behind. Rows of odd lengths begin anywhere. */
+constexpr int PACKS_AT_ONCE = 4; /* that a thread has asked for before it looks at the first */
+
+/* Calls f.take<COUNT>(k, row[k to k + COUNT - 1]) for the elements of a contiguous row: as many as 16 bytes hold where
+ * they begin at such an address, one before and behind. Rows of odd lengths begin anywhere. What is called may write
+ * what it was given over. */
+template <int COUNT, class T, class F> __device__ inline void take_pack(const pack<T, COUNT> &from, int64_t k, F &f) {
+    float values[COUNT];
+#pragma unroll
+    for (int i = 0; i < COUNT; ++i) values[i] = widen(from.at[i]);
+    f.take(k, values);
+}
+template <class T, class F> __device__ inline void take_one(const T *row, int64_t k, F &f) {
+    const float value[1] = {widen(row[k])};
+    f.take(k, value);
+}
 template <class Group, class T, class F> __device__ inline void each_pack(const T *row, int64_t length, F &f) {
     constexpr int COUNT = PACK_BYTES / (int)sizeof(T);
     int64_t head = (int64_t)((PACK_BYTES - (uintptr_t)row % PACK_BYTES) % PACK_BYTES / sizeof(T));
     head = head < length ? head : length;
     int64_t tail = head + (length - head) / COUNT * COUNT;
-    if (Group::lane() < head) f.template take<1>(Group::lane());
-    for (int64_t k = head + (int64_t)Group::lane() * COUNT; k < tail; k += (int64_t)Group::SIZE * COUNT)
-        f.template take<COUNT>(k);
-    if (tail + Group::lane() < length) f.template take<1>(tail + Group::lane());
+    constexpr int64_t STEP = (int64_t)Group::SIZE * COUNT;
+    int64_t k = head + (int64_t)Group::lane() * COUNT;
+    if (Group::lane() < head) take_one(row, Group::lane(), f);
+    for (; k + (PACKS_AT_ONCE - 1) * STEP < tail; k += PACKS_AT_ONCE * STEP) {
+        pack<T, COUNT> packs[PACKS_AT_ONCE];
+#pragma unroll
+        for (int i = 0; i < PACKS_AT_ONCE; ++i)
+            packs[i] = *reinterpret_cast<const pack<T, COUNT> *>(row + k + i * STEP);
+#pragma unroll
+        for (int i = 0; i < PACKS_AT_ONCE; ++i) take_pack(packs[i], k + i * STEP, f);
+    }
+    for (; k < tail; k += STEP) take_pack(*reinterpret_cast<const pack<T, COUNT> *>(row + k), k, f);
+    if (tail + Group::lane() < length) take_one(row, tail + Group::lane(), f);
 }
 
 /* The largest so far, and Σ e^(x - largest). */
-template <class T> struct exponentials {
-    const T *row;
+struct exponentials {
     float most = -INFINITY, total = 0;
-    template <int COUNT> __device__ void take(int64_t k) {
-        float x[COUNT], before = most;
-        read<COUNT>(row, k, false, x);
+    template <int COUNT> __device__ void take(int64_t, const float (&x)[COUNT]) {
+        float before = most;
 #pragma unroll
         for (int i = 0; i < COUNT; ++i) most = larger()(x[i], most);
         if (most == -INFINITY) return;
@@ -125,11 +146,11 @@ template <class T> struct exponentials {
  * them is NaN, as in PyTorch. */
 template <class Group, class T>
 __device__ inline void max_and_sum(const T *x, int64_t length, int64_t step, float *max, float *sum) {
-    exponentials<T> mine = {x};
+    exponentials mine;
     if constexpr (Group::SIZE > 1)
         each_pack<Group>(x, length, mine);
     else
-        for (int64_t k = 0; k < length; ++k) mine.template take<1>(k * step);
+        for (int64_t k = 0; k < length; ++k) take_one(x, k * step, mine);
     *max = Group::reduce(mine.most, (float)-INFINITY, larger());
     if (mine.most != *max) mine.total *= expf(mine.most - *max);
     *sum = Group::reduce(mine.most == -INFINITY ? 0.0f : mine.total, 0.0f, add());

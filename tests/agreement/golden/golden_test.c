@@ -24,7 +24,9 @@ typedef struct golden_run {
     bool sharded;
 } golden_run;
 
-static void must(ons_status *status) { cr_assert_null(status, "%s", ons_status_get_message(status)); }
+static char current[PATH_BYTES]; /* run of this process */
+
+static void must(ons_status *status) { cr_assert_null(status, "%s: %s", current, ons_status_get_message(status)); }
 
 static ons_json *read_json(const char *path) {
     ons_mapping mapping;
@@ -158,6 +160,7 @@ static bool training_begin(training *t, const golden_run *param) {
     t->run = cJSON_GetArrayItem(ons_json_find(t->golden, "runs"), param->run);
     snprintf(t->log, sizeof t->log, "%s/%d.jsonl", folder == NULL ? "/tmp" : folder, getpid());
     snprintf(t->name, sizeof t->name, "%s run %d in %s", param->folder, param->run, param->precision);
+    snprintf(current, sizeof current, "%s", t->name);
     must(ons_config_new(&t->config));
     configure(t, param);
     snprintf(path, sizeof path, "%s/model.onnx", param->folder);

@@ -5,7 +5,11 @@
 #include <string.h>
 
 #include "base/vector.h"
+#include "device/cuda.h"
 #include "device/device.h"
+
+/* A build without CUDA has none. */
+__attribute__((weak)) void ons_cuda_forget(void);
 
 /* One device, one stream, and what launches need in the device's memory; made once. */
 static struct {
@@ -128,7 +132,9 @@ static void launch(ons_run_function *run, ons_launch *l) {
 
 static ons_status *finish(void) {
     wait();
-    return gpu.device->failure(gpu.device);
+    ons_status *status = gpu.device->failure(gpu.device);
+    if (ons_cuda_forget != NULL) ons_cuda_forget();
+    return status;
 }
 
 const ons_target ons_target_cuda = {

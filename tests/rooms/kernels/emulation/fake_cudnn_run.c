@@ -195,93 +195,6 @@ static void convolve(run *r, const fake_descriptor *operation, int kind) {
     free(sums.memory);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- pooling */
-
-static int64_t whole(const fake_descriptor *settings, cudnnBackendAttributeName_t name, int64_t dim) {
-    const cudnnFraction_t *f = &fake_get(settings, name, CUDNN_TYPE_FRACTION)->fractions[dim];
-    fake_require(f->denominator == 1, "a size");
-    return f->numerator;
-}
-
-/* Where tap `tap` of the window at y lies in x: false, in the padding. */
-static bool find_tap(const fake_descriptor *settings, const tensor *x, const int64_t *y, int64_t tap, int64_t *at) {
-    int64_t spatial = x->rank - 2;
-    bool inside = true;
-    at[0] = y[0];
-    at[1] = y[1];
-    for (int64_t d = spatial - 1; d >= 0; --d) {
-        int64_t window = whole(settings, CUDNN_ATTR_RESAMPLE_WINDOW_DIMS, d);
-        at[2 + d] = y[2 + d] * whole(settings, CUDNN_ATTR_RESAMPLE_STRIDES, d) + tap % window -
-                    whole(settings, CUDNN_ATTR_RESAMPLE_PRE_PADDINGS, d);
-        tap /= window;
-        inside = inside && at[2 + d] >= 0 && at[2 + d] < x->dims[2 + d];
-    }
-    return inside;
-}
-
-static int64_t check_pooling(const fake_descriptor *settings, const tensor *x, const tensor *y) {
-    int64_t spatial = fake_get(settings, CUDNN_ATTR_RESAMPLE_SPATIAL_DIMS, CUDNN_TYPE_INT64)->numbers[0], taps = 1;
-    fake_require(spatial >= 2 && x->rank == spatial + 2 && y->rank == x->rank && x->dims[0] == y->dims[0] &&
-                     x->dims[1] == y->dims[1],
-                 "a pooling's sizes");
-    for (int64_t d = 0; d < spatial; ++d) {
-        int64_t window = whole(settings, CUDNN_ATTR_RESAMPLE_WINDOW_DIMS, d);
-        int64_t room = x->dims[2 + d] + whole(settings, CUDNN_ATTR_RESAMPLE_PRE_PADDINGS, d) +
-                       whole(settings, CUDNN_ATTR_RESAMPLE_POST_PADDINGS, d) - window;
-        fake_require(y->dims[2 + d] == room / whole(settings, CUDNN_ATTR_RESAMPLE_STRIDES, d) + 1,
-                     "a pooling's output");
-        taps *= window;
-    }
-    return taps;
-}
-
-/* What a window's sum is divided by. */
-static double divisor(const fake_descriptor *settings, const tensor *x, const int64_t *y, int64_t taps) {
-    int mode = fake_get(settings, CUDNN_ATTR_RESAMPLE_MODE, CUDNN_TYPE_RESAMPLE_MODE)->code;
-    int64_t at[RANK], inside = 0;
-    for (int64_t tap = 0; tap < taps; ++tap) inside += find_tap(settings, x, y, tap, at);
-    return (double)(mode == CUDNN_RESAMPLE_AVGPOOL_INCLUDE_PADDING ? taps : inside);
-}
-
-static void pool(run *r, const fake_descriptor *operation) {
-    const fake_descriptor *settings =
-        fake_get(operation, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_DESC, CUDNN_TYPE_BACKEND_DESCRIPTOR)->descriptors[0];
-    tensor x = find_tensor(r, operation, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_XDESC);
-    tensor y = find_tensor(r, operation, CUDNN_ATTR_OPERATION_RESAMPLE_FWD_YDESC);
-    int64_t taps = check_pooling(settings, &x, &y), to[RANK], at[RANK];
-    bool maximum =
-        fake_get(settings, CUDNN_ATTR_RESAMPLE_MODE, CUDNN_TYPE_RESAMPLE_MODE)->code == CUDNN_RESAMPLE_MAXPOOL;
-    for (int64_t i = 0; i < elements(&y); ++i) {
-        double sum = 0, best = -INFINITY;
-        unravel(&y, i, to);
-        for (int64_t tap = 0; tap < taps; ++tap) {
-            if (!find_tap(settings, &x, to, tap, at)) continue;
-            double value = load(&x, at);
-            sum += value;
-            best = value > best || isnan(value) ? value : best;
-        }
-        store(&y, to, maximum ? best : sum / divisor(settings, &x, to, taps));
-    }
-}
-
-static void pool_gradient(run *r, const fake_descriptor *operation) {
-    const fake_descriptor *settings =
-        fake_get(operation, CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DESC, CUDNN_TYPE_BACKEND_DESCRIPTOR)->descriptors[0];
-    tensor x = find_tensor(r, operation, CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DXDESC);
-    tensor y = find_tensor(r, operation, CUDNN_ATTR_OPERATION_RESAMPLE_BWD_DYDESC);
-    int64_t taps = check_pooling(settings, &x, &y), from[RANK], at[RANK];
-    for (int64_t i = 0; i < elements(&x); ++i) {
-        unravel(&x, i, at);
-        store(&x, at, 0);
-    }
-    for (int64_t i = 0; i < elements(&y); ++i) {
-        unravel(&y, i, from);
-        double share = load(&y, from) / divisor(settings, &x, from, taps);
-        for (int64_t tap = 0; tap < taps; ++tap)
-            if (find_tap(settings, &x, from, tap, at)) store(&x, at, load(&x, at) + share);
-    }
-}
-
 /* ------------------------------------------------------------------------------------------------------ batch norms */
 
 static void check_norm(const fake_descriptor *operation, cudnnBackendAttributeName_t mode, const tensor *x,
@@ -470,8 +383,6 @@ void fake_run(const fake_descriptor *operations, void *const addresses[FAKE_LIST
         case CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR: multiply(&r, operation); break;
         case CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR: reduce(&r, operation); break;
         case CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR: reshape(&r, operation); break;
-        case CUDNN_BACKEND_OPERATION_RESAMPLE_FWD_DESCRIPTOR: pool(&r, operation); break;
-        case CUDNN_BACKEND_OPERATION_RESAMPLE_BWD_DESCRIPTOR: pool_gradient(&r, operation); break;
         case CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR: normalize(&r, operation); break;
         case CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR: normalize_gradient(&r, operation); break;
         default: done = operation->type <= CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR; break;

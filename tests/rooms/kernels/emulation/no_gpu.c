@@ -19,7 +19,7 @@ void ons_cuda_program_launch(const ons_cuda_program *program, uint32_t function,
 
 int ons_cuda_current(void) { return 0; }
 
-void ons_cuda_note(int code, const char *what) {
-    fprintf(stderr, "%s gave status %d\n", what, code);
+void ons_cuda_note(int code, const char *what, const char *reason) {
+    fprintf(stderr, "%s: %s (error %d)\n", what, reason == NULL ? "" : reason, code);
     abort();
 }
