@@ -1,4 +1,4 @@
-#include "kernels/attention/cuda_attention.cuh"
+#include "kernels/attention/cuda_attention_products.cuh"
 
 namespace {
 
@@ -57,12 +57,18 @@ void run_plan(const ons_launch *l, const ons_cudnn_attention *plan) {
     ons_cudnn_attention_run(plan, l, arguments, ons::write_kept);
 }
 
-template <class T> void run_attention(const ons_launch *l, const ons_attention *a) {
-    int64_t items = a->batch * a->heads * a->queries;
-    ons::launch(l, attend<T>, ons::blocks_for(items, ons::ATTENTION_WARPS), ons::ATTENTION_THREADS, *a,
-                (const T *)l->inputs[0], (const T *)l->inputs[1], (const T *)l->inputs[2],
-                a->has_mask ? (const float *)l->inputs[3] : nullptr,
-                a->has_kept ? (const uint8_t *)l->inputs[4] : nullptr, (T *)l->outputs[0], (float *)l->outputs[1]);
+template <class T> void run_attention(const ons_launch *l, const ons_cuda_attention_state *s) {
+    const ons_attention *a = &s->attention;
+    const T *query = (const T *)l->inputs[0], *key = (const T *)l->inputs[1], *value = (const T *)l->inputs[2];
+    const float *mask = a->has_mask ? (const float *)l->inputs[3] : nullptr;
+    const uint8_t *kept = a->has_kept ? (const uint8_t *)l->inputs[4] : nullptr;
+    T *result = (T *)l->outputs[0];
+    float *saved = (float *)l->outputs[1];
+    if (s->products.scores != nullptr)
+        ons::attend_by_products(l, *a, s->products, query, key, value, mask, kept, result, saved);
+    else
+        ons::launch(l, attend<T>, ons::blocks_for(a->batch * a->heads * a->queries, ons::ATTENTION_WARPS),
+                    ons::ATTENTION_THREADS, *a, query, key, value, mask, kept, result, saved);
 }
 
 } // namespace
@@ -72,5 +78,5 @@ extern "C" void ons_cuda_run_attention(const ons_launch *launch) {
     if (s->dnn.plan != nullptr && (!s->saves || launch->outputs[1] != nullptr))
         run_plan(launch, &s->dnn);
     else
-        ONS_CUDA_FLOAT_DISPATCH(s->dtype, run_attention, launch, &s->attention);
+        ONS_CUDA_FLOAT_DISPATCH(s->dtype, run_attention, launch, s);
 }

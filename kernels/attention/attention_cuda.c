@@ -11,8 +11,10 @@ static ons_status *attention_cuda_prepare(ons_prepare *p) {
     ONS_TRY(ons_cuda_attention_prepare(p, &a, &state));
     state->saves = ons_has_output(p->operands, 1);
     ONS_TRY(ons_cudnn_attention_prepare(p, &a, state->dtype, state->saves, &state->dnn));
+    ons_status *status = NULL;
+    if (state->dnn.plan == NULL) status = ons_attention_products_prepare(p, &a, state->dtype, false, &state->products);
     ons_cuda_attention_own(p, state);
-    return NULL;
+    return status;
 }
 
 ONS_CUDA_KERNEL(attention, attention_cuda_prepare)

@@ -1,4 +1,4 @@
-#include "kernels/attention/cuda_attention.cuh"
+#include "kernels/attention/cuda_attention_products.cuh"
 
 namespace {
 
@@ -119,6 +119,10 @@ __global__ void __launch_bounds__(ons::ATTENTION_THREADS, 4) key_gradient(ons_at
     }
 }
 
+void join_samples(const ons_launch *l, int64_t elements, int64_t samples, const float *from, float *to) {
+    ons::launch(l, sum_samples, ons::blocks_for(elements, 256), 256, elements, samples, from, to);
+}
+
 /* By cuDNN, which makes all three gradients or none. */
 bool run_gradient_plan(const ons_launch *l, const ons_cudnn_attention *plan) {
     void *gradients[3];
@@ -134,13 +138,11 @@ bool run_gradient_plan(const ons_launch *l, const ons_cudnn_attention *plan) {
     arguments[ONS_CUDNN_KEY] = l->inputs[2];
     arguments[ONS_CUDNN_VALUE] = l->inputs[3];
     arguments[ONS_CUDNN_SAVED] = l->inputs[4];
-    arguments[ONS_CUDNN_MASK] = plan->attention.has_mask ? l->inputs[5] : nullptr;
-    arguments[ONS_CUDNN_KEPT] = plan->attention.has_kept ? l->inputs[6] : nullptr;
     arguments[ONS_CUDNN_RESULT] = l->inputs[7];
     arguments[ONS_CUDNN_QUERY_GRADIENT] = gradients[0];
     arguments[ONS_CUDNN_KEY_GRADIENT] = gradients[1];
     arguments[ONS_CUDNN_VALUE_GRADIENT] = gradients[2];
-    ons_cudnn_attention_run(plan, l, arguments, ons::write_kept);
+    ons_cudnn_attention_run(plan, l, arguments, nullptr);
     return true;
 }
 
@@ -163,11 +165,16 @@ template <class T> void run_attention_gradient(const ons_launch *l, const ons_cu
     int64_t of_sample = a->heads * a->queries * a->keys;
     bool joins = o.dm != nullptr && a->mask.batch == 0 && a->batch > 1;
     if (joins) o.samples = o.dots + a->batch * a->heads * a->queries;
+    if (s->products.scores != nullptr) {
+        ons::differentiate_by_products<T>(l, *a, s->products,
+                                          {o.dy, o.result, o.mask, o.saved, o.kept, joins ? o.samples : o.dm},
+                                          {o.query, o.key, o.value, o.dq, o.dk, o.dv});
+        if (joins) join_samples(l, of_sample, a->batch, o.samples, o.dm);
+        return;
+    }
     ons::launch(l, query_gradient<T>, ons::blocks_for(a->batch * a->heads * a->queries, ons::ATTENTION_WARPS),
                 ons::ATTENTION_THREADS, *a, o);
-    if (joins)
-        ons::launch(l, sum_samples, ons::blocks_for(of_sample, 256), 256, of_sample, a->batch, (const float *)o.samples,
-                    o.dm);
+    if (joins) join_samples(l, of_sample, a->batch, o.samples, o.dm);
     if (o.dk != nullptr || o.dv != nullptr)
         ons::launch(l, key_gradient<T>, ons::blocks_for(a->batch * a->heads * a->keys, ons::ATTENTION_WARPS),
                     ons::ATTENTION_THREADS, *a, o);

@@ -16,8 +16,10 @@ static ons_status *attention_gradient_cuda_prepare(ons_prepare *p) {
     bool of_mask = a.has_mask && ons_has_output(p->operands, 3);
     if (state->has_result && !of_mask)
         ONS_TRY(ons_cudnn_attention_gradient_prepare(p, &a, p->operands->inputs[1].dtype, &state->dnn));
+    ons_status *status = NULL;
+    if (state->dnn.plan == NULL) status = ons_attention_products_prepare(p, &a, state->dtype, true, &state->products);
     ons_cuda_attention_own(p, state);
-    return NULL;
+    return status;
 }
 
 ONS_CUDA_KERNEL(attention_gradient, attention_gradient_cuda_prepare)

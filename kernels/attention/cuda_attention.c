@@ -2,10 +2,14 @@
 
 #include "kernels/common/elementwise/cuda_elementwise.h"
 
-static void destroy(void *state) { ons_cudnn_plan_free(((ons_cuda_attention_state *)state)->dnn.plan); }
+static void destroy(void *state) {
+    ons_cuda_attention_state *s = state;
+    ons_cudnn_plan_free(s->dnn.plan);
+    ons_attention_products_free(&s->products);
+}
 
 void ons_cuda_attention_own(ons_prepare *p, const ons_cuda_attention_state *state) {
-    if (state->dnn.plan != NULL) p->destroy = destroy;
+    if (state->dnn.plan != NULL || state->products.scores != NULL) p->destroy = destroy;
 }
 
 ons_status *ons_cuda_attention_prepare(ons_prepare *p, const ons_attention *attention,

@@ -68,6 +68,5 @@ template <class T, class P> struct batch_gradient {
 
 extern "C" void ons_cuda_run_batch_normalization_gradient(const ons_launch *launch) {
     const ons_cuda_batch *s = (const ons_cuda_batch *)launch->state;
-    if (s->plan != nullptr) return ons_cuda_batch_run_gradient(s, launch);
     ons::dispatch_batch<batch_gradient>(launch, s);
 }

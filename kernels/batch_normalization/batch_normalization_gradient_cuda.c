@@ -11,8 +11,7 @@ static ons_status *batch_normalization_gradient_prepare_cuda(ons_prepare *p) {
     s->constant = ons_attribute_int(p->operands, CONSTANT_STATISTICS) != 0;
     s->epsilon = ons_attribute_float(p->operands, EPSILON);
     if (ons_has_input(p->operands, GATE_REST)) s->activation = ons_batch_activation_of(p->operands, ACTIVATION);
-    if (!s->constant) ONS_TRY(ons_cuda_batch_share(p, ons_attribute_int(p->operands, REPLICAS), s));
-    return ons_cuda_batch_plan_gradient(p, s);
+    return s->constant ? NULL : ons_cuda_batch_share(p, ons_attribute_int(p->operands, REPLICAS), s);
 }
 
 ONS_KERNELS(cuda, batch_normalization_gradient,

@@ -13,8 +13,7 @@ static ons_status *batch_normalization_training_prepare_cuda(ons_prepare *p) {
     s->activation = ons_batch_activation_of(o, ACTIVATION);
     s->added = ons_has_input(o, RESIDUAL);
     s->sloped = ons_has_output(o, SAVED_SLOPE);
-    ONS_TRY(ons_cuda_batch_share(p, ons_attribute_int(o, REPLICAS), s));
-    return ons_cuda_batch_plan_training(p, s);
+    return ons_cuda_batch_share(p, ons_attribute_int(o, REPLICAS), s);
 }
 
 ONS_KERNELS(cuda, batch_normalization_training,

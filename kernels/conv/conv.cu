@@ -5,7 +5,7 @@ namespace {
 template <class T> void run_conv(const ons_launch *l, const ons_cuda_convolution *s) {
     const T *const *in = (const T *const *)l->inputs;
     if (s->plan != nullptr) {
-        ons_cuda_convolution_run(s, l, in[0], in[1], l->outputs[0]);
+        ons::run_planned_convolution<T>(l, s, in[0], (T *)in[1], (T *)l->outputs[0], false);
         if (s->bias) ons::run_bias<T>(l, s->batch * s->y.outer, s->groups * s->outputs, s->y, in[2], l->outputs[0]);
         return;
     }

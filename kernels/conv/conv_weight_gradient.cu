@@ -48,7 +48,7 @@ template <class T> void run_bias_sums(const ons_launch *l, const ons_cuda_convol
 template <class T> void run_conv_weight_gradient(const ons_launch *l, const ons_cuda_convolution *s) {
     const T *const *in = (const T *const *)l->inputs;
     if (l->outputs[0] != nullptr && s->plan != nullptr)
-        ons_cuda_convolution_run(s, l, in[0], l->outputs[0], in[1]);
+        ons::run_planned_convolution<T>(l, s, in[0], (T *)l->outputs[0], (T *)in[1], true);
     else if (l->outputs[0] != nullptr)
         ons::run_convolution(l, ons::weight_product<T>{*s, in[0], in[1], (T *)l->outputs[0]});
     if (s->bias && l->outputs[1] != nullptr) run_bias_sums<T>(l, s, in[1], (T *)l->outputs[1]);

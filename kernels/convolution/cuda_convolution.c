@@ -54,8 +54,8 @@ static void set_parts(ons_prepare *p, ons_cuda_convolution *s) {
 
 enum { X, W, Y };
 
-/* One step; arguments x, w and y, whichever is made. */
-static ons_status *describe(ons_prepare *p, const ons_convolution *c, ons_cudnn_graph **graph) {
+/* One step; arguments x, w and y, whichever is made. `padded`: channels of x and w, 0: their own. */
+static ons_status *describe(ons_prepare *p, const ons_convolution *c, int64_t padded, ons_cudnn_graph **graph) {
     static const ons_cudnn_operation operations[] = {
         [ONS_CONVOLUTION_FORWARD] = ONS_CUDNN_CONVOLVE,
         [ONS_CONVOLUTION_INPUT_GRADIENT] = ONS_CUDNN_CONVOLVE_INPUT,
@@ -68,6 +68,10 @@ static ons_status *describe(ons_prepare *p, const ons_convolution *c, ons_cudnn_
     /* Where both orders are the same bytes the library wants to hear the one that the others have. */
     ons_type types[] = {c->x, c->w, c->y};
     bool last = false;
+    for (int i = 0; padded > 0 && i < 2; ++i) {
+        types[i].shape.dims[1] = padded;
+        types[i].layout = ONS_LAYOUT_CHANNELS_LAST;
+    }
     for (int i = 0; i < 3; ++i) last |= types[i].layout == ONS_LAYOUT_CHANNELS_LAST;
     for (int i = 0; last && i < 3; ++i)
         if (ons_layout_same_bytes(&types[i].shape, types[i].layout, ONS_LAYOUT_CHANNELS_LAST))
@@ -81,14 +85,45 @@ static ons_status *describe(ons_prepare *p, const ons_convolution *c, ons_cudnn_
 
 static void destroy(void *state) { ons_cudnn_plan_free(((ons_cuda_convolution *)state)->plan); }
 
+enum { PADDED = 8, FEWEST = 3 }; /* fewer channels are more memory than they are worth */
+
+static bool wants_padding(const ons_convolution *c, const ons_cuda_convolution *s) {
+    bool half = s->dtype == ONS_FLOAT16 || s->dtype == ONS_BFLOAT16;
+    return half && s->groups == 1 && s->channels >= FEWEST && s->channels < PADDED &&
+           c->kind != ONS_CONVOLUTION_INPUT_GRADIENT && c->x.layout == ONS_LAYOUT_CHANNELS_LAST && s->x.channel == 1 &&
+           s->w.channel == 1;
+}
+
+/* Behind the library's scratch. Where it has no plan for it nothing has changed. */
+static ons_status *plan_padded(ons_prepare *p, const ons_convolution *c, ons_cuda_convolution *s) {
+    const int64_t unit = 256, limit = p->scratch_limit, size = (int64_t)ons_dtype_size(s->dtype) * PADDED;
+    int64_t x = ((int64_t)s->batch * s->inputs * size + unit - 1) / unit * unit;
+    int64_t w = ((int64_t)s->outputs * s->taps * size + unit - 1) / unit * unit;
+    if (x + w + unit > limit) return NULL;
+    ons_cudnn_graph *graph;
+    ONS_TRY(describe(p, c, PADDED, &graph));
+    p->scratch_limit = limit - x - w - unit;
+    ons_status *status = ons_cudnn_prepare(p, graph, &s->plan);
+    p->scratch_limit = limit;
+    if (status != NULL || s->plan == NULL) return status;
+    s->padded = PADDED;
+    s->padded_x_at = (p->scratch_bytes + unit - 1) / unit * unit;
+    s->padded_w_at = s->padded_x_at + x;
+    p->scratch_bytes = s->padded_w_at + w;
+    return NULL;
+}
+
 static ons_status *plan(ons_prepare *p, const ons_convolution *c, ons_cuda_convolution *s) {
     bool empty = s->rows == 0 || s->columns == 0 || s->depth == 0 || s->groups == 0;
     if (!ons_cudnn_is_there() || empty || !ons_cudnn_is_symmetric(&c->window)) return NULL;
     int64_t own = p->scratch_bytes;
     ons_cudnn_graph *graph;
-    ONS_TRY(describe(p, c, &graph));
     p->scratch_bytes = 0;
-    ONS_TRY(ons_cudnn_prepare(p, graph, &s->plan));
+    if (wants_padding(c, s)) ONS_TRY(plan_padded(p, c, s));
+    if (s->plan == NULL) {
+        ONS_TRY(describe(p, c, 0, &graph));
+        ONS_TRY(ons_cudnn_prepare(p, graph, &s->plan));
+    }
     if (s->plan == NULL)
         p->scratch_bytes = own;
     else

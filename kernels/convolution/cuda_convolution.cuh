@@ -264,6 +264,32 @@ template <class Product> void run_convolution(const ons_launch *l, const Product
     if (s.parts > 1) each(l, results, join_convolution<Product>{p, partial});
 }
 
+/* Rows of `from` channels as rows of `to`: zeros behind, or without what is behind. */
+template <class T> struct pad_channels {
+    int from, to;
+    const T *x;
+    T *y;
+    __device__ void operator()(int64_t i) const {
+        int64_t row = i / to;
+        int channel = (int)(i - row * to);
+        y[i] = channel < from ? x[row * from + channel] : narrow<T>(0.0f);
+    }
+};
+
+/* By cuDNN, with x and w padded where the plan is of such: forwards, or of the weight's gradient. */
+template <class T>
+void run_planned_convolution(const ons_launch *l, const ons_cuda_convolution *s, const T *x, T *w, T *y,
+                             bool makes_weight) {
+    if (s->padded == 0) return ons_cuda_convolution_run(s, l, x, w, y);
+    char *scratch = (char *)l->scratch;
+    T *wide_x = (T *)(void *)(scratch + s->padded_x_at), *wide_w = (T *)(void *)(scratch + s->padded_w_at);
+    int64_t rows = (int64_t)s->outputs * s->taps, positions = (int64_t)s->batch * s->inputs;
+    each(l, positions * s->padded, pad_channels<T>{s->channels, s->padded, x, wide_x});
+    if (!makes_weight) each(l, rows * s->padded, pad_channels<T>{s->channels, s->padded, w, wide_w});
+    ons_cuda_convolution_run(s, l, wide_x, wide_w, y);
+    if (makes_weight) each(l, rows * s->channels, pad_channels<T>{s->padded, s->channels, wide_w, w});
+}
+
 } // namespace ons
 
 #endif

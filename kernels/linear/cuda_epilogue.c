@@ -19,7 +19,10 @@ ons_status *ons_cuda_linear_gelu_gradient_prepare(ons_prepare *p, const ons_gemm
     ons_cuda_linear_gelu_node *s;
     ONS_NEW_STATE(s, p);
     s->elements = ons_elements(&p->operands->outputs[0]);
-    return ons_cuda_gemm_plan_or(p, form, ONS_CUDA_GELU_SLOPE, ONS_CUDA_PLAIN, false, &s->gemm);
+    /* The library's tanh is a little less than a float32's. */
+    bool exact = p->operands->outputs[0].dtype == ONS_FLOAT32 && !p->tf32;
+    ons_cuda_epilogue slope = exact ? ONS_CUDA_PLAIN : ONS_CUDA_GELU_SLOPE;
+    return ons_cuda_gemm_plan_or(p, form, slope, ONS_CUDA_PLAIN, false, &s->gemm);
 }
 
 ons_status *ons_cuda_linear_add_prepare(ons_prepare *p, const ons_gemm_form *form, uint32_t added) {

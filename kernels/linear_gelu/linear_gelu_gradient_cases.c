@@ -16,11 +16,12 @@ const ons_case ons_cases_linear_gelu_gradient[] = {
      .settings = {ONS_SET_INT("transpose", 1)},
      .tolerance = 1e-5,
      .flops = 198},
+    /* Not as far as that a cube overflows: there cuBLASLt's slope is NaN, as PyTorch's is. */
     {.name = "far",
      .inputs =
          {ONS_F32(3, 4),
           ONS_F32(4, 8),
-          {.dtype = ONS_FLOAT32, .shape = ONS_DIMS(3, 8), .value_count = 6, .values = {0, 1e20, -1e20, 6, -6, 1e-30}}},
+          {.dtype = ONS_FLOAT32, .shape = ONS_DIMS(3, 8), .value_count = 6, .values = {0, 1e10, -1e10, 6, -6, 1e-30}}},
      .tolerance = 1e-5,
      .flops = 216},
     {.name = "empty", .inputs = {ONS_F32(2, 0), ONS_F32(0, 8), ONS_F32(2, 8)}, .flops = 16},

@@ -82,12 +82,6 @@ __global__ void sum_channels(ons_cuda_batch s, const T *x, const T *dy, const P 
     }
 }
 
-/* Whether half of 1 / inverse² or more is epsilon: what is left without it says little of a variance that is small
- * beside it. */
-__device__ inline bool hides_variance(const ons_cuda_batch &s, float inverse) {
-    return 2 * s.epsilon * inverse * inverse > 1;
-}
-
 constexpr int LAST_RUN = 16; /* summed in float before it goes into a double */
 
 /* Every `stride`-th position from `begin` to `end`. */
@@ -176,12 +170,11 @@ __device__ inline void sum_rows(const ons_cuda_batch &s, const double (&lanes)[2
 }
 
 /* Sums with channels last: threads side by side have PACK channels each, s.tile of them, and rows of threads take every
- * ROW_THREADS / s.tile-th position. With inverse deviations a block is left out where none of its channels has one that
- * hides the variance. */
+ * ROW_THREADS / s.tile-th position. */
 template <int PACK, bool GRADIENT, class T, class P>
 __global__ void __launch_bounds__(ROW_THREADS, 2)
     sum_channels_last(ons_cuda_batch s, const T *x, const T *dy, const P *means, channel_gate<P> gate,
-                      const float *inverses, double *partial) {
+                      double *partial) {
     __shared__ double lanes[2][ROW_THREADS][PACK];
     int64_t count = s.batch * s.positions, width = s.channels / PACK, across = (width + s.tile - 1) / s.tile;
     int rows = ROW_THREADS / s.tile, row = (int)threadIdx.x / s.tile;
@@ -189,12 +182,6 @@ __global__ void __launch_bounds__(ROW_THREADS, 2)
         int64_t tile = item % across * s.tile, column = tile + threadIdx.x % s.tile, part = item / across;
         int64_t begin = count * part / s.parts, end = count * (part + 1) / s.parts;
         double first[PACK] = {}, second[PACK] = {};
-        if (inverses != nullptr) {
-            bool hidden = false;
-            for (int k = 0; column < width && k < PACK; ++k)
-                hidden = hidden || hides_variance(s, inverses[column * PACK + k]);
-            if (!__syncthreads_or(hidden)) continue;
-        }
         if (column < width && count > 0) {
             column_sums<PACK, GRADIENT, T, P> sums(x, dy, means, gate, column, width);
             sums.run({begin + row, end, rows}, first, second);
@@ -535,22 +522,22 @@ void apply_channel_maps(const ons_launch *l, const ons_cuda_batch *s, const chan
 
 template <int PACK, class T, class P>
 void sum_last(const ons_launch *l, const ons_cuda_batch *s, const channel_maps &maps, const T *x, const T *dy,
-              const P *means, const channel_gate<P> &gate, const float *inverses) {
+              const P *means, const channel_gate<P> &gate) {
     int64_t blocks = (s->channels / PACK + s->tile - 1) / s->tile * s->parts;
     launch(l, dy != nullptr ? sum_channels_last<PACK, true, T, P> : sum_channels_last<PACK, false, T, P>, blocks,
-           ROW_THREADS, *s, x, dy, means, gate, inverses, maps.partial);
+           ROW_THREADS, *s, x, dy, means, gate, maps.partial);
 }
 
 template <class T, class P>
 void sum_by_channel(const ons_launch *l, const ons_cuda_batch *s, const channel_maps &maps, const T *x, const T *dy,
-                    const P *means, const channel_gate<P> &gate = {}, const float *inverses = nullptr) {
+                    const P *means, const channel_gate<P> &gate = {}) {
     constexpr int PACK = channel_pack<T>::COUNT;
     if (!s->last)
         launch(l, sum_channels<T, P>, s->channels * s->parts, ROW_THREADS, *s, x, dy, means, gate, maps.partial);
     else if (has_channel_packs<T>(s, x, dy, (const T *)nullptr))
-        sum_last<PACK, T, P>(l, s, maps, x, dy, means, gate, inverses);
+        sum_last<PACK, T, P>(l, s, maps, x, dy, means, gate);
     else
-        sum_last<1, T, P>(l, s, maps, x, dy, means, gate, inverses);
+        sum_last<1, T, P>(l, s, maps, x, dy, means, gate);
     if (s->parts > 1)
         launch(l, join_channel_parts, blocks_for(2 * s->channels * WARP, EACH_THREADS), EACH_THREADS, *s, maps.partial);
 }

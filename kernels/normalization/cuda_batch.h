@@ -2,7 +2,6 @@
 #ifndef ONSTAGE_KERNELS_NORMALIZATION_CUDA_BATCH_H
 #define ONSTAGE_KERNELS_NORMALIZATION_CUDA_BATCH_H
 
-#include "kernels/common/cudnn/cudnn_graph.h"
 #include "kernels/normalization/batch_training.h"
 #include "kernels/normalization/group_norm.h"
 
@@ -24,7 +23,6 @@ typedef struct ons_cuda_batch {
     bool constant;                   /* of the gradient: the statistics are running ones */
     bool added, sloped;              /* of the forward operator: see ons_batch_training */
     ons_batch_activation activation; /* behind the normalisation: of both */
-    ons_cudnn_plan *plan;            /* cuDNN's; NULL: our kernels run */
 } ons_cuda_batch;
 
 /* For x (and dy before it, at the gradient) of one type and layout, and parameters behind it of that type or of
@@ -33,18 +31,8 @@ ons_status *ons_cuda_batch_prepare(ons_prepare *p, const ons_type *x, ons_cuda_b
 /* ons_cuda_batch_prepare with what ons_batch_training_prepare takes. */
 ons_status *ons_cuda_batch_training_prepare(ons_prepare *p, double epsilon, double momentum, bool unbiased,
                                             ons_cuda_batch **state);
-/* Statistics are those of so many replicas together. Our kernels run then: the library meets nobody. */
+/* Statistics are those of so many replicas together. */
 ons_status *ons_cuda_batch_share(ons_prepare *p, int64_t replicas, ons_cuda_batch *state);
-
-/* By cuDNN where it has a plan: half types, channels last, float32 parameters, statistics of one replica, nothing added
- * and no activation (ours need no pass more for these). `outputs`: y, then the batch's mean and inverse deviation,
- * which must be there; or dx, dscale, dbias, of which the first must. Running statistics are renewed by a kernel of
- * ours, in double and with our correction. */
-ons_status *ons_cuda_batch_plan_training(ons_prepare *p, ons_cuda_batch *state);
-ons_status *ons_cuda_batch_plan_gradient(ons_prepare *p, ons_cuda_batch *state);
-/* Of plans that are there. */
-void ons_cuda_batch_run_training(const ons_cuda_batch *state, const ons_launch *launch);
-void ons_cuda_batch_run_gradient(const ons_cuda_batch *state, const ons_launch *launch);
 
 typedef struct ons_cuda_group {
     ons_dtype dtype;

@@ -178,9 +178,12 @@ __global__ void norm_input_gradient(ons_layer_norm norm, norm_operands<T> o, con
 template <class Group, bool AHEAD, class T, int PACKS> struct norm_row {
     static constexpr int COUNT = PACK<T>;
     pack<T, COUNT> dy[PACKS], x[PACKS], extra[AHEAD ? PACKS : 1];
+    float mean, inverse;
 
     __device__ void ask(const norm_operands<T> &o, int64_t row, int64_t n) {
         const T *beside = o.more != nullptr ? o.more : o.added;
+        mean = o.mean(row);
+        inverse = o.inverses[row];
 #pragma unroll
         for (int i = 0; i < PACKS; ++i) {
             int64_t k = column_of<Group, COUNT>(i), at = row * n + k;
@@ -200,7 +203,7 @@ __device__ inline void differentiate_row(int64_t row, int64_t next, int64_t n, c
                                          norm_row<Group, AHEAD, T, PACKS> &in, const S *scale, T *dx,
                                          float (&sums)[2][PACKS][COUNT]) {
     float a[PACKS][COUNT] = {}, normal[PACKS][COUNT] = {};
-    float mean = o.mean(row), r = o.inverses[row], first = 0, second = 0;
+    float mean = in.mean, r = in.inverse, first = 0, second = 0;
     pack<T, COUNT> added[PACKS]; /* what `next` comes in the place of */
 #pragma unroll
     for (int i = 0; i < PACKS; ++i) {
@@ -355,7 +358,9 @@ __global__ void join_norm_parts(int64_t columns, int parts, const float *partial
     for (int64_t item = blockIdx.x; item < across; item += gridDim.x) {
         int64_t column = item * NORM_COLUMNS + threadIdx.x % NORM_COLUMNS;
         float scale_sum = 0, bias_sum = 0;
-        for (int part = lane; column < columns && part < parts; part += NORM_LANES) {
+        int end = column < columns ? parts : 0;
+#pragma unroll 8
+        for (int part = lane; part < end; part += NORM_LANES) {
             scale_sum += partial[(2 * part) * columns + column];
             bias_sum += partial[(2 * part + 1) * columns + column];
         }

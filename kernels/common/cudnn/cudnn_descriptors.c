@@ -133,24 +133,6 @@ static const form forms[ONS_CUDNN_OPERATION_COUNT] = {
                            CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR,
                            CUDNN_ATTR_OPERATION_RESHAPE_XDESC, /* it has no settings */
                            {CUDNN_ATTR_OPERATION_RESHAPE_XDESC, CUDNN_ATTR_OPERATION_RESHAPE_YDESC}},
-    [ONS_CUDNN_NORMALIZE] =
-        {"normalisation",
-         CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR,
-         CUDNN_ATTR_OPERATION_NORM_FWD_MODE,
-         {CUDNN_ATTR_OPERATION_NORM_FWD_XDESC, CUDNN_ATTR_OPERATION_NORM_FWD_MEAN_DESC,
-          CUDNN_ATTR_OPERATION_NORM_FWD_INV_VARIANCE_DESC, CUDNN_ATTR_OPERATION_NORM_FWD_SCALE_DESC,
-          CUDNN_ATTR_OPERATION_NORM_FWD_BIAS_DESC, CUDNN_ATTR_OPERATION_NORM_FWD_EPSILON_DESC,
-          CUDNN_ATTR_OPERATION_NORM_FWD_EXP_AVG_FACTOR_DESC, CUDNN_ATTR_OPERATION_NORM_FWD_INPUT_RUNNING_MEAN_DESC,
-          CUDNN_ATTR_OPERATION_NORM_FWD_INPUT_RUNNING_VAR_DESC, CUDNN_ATTR_OPERATION_NORM_FWD_OUTPUT_RUNNING_MEAN_DESC,
-          CUDNN_ATTR_OPERATION_NORM_FWD_OUTPUT_RUNNING_VAR_DESC, CUDNN_ATTR_OPERATION_NORM_FWD_YDESC}},
-    [ONS_CUDNN_NORMALIZE_GRADIENT] = {"the gradient of normalisation",
-                                      CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR,
-                                      CUDNN_ATTR_OPERATION_NORM_BWD_MODE,
-                                      {CUDNN_ATTR_OPERATION_NORM_BWD_XDESC, CUDNN_ATTR_OPERATION_NORM_BWD_MEAN_DESC,
-                                       CUDNN_ATTR_OPERATION_NORM_BWD_INV_VARIANCE_DESC,
-                                       CUDNN_ATTR_OPERATION_NORM_BWD_DYDESC, CUDNN_ATTR_OPERATION_NORM_BWD_SCALE_DESC,
-                                       CUDNN_ATTR_OPERATION_NORM_BWD_DSCALE_DESC,
-                                       CUDNN_ATTR_OPERATION_NORM_BWD_DBIAS_DESC, CUDNN_ATTR_OPERATION_NORM_BWD_DXDESC}},
 };
 
 static cudnnBackendDescriptor_t make_convolution(ons_cudnn_descriptors *list, const ons_cudnn_step *step) {
@@ -213,15 +195,6 @@ static cudnnBackendDescriptor_t make_settings(ons_cudnn_descriptors *list, const
     }
 }
 
-static void set_normalization(ons_cudnn_descriptors *list, cudnnBackendDescriptor_t operation, int64_t kind) {
-    const cudnnBackendNormMode_t mode = CUDNN_BATCH_NORM;
-    const cudnnBackendNormFwdPhase_t phase = CUDNN_NORM_FWD_TRAINING;
-    if (kind == ONS_CUDNN_NORMALIZE)
-        ons_cudnn_set(list, operation, CUDNN_ATTR_OPERATION_NORM_FWD_PHASE, CUDNN_TYPE_NORM_FWD_PHASE, 1, &phase);
-    if (kind == ONS_CUDNN_NORMALIZE || kind == ONS_CUDNN_NORMALIZE_GRADIENT)
-        ons_cudnn_set(list, operation, forms[kind].settings, CUDNN_TYPE_NORM_MODE, 1, &mode);
-}
-
 /* result = 1 × what is computed + 0 × what was there. */
 static void set_factors(ons_cudnn_descriptors *list, cudnnBackendDescriptor_t operation, int64_t kind) {
     static const cudnnBackendAttributeName_t factors[][2] = {
@@ -242,7 +215,6 @@ static cudnnBackendDescriptor_t make_operation(ons_cudnn_descriptors *list, cons
     const form *f = &forms[step->operation];
     cudnnBackendDescriptor_t settings = make_settings(list, step), made = ons_cudnn_make(list, f->type, f->what);
     if (settings != NULL) set_descriptor(list, made, f->settings, settings);
-    set_normalization(list, made, step->operation);
     for (int i = 0; i < ONS_CUDNN_OPERANDS; ++i)
         if (step->operands[i] >= 0) set_descriptor(list, made, f->operands[i], tensors[step->operands[i]]);
     set_factors(list, made, step->operation);

@@ -43,9 +43,6 @@ typedef enum ons_cudnn_operation {
     ONS_CUDNN_MULTIPLY,        /* a, b, c: products of the last two dims */
     ONS_CUDNN_REDUCE,          /* x, y; mode: ons_cudnn_reduction; over the dims that are 1 in y */
     ONS_CUDNN_RESHAPE,         /* x, y */
-    ONS_CUDNN_NORMALIZE, /* x, mean, inverse, scale, bias, epsilon, factor, running mean and variance, both renewed, y
-                          */
-    ONS_CUDNN_NORMALIZE_GRADIENT, /* x, mean, inverse, dy, scale, dscale, dbias, dx */
     ONS_CUDNN_OPERATION_COUNT,
 } ons_cudnn_operation;
 

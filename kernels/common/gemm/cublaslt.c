@@ -95,14 +95,15 @@ static cudaDataType_t data_type(ons_dtype dtype) {
     return dtype == ONS_FLOAT16 ? CUDA_R_16F : dtype == ONS_BFLOAT16 ? CUDA_R_16BF : CUDA_R_32F;
 }
 
-/* A dense matrix of `rows` × `columns` elements, row by row: the library sees columns × rows. */
-static ons_status *make_layout(const ons_cuda_gemm_call *g, int64_t rows, int64_t columns,
-                               cublasLtMatrixLayout_t *layout) {
+/* Matrices of `rows` × `columns` elements, row by row: the library sees columns × rows. */
+static ons_status *make_layout(const ons_cuda_gemm_call *g, ons_dtype dtype, int64_t rows, int64_t columns,
+                               const ons_cuda_matrix_steps *where, cublasLtMatrixLayout_t *layout) {
     int32_t batch = (int32_t)g->batch;
-    int64_t stride = rows * columns;
-    ONS_TRY(check(
-        library.cublasLtMatrixLayoutCreate(layout, data_type(g->dtype), (uint64_t)columns, (uint64_t)rows, columns),
-        "a layout"));
+    int64_t leading = where->row == 0 ? columns : where->row;
+    int64_t stride = where->matrix == 0 ? rows * columns : where->matrix;
+    ONS_TRY(
+        check(library.cublasLtMatrixLayoutCreate(layout, data_type(dtype), (uint64_t)columns, (uint64_t)rows, leading),
+              "a layout"));
     if (g->batch == 1) return NULL;
     ONS_TRY(check(
         library.cublasLtMatrixLayoutSetAttribute(*layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch, sizeof batch),
@@ -164,9 +165,9 @@ static ons_status *describe(const ons_cuda_gemm_call *g, ons_cuda_plan *plan) {
     ONS_TRY(set_operation(plan->operation, CUBLASLT_MATMUL_DESC_TRANSA, &of_first, sizeof of_first));
     ONS_TRY(set_operation(plan->operation, CUBLASLT_MATMUL_DESC_TRANSB, &of_second, sizeof of_second));
     ONS_TRY(describe_epilogue(g, plan->operation));
-    ONS_TRY(make_layout(g, g->transpose_b ? g->n : g->k, g->transpose_b ? g->k : g->n, &plan->first));
-    ONS_TRY(make_layout(g, g->transpose_a ? g->k : g->m, g->transpose_a ? g->m : g->k, &plan->second));
-    return make_layout(g, g->m, g->n, &plan->result);
+    ONS_TRY(make_layout(g, g->dtype, g->transpose_b ? g->n : g->k, g->transpose_b ? g->k : g->n, &g->b, &plan->first));
+    ONS_TRY(make_layout(g, g->dtype, g->transpose_a ? g->k : g->m, g->transpose_a ? g->m : g->k, &g->a, &plan->second));
+    return make_layout(g, g->full ? ONS_FLOAT32 : g->dtype, g->m, g->n, &g->c, &plan->result);
 }
 
 /* Unless it is told otherwise the library counts on 256 bytes. */
@@ -199,7 +200,7 @@ static ons_status *choose_with(cublasLtMatmulPreference_t preference, ons_cuda_p
     cublasLtHandle_t handle;
     ONS_TRY(find_handle(&handle));
     uint64_t workspace = (uint64_t)plan->gemm.workspace_bytes;
-    uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE | CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE;
+    uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE; /* parts of a sum are not rounded to half types */
     cublasLtMatmulHeuristicResult_t offers[CANDIDATES];
     int found = 0;
     ONS_TRY(check(library.cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,

@@ -19,13 +19,21 @@ typedef enum ons_cuda_epilogue {
     ONS_CUDA_SUMS_OF_B,      /* those of op(B)'s columns: a vector of n; batch 1 */
 } ons_cuda_epilogue;
 
-/* C[i] = alpha op(A[i]) op(B[i]) (+ D[i]), row by row in memory, densely, with an epilogue. op(A[i]) is m × k, op(B[i])
- * k × n; D may be C.
+/* Where the matrices of one operand lie: elements from row to row, and from one matrix of the batch to the next. 0:
+ * they are dense. */
+typedef struct ons_cuda_matrix_steps {
+    int64_t row, matrix;
+} ons_cuda_matrix_steps;
+
+/* C[i] = alpha op(A[i]) op(B[i]) (+ D[i]), row by row in memory, with an epilogue. op(A[i]) is m × k, op(B[i]) k × n; D
+ * may be C, and lies as C does.
  */
 typedef struct ons_cuda_gemm_call {
     ons_dtype dtype; /* of all operands: float32, float16 or bfloat16; sums are in float32 */
+    bool full;       /* C is float32 whatever the others are; PLAIN alone */
     bool tf32;       /* of float32: operands may be rounded */
     int64_t batch, m, n, k;
+    ons_cuda_matrix_steps a, b, c; /* other than dense: PLAIN alone */
     bool transpose_a, transpose_b;
     ons_cuda_epilogue epilogue;
     bool adds; /* D; PLAIN and BIAS alone */

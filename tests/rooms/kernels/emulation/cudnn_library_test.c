@@ -127,6 +127,11 @@ static void expect_attention(const attention_case *c, ons_dtype dtype) {
         ons_status *status = kind == 2 ? ons_cudnn_attention_gradient_prepare(&p, &a, dtype, &plan)
                                        : ons_cudnn_attention_prepare(&p, &a, dtype, kind == 1, &plan);
         cr_expect_null(status);
+        if (kind == 2 && (c->masked || c->dropped)) { /* the library's gradient is not asked for then */
+            cr_expect_null(plan.plan, "%s has a plan", c->name);
+            ons_arena_free(p.arena);
+            continue;
+        }
         cr_expect_not_null(plan.plan, "%s has no plan (%d)", c->name, kind);
         int64_t samples = kind == 2 ? c->samples_wanted : c->forward_samples;
         int64_t heads = kind == 2 ? c->heads_wanted : c->forward_heads;
@@ -160,8 +165,7 @@ static void expect_all_attention(void) {
     expect_attention(&attention_cases[0], ONS_FLOAT16);
     expect_attention(&attention_cases[4], ONS_FLOAT16);
     expect_plans("Attention", false, NAMES("half", "half_mask", "half_dropped", "half_dropped_mask"));
-    expect_plans("AttentionGradient", false,
-                 NAMES("half", "half_mask_tiles", "half_mask_of_scores_tiles", "half_dropped_tiles"));
+    expect_plans("AttentionGradient", false, NAMES("half"));
 }
 
 Test(cudnn_library, attention) { expect_all_attention(); }
@@ -267,27 +271,4 @@ Test(cudnn_library, resnet50_convolutions) {
         {1024, 2048, 14, 1, 2}, {2048, 512, 7, 1, 1},  {512, 512, 7, 3, 1},
     };
     for (size_t i = 0; i < sizeof convolutions / sizeof convolutions[0]; ++i) expect_convolution(&convolutions[i]);
-}
-
-static void expect_norm(int64_t channels, int64_t size) {
-    ons_type x = picture(BATCH, channels, size), vector = ons_type_make(ONS_FLOAT32, (ons_shape){1, {channels}});
-    picture_operands r;
-    start(&r, "BatchNormalizationTraining");
-    r.o.input_count = r.o.output_count = 5;
-    for (int i = 0; i < 5; ++i) r.inputs[i] = r.outputs[i] = i == 0 ? x : vector;
-    expect_plan(&r, SCRATCH_MOST);
-    start(&r, "BatchNormalizationGradient");
-    r.o.input_count = 5;
-    r.o.output_count = 3;
-    for (int i = 0; i < 5; ++i) r.inputs[i] = i < 2 ? x : vector;
-    for (int i = 0; i < 3; ++i) r.outputs[i] = i == 0 ? x : vector;
-    expect_plan(&r, SCRATCH_MOST);
-    r.o.output_count = 1; /* scale and bias frozen */
-    expect_plan(&r, SCRATCH_MOST);
-}
-
-Test(cudnn_library, resnet50_norms) {
-    static const int64_t norms[][2] = {{64, 112}, {64, 56},  {256, 56},  {128, 56}, {128, 28}, {512, 28},
-                                       {256, 28}, {256, 14}, {1024, 14}, {512, 14}, {512, 7},  {2048, 7}};
-    for (size_t i = 0; i < sizeof norms / sizeof norms[0]; ++i) expect_norm(norms[i][0], norms[i][1]);
 }

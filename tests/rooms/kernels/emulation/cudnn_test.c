@@ -8,15 +8,8 @@
 #include "tests/rooms/kernels/emulation/fake_cudnn.h"
 #include "tests/rooms/kernels/emulation/selection.h"
 
-const char *const ons_emulation_only[] = {"Conv",
-                                          "ConvInputGradient",
-                                          "ConvWeightGradient",
-                                          "ConvTranspose",
-                                          "Attention",
-                                          "AttentionGradient",
-                                          "BatchNormalizationTraining",
-                                          "BatchNormalizationGradient",
-                                          NULL};
+const char *const ons_emulation_only[] = {
+    "Conv", "ConvInputGradient", "ConvWeightGradient", "ConvTranspose", "Attention", "AttentionGradient", NULL};
 
 /* y = a x, of four numbers. */
 static void describe(ons_cudnn_graph *graph, float factor) {

@@ -195,90 +195,6 @@ static void convolve(run *r, const fake_descriptor *operation, int kind) {
     free(sums.memory);
 }
 
-/* ------------------------------------------------------------------------------------------------------ batch norms */
-
-static void check_norm(const fake_descriptor *operation, cudnnBackendAttributeName_t mode, const tensor *x,
-                       const tensor *of_channel) {
-    fake_require(fake_get(operation, mode, CUDNN_TYPE_NORM_MODE)->code == CUDNN_BATCH_NORM, "a norm's mode");
-    fake_require(x->strides[1] == 1, "the library has batch norms with channels last alone");
-    fake_require(of_channel->type == CUDNN_DATA_FLOAT && elements(of_channel) == x->dims[1] &&
-                     of_channel->dims[1] == x->dims[1] && of_channel->strides[1] == 1,
-                 "what a norm has for each channel");
-}
-
-typedef struct sums {
-    double count, first, second;
-} sums;
-
-/* Over one channel: Σ a and Σ a (b - mean); with b NULL Σ (a - mean) and Σ (a - mean)². */
-static sums sum_channel(const tensor *a, const tensor *b, int64_t channel, double mean) {
-    sums s = {0, 0, 0};
-    int64_t at[RANK];
-    for (int64_t i = 0; i < elements(a); ++i) {
-        unravel(a, i, at);
-        if (at[1] != channel) continue;
-        double value = b == NULL ? load(a, at) - mean : load(a, at), distance = load(b == NULL ? a : b, at) - mean;
-        s.count += 1;
-        s.first += value;
-        s.second += value * distance;
-    }
-    return s;
-}
-
-static void normalize(run *r, const fake_descriptor *operation) {
-    tensor x = find_tensor(r, operation, CUDNN_ATTR_OPERATION_NORM_FWD_XDESC);
-    tensor y = find_tensor(r, operation, CUDNN_ATTR_OPERATION_NORM_FWD_YDESC);
-    tensor mean = find_tensor(r, operation, CUDNN_ATTR_OPERATION_NORM_FWD_MEAN_DESC);
-    tensor inverse = find_tensor(r, operation, CUDNN_ATTR_OPERATION_NORM_FWD_INV_VARIANCE_DESC);
-    tensor scale = find_tensor(r, operation, CUDNN_ATTR_OPERATION_NORM_FWD_SCALE_DESC);
-    tensor bias = find_tensor(r, operation, CUDNN_ATTR_OPERATION_NORM_FWD_BIAS_DESC);
-    tensor epsilon = find_tensor(r, operation, CUDNN_ATTR_OPERATION_NORM_FWD_EPSILON_DESC);
-    int64_t zero[RANK] = {0}, at[RANK];
-    check_norm(operation, CUDNN_ATTR_OPERATION_NORM_FWD_MODE, &x, &mean);
-    fake_require(fake_get(operation, CUDNN_ATTR_OPERATION_NORM_FWD_PHASE, CUDNN_TYPE_NORM_FWD_PHASE)->code ==
-                     CUDNN_NORM_FWD_TRAINING,
-                 "a norm's phase");
-    for (int64_t c = 0; c < x.dims[1]; ++c) {
-        int64_t of[RANK] = {0, c};
-        sums all = sum_channel(&x, NULL, c, 0);
-        double center = all.first / all.count, variance = sum_channel(&x, NULL, c, center).second / all.count;
-        store(&mean, of, center);
-        store(&inverse, of, 1 / sqrt(variance + load(&epsilon, zero)));
-    }
-    for (int64_t i = 0; i < elements(&x); ++i) {
-        unravel(&x, i, at);
-        int64_t of[RANK] = {0, at[1]};
-        store(&y, at, (load(&x, at) - load(&mean, of)) * load(&inverse, of) * load(&scale, of) + load(&bias, of));
-    }
-}
-
-static void normalize_gradient(run *r, const fake_descriptor *operation) {
-    tensor x = find_tensor(r, operation, CUDNN_ATTR_OPERATION_NORM_BWD_XDESC);
-    tensor dy = find_tensor(r, operation, CUDNN_ATTR_OPERATION_NORM_BWD_DYDESC);
-    tensor dx = find_tensor(r, operation, CUDNN_ATTR_OPERATION_NORM_BWD_DXDESC);
-    tensor mean = find_tensor(r, operation, CUDNN_ATTR_OPERATION_NORM_BWD_MEAN_DESC);
-    tensor inverse = find_tensor(r, operation, CUDNN_ATTR_OPERATION_NORM_BWD_INV_VARIANCE_DESC);
-    tensor scale = find_tensor(r, operation, CUDNN_ATTR_OPERATION_NORM_BWD_SCALE_DESC);
-    tensor dscale = find_tensor(r, operation, CUDNN_ATTR_OPERATION_NORM_BWD_DSCALE_DESC);
-    tensor dbias = find_tensor(r, operation, CUDNN_ATTR_OPERATION_NORM_BWD_DBIAS_DESC);
-    int64_t at[RANK];
-    check_norm(operation, CUDNN_ATTR_OPERATION_NORM_BWD_MODE, &x, &mean);
-    int64_t count = elements(&x) / x.dims[1];
-    for (int64_t c = 0; c < x.dims[1]; ++c) {
-        int64_t of[RANK] = {0, c};
-        sums s = sum_channel(&dy, &x, c, load(&mean, of));
-        store(&dbias, of, s.first);
-        store(&dscale, of, s.second * load(&inverse, of));
-    }
-    for (int64_t i = 0; i < elements(&x); ++i) {
-        unravel(&x, i, at);
-        int64_t of[RANK] = {0, at[1]};
-        double factor = load(&inverse, of), standard = (load(&x, at) - load(&mean, of)) * factor;
-        double through = (load(&dbias, of) + standard * load(&dscale, of)) / (double)count;
-        store(&dx, at, load(&scale, of) * factor * (load(&dy, at) - through));
-    }
-}
-
 /* ---------------------------------------------------------------------------------- pointwise, products, reductions */
 
 static double apply(int mode, double x, double b, double t) {
@@ -383,8 +299,6 @@ void fake_run(const fake_descriptor *operations, void *const addresses[FAKE_LIST
         case CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR: multiply(&r, operation); break;
         case CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR: reduce(&r, operation); break;
         case CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR: reshape(&r, operation); break;
-        case CUDNN_BACKEND_OPERATION_NORM_FORWARD_DESCRIPTOR: normalize(&r, operation); break;
-        case CUDNN_BACKEND_OPERATION_NORM_BACKWARD_DESCRIPTOR: normalize_gradient(&r, operation); break;
         default: done = operation->type <= CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR; break;
         }
         fake_require(done, "an operation that the fake does not know");

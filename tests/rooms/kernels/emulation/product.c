@@ -27,18 +27,27 @@ int64_t ons_cuda_plan_workspace(const ons_cuda_plan *plan) { return plan->gemm.w
 
 void ons_cuda_plan_free(ons_cuda_plan *plan) { free(plan); }
 
-static double get(const ons_cuda_gemm_call *g, const void *x, int64_t i) {
-    if (g->dtype == ONS_FLOAT32) return ((const float *)x)[i];
+static double get_as(ons_dtype dtype, const void *x, int64_t i) {
+    if (dtype == ONS_FLOAT32) return ((const float *)x)[i];
     uint16_t bits = ((const uint16_t *)x)[i];
-    return g->dtype == ONS_FLOAT16 ? ons_half_to_float(bits) : ons_bfloat16_to_float(bits);
+    return dtype == ONS_FLOAT16 ? ons_half_to_float(bits) : ons_bfloat16_to_float(bits);
 }
+static double get(const ons_cuda_gemm_call *g, const void *x, int64_t i) { return get_as(g->dtype, x, i); }
 
-static void set(const ons_cuda_gemm_call *g, void *x, int64_t i, double value) {
-    if (g->dtype == ONS_FLOAT32)
+static void set_as(ons_dtype dtype, void *x, int64_t i, double value) {
+    if (dtype == ONS_FLOAT32)
         ((float *)x)[i] = (float)value;
     else
         ((uint16_t *)x)[i] =
-            g->dtype == ONS_FLOAT16 ? ons_float_to_half((float)value) : ons_float_to_bfloat16((float)value);
+            dtype == ONS_FLOAT16 ? ons_float_to_half((float)value) : ons_float_to_bfloat16((float)value);
+}
+static void set(const ons_cuda_gemm_call *g, void *x, int64_t i, double value) { set_as(g->dtype, x, i, value); }
+
+/* Element (row, column) of a matrix of `rows` × `columns`. */
+static int64_t place(const ons_cuda_matrix_steps *where, int64_t rows, int64_t columns, int64_t matrix, int64_t row,
+                     int64_t column) {
+    return matrix * (where->matrix == 0 ? rows * columns : where->matrix) +
+           row * (where->row == 0 ? columns : where->row) + column;
 }
 
 /* One call, kept until it runs. */
@@ -49,11 +58,13 @@ typedef struct call {
 
 static double a_at(const call *x, int64_t matrix, int64_t i, int64_t k) {
     const ons_cuda_gemm_call *g = &x->gemm;
-    return get(g, x->memory.a, matrix * g->m * g->k + (g->transpose_a ? k * g->m + i : i * g->k + k));
+    int64_t at = g->transpose_a ? place(&g->a, g->k, g->m, matrix, k, i) : place(&g->a, g->m, g->k, matrix, i, k);
+    return get(g, x->memory.a, at);
 }
 static double b_at(const call *x, int64_t matrix, int64_t k, int64_t j) {
     const ons_cuda_gemm_call *g = &x->gemm;
-    return get(g, x->memory.b, matrix * g->k * g->n + (g->transpose_b ? j * g->k + k : k * g->n + j));
+    int64_t at = g->transpose_b ? place(&g->b, g->n, g->k, matrix, j, k) : place(&g->b, g->k, g->n, matrix, k, j);
+    return get(g, x->memory.b, at);
 }
 
 static double finish(const call *x, double sum, int64_t at) {
@@ -83,13 +94,15 @@ static void add_up(const call *x) {
 static void multiply(void *argument) {
     const call *x = argument;
     const ons_cuda_gemm_call *g = &x->gemm;
-    for (int64_t at = 0; at < g->batch * g->m * g->n; ++at) {
-        int64_t matrix = at / (g->m * g->n), i = at / g->n % g->m, j = at % g->n;
+    ons_dtype result = g->full ? ONS_FLOAT32 : g->dtype;
+    for (int64_t number = 0; number < g->batch * g->m * g->n; ++number) {
+        int64_t matrix = number / (g->m * g->n), i = number / g->n % g->m, j = number % g->n;
+        int64_t at = place(&g->c, g->m, g->n, matrix, i, j);
         double sum = 0;
         for (int64_t k = 0; k < g->k; ++k) sum += a_at(x, matrix, i, k) * b_at(x, matrix, k, j);
-        set(g, x->memory.c, at,
-            finish(x, g->alpha * sum + (g->adds ? get(g, x->memory.d != NULL ? x->memory.d : x->memory.c, at) : 0),
-                   at));
+        sum *= g->alpha;
+        if (g->adds) sum += get_as(result, x->memory.d != NULL ? x->memory.d : x->memory.c, at);
+        set_as(result, x->memory.c, at, finish(x, sum, number));
     }
     if (g->epilogue == ONS_CUDA_SUMS_OF_A || g->epilogue == ONS_CUDA_SUMS_OF_B) add_up(x);
 }
