@@ -371,6 +371,8 @@ static ons_status *fit(making *m) {
     }
     ons_device_profile other;
     ONS_TRY(ons_device_profile_load(ons_config_device_profile(m->config), arena, &other));
+    ons_precision precision = m->o->costs.device.precision; /* which not every device has */
+    if (other.matrix_flops_of[precision] > 0) ONS_TRY(ons_device_profile_use(&other, precision));
     for (uint32_t i = 0; i < count; ++i) samples[i].held_out = true; /* it has seen none of them */
     ONS_TRY(ons_fit_error_find(&other, samples, count, true, arena, &error));
     profile->compared = public_error(&error);

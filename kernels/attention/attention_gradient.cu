@@ -123,15 +123,10 @@ void join_samples(const ons_launch *l, int64_t elements, int64_t samples, const 
     ons::launch(l, sum_samples, ons::blocks_for(elements, 256), 256, elements, samples, from, to);
 }
 
-/* By cuDNN, which makes all three gradients or none. */
-bool run_gradient_plan(const ons_launch *l, const ons_cudnn_attention *plan) {
+/* By cuDNN, which makes all three gradients. */
+void run_gradient_plan(const ons_launch *l, const ons_cudnn_attention *plan) {
     void *gradients[3];
-    bool all = plan->plan != nullptr;
-    for (int i = 0; i < 3; ++i) {
-        gradients[i] = l->outputs[ons_attention_gradient_output(&plan->attention, i)];
-        all = all && gradients[i] != nullptr;
-    }
-    if (!all) return false;
+    for (int i = 0; i < 3; ++i) gradients[i] = l->outputs[ons_attention_gradient_output(&plan->attention, i)];
     const void *arguments[ONS_CUDNN_ATTENTION_ARGUMENTS] = {};
     arguments[ONS_CUDNN_RESULT_GRADIENT] = l->inputs[0];
     arguments[ONS_CUDNN_QUERY] = l->inputs[1];
@@ -143,7 +138,6 @@ bool run_gradient_plan(const ons_launch *l, const ons_cudnn_attention *plan) {
     arguments[ONS_CUDNN_KEY_GRADIENT] = gradients[1];
     arguments[ONS_CUDNN_VALUE_GRADIENT] = gradients[2];
     ons_cudnn_attention_run(plan, l, arguments, nullptr);
-    return true;
 }
 
 template <class T> void run_attention_gradient(const ons_launch *l, const ons_cuda_attention_state *s) {
@@ -184,5 +178,6 @@ template <class T> void run_attention_gradient(const ons_launch *l, const ons_cu
 
 extern "C" void ons_cuda_run_attention_gradient(const ons_launch *launch) {
     const ons_cuda_attention_state *s = (const ons_cuda_attention_state *)launch->state;
-    if (!run_gradient_plan(launch, &s->dnn)) ONS_CUDA_FLOAT_DISPATCH(s->dtype, run_attention_gradient, launch, s);
+    if (s->dnn.plan != nullptr) return run_gradient_plan(launch, &s->dnn);
+    ONS_CUDA_FLOAT_DISPATCH(s->dtype, run_attention_gradient, launch, s);
 }

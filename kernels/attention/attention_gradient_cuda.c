@@ -13,8 +13,10 @@ static ons_status *attention_gradient_cuda_prepare(ons_prepare *p) {
     ons_cuda_attention_state *state;
     ONS_TRY(ons_cuda_attention_prepare(p, &a, &state));
     state->has_result = ons_has_input(p->operands, RESULT);
-    bool of_mask = a.has_mask && ons_has_output(p->operands, 3);
-    if (state->has_result && !of_mask)
+    bool all = true; /* the library makes all three gradients or none */
+    for (int i = 0; i < 3; ++i)
+        all = all && ons_has_output(p->operands, (uint32_t)ons_attention_gradient_output(&a, i));
+    if (state->has_result && all)
         ONS_TRY(ons_cudnn_attention_gradient_prepare(p, &a, p->operands->inputs[1].dtype, &state->dnn));
     ons_status *status = NULL;
     if (state->dnn.plan == NULL) status = ons_attention_products_prepare(p, &a, state->dtype, true, &state->products);

@@ -2,23 +2,29 @@
 
 /* Bytes of scratch for scores, where one head does not need more. */
 static const int64_t scratch_wanted = (int64_t)256 << 20;
-enum { UNIT = 256, WORKSPACE = 32 << 20 };
+enum { UNIT = 256 };
 
 typedef struct maker {
     const ons_attention *attention;
     ons_dtype dtype;
     bool tf32;
-    int64_t heads, workspace; /* workspace: what each may take, then what all need */
-    ons_status *status;       /* the first failure */
+    ons_attention_batch batch;
+    int64_t matrices, workspace; /* workspace: what each call may take */
+    ons_status *status;          /* the first failure */
 } maker;
 
-static ons_cuda_matrix_steps rows_of(const ons_attention_steps *steps) {
-    return (ons_cuda_matrix_steps){steps->position, steps->head};
+static int64_t distance(const maker *m, const ons_attention_steps *steps) {
+    return m->batch == ONS_ATTENTION_SAMPLES ? steps->batch : steps->head;
+}
+
+static ons_cuda_matrix_steps rows_of(const maker *m, const ons_attention_steps *steps) {
+    return (ons_cuda_matrix_steps){steps->position, distance(m, steps)};
 }
 
 /* Keys as they lie: a row for each position, or, transposed, for each element. */
-static ons_cuda_matrix_steps keys_of(const ons_attention *a) {
-    return (ons_cuda_matrix_steps){a->keys_transposed ? a->key.size : a->key.position, a->key.head};
+static ons_cuda_matrix_steps keys_of(const maker *m) {
+    const ons_attention *a = m->attention;
+    return (ons_cuda_matrix_steps){a->keys_transposed ? a->key.size : a->key.position, distance(m, &a->key)};
 }
 
 static bool are_rows(const ons_attention_steps *steps) { return steps->size == 1; }
@@ -41,7 +47,7 @@ static int64_t alignment_of(const maker *m) {
 static ons_cuda_gemm_call product(const maker *m, int64_t rows, int64_t columns, int64_t depth) {
     return (ons_cuda_gemm_call){.dtype = m->dtype,
                                 .tf32 = m->tf32 && m->dtype == ONS_FLOAT32,
-                                .batch = m->heads,
+                                .batch = m->matrices,
                                 .m = rows,
                                 .n = columns,
                                 .k = depth,
@@ -66,45 +72,58 @@ static ons_cuda_gemm_call scores(const maker *m, ons_cuda_matrix_steps a, ons_cu
 
 static void plan_forward(maker *m, ons_attention_products *x) {
     const ons_attention *a = m->attention;
-    plan(m, scores(m, rows_of(&a->query), keys_of(a), !a->keys_transposed), &x->scores);
+    plan(m, scores(m, rows_of(m, &a->query), keys_of(m), !a->keys_transposed), &x->scores);
     ons_cuda_gemm_call result = product(m, a->queries, a->size, a->keys);
-    result.b = rows_of(&a->value);
-    result.c = rows_of(&a->result);
+    result.b = rows_of(m, &a->value);
+    result.c = rows_of(m, &a->result);
     plan(m, result, &x->result);
 }
 
 static void plan_backward(maker *m, ons_attention_products *x) {
     const ons_attention *a = m->attention;
-    plan(m, scores(m, rows_of(&a->query), keys_of(a), !a->keys_transposed), &x->scores);
-    plan(m, scores(m, rows_of(&a->result), rows_of(&a->value), true), &x->slopes);
+    plan(m, scores(m, rows_of(m, &a->query), keys_of(m), !a->keys_transposed), &x->scores);
+    plan(m, scores(m, rows_of(m, &a->result), rows_of(m, &a->value), true), &x->slopes);
 
     ons_cuda_gemm_call query = product(m, a->queries, a->size, a->keys);
     query.alpha = a->scale;
     query.transpose_b = a->keys_transposed;
-    query.b = keys_of(a);
-    query.c = rows_of(&a->query);
+    query.b = keys_of(m);
+    query.c = rows_of(m, &a->query);
     plan(m, query, &x->query);
 
     ons_cuda_gemm_call key =
         a->keys_transposed ? product(m, a->size, a->keys, a->queries) : product(m, a->keys, a->size, a->queries);
     key.alpha = a->scale;
     key.transpose_a = true;
-    *(a->keys_transposed ? &key.a : &key.b) = rows_of(&a->query);
-    key.c = keys_of(a);
+    *(a->keys_transposed ? &key.a : &key.b) = rows_of(m, &a->query);
+    key.c = keys_of(m);
     plan(m, key, &x->key);
 
     ons_cuda_gemm_call value = product(m, a->keys, a->size, a->queries);
     value.transpose_a = true;
-    value.b = rows_of(&a->result);
-    value.c = rows_of(&a->value);
+    value.b = rows_of(m, &a->result);
+    value.c = rows_of(m, &a->value);
     plan(m, value, &x->value);
 }
 
-/* As many heads as fit into what is wanted, of which all have the same number. */
-static int64_t heads_at_once(const ons_attention *a, int64_t bytes) {
-    int64_t parts = 1;
-    while (a->heads % parts != 0 || (parts < a->heads && a->heads / parts > scratch_wanted / bytes)) ++parts;
-    return a->heads / parts;
+static bool go_on(const ons_attention_steps *steps, int64_t heads) { return steps->batch == heads * steps->head; }
+
+/* All matrices in one call where samples go on at the distance of heads, otherwise along the longer of the two. */
+static ons_attention_batch batch_of(const ons_attention *a) {
+    if (go_on(&a->query, a->heads) && go_on(&a->key, a->heads) && go_on(&a->value, a->heads) &&
+        go_on(&a->result, a->heads))
+        return ONS_ATTENTION_ALL;
+    return a->batch > a->heads ? ONS_ATTENTION_SAMPLES : ONS_ATTENTION_HEADS;
+}
+
+/* As many at a time as `room` bytes hold, so that each call has the same number. */
+static int64_t matrices_at_once(const ons_attention *a, ons_attention_batch batch, int64_t bytes, int64_t room) {
+    const int64_t counts[] = {[ONS_ATTENTION_ALL] = a->batch * a->heads,
+                              [ONS_ATTENTION_HEADS] = a->heads,
+                              [ONS_ATTENTION_SAMPLES] = a->batch};
+    int64_t count = counts[batch], parts = 1;
+    while (parts < count && (count % parts != 0 || count / parts > room / bytes)) ++parts;
+    return count / parts;
 }
 
 /* Takes so many bytes of the scratch. */
@@ -131,16 +150,21 @@ ons_status *ons_attention_products_prepare(ons_prepare *p, const ons_attention *
     int64_t size = (int64_t)ons_dtype_size(dtype), of_score = gradient ? 2 * (4 + size) : 4 + size, pairs, bytes;
     if (__builtin_mul_overflow(a->queries, a->keys, &pairs) || __builtin_mul_overflow(pairs, of_score, &bytes))
         return NULL;
-    x->heads = heads_at_once(a, bytes);
-    if (__builtin_mul_overflow(pairs, x->heads, &pairs)) return NULL;
-    int64_t end = (p->scratch_bytes + UNIT - 1) / UNIT * UNIT;
-    if (pairs > (p->scratch_limit - end - 4 * UNIT) / of_score) return NULL;
+    int64_t end = (p->scratch_bytes + UNIT - 1) / UNIT * UNIT, room = p->scratch_limit - end - 4 * UNIT;
+    x->batch = batch_of(a);
+    x->matrices = matrices_at_once(a, x->batch, bytes, room < scratch_wanted ? room : scratch_wanted);
+    if (__builtin_mul_overflow(pairs, x->matrices, &pairs) || pairs > room / of_score) return NULL;
     x->scores_at = take(&end, pairs * 4);
     if (gradient) x->slopes_at = take(&end, pairs * 4);
     x->weights_at = take(&end, pairs * size);
     if (gradient) x->score_gradient_at = take(&end, pairs * size);
-    int64_t left = (p->scratch_limit - end) / UNIT * UNIT;
-    maker m = {a, dtype, p->tf32, x->heads, left < WORKSPACE ? left : WORKSPACE, NULL};
+    int64_t left = p->scratch_limit - end, workspace = ons_cuda_workspace(2.0 * (double)pairs * (double)a->size);
+    maker m = {.attention = a,
+               .dtype = dtype,
+               .tf32 = p->tf32,
+               .batch = x->batch,
+               .matrices = x->matrices,
+               .workspace = workspace < left ? workspace : left / UNIT * UNIT};
     (gradient ? plan_backward : plan_forward)(&m, x);
     if (m.status != NULL) {
         ons_attention_products_free(x);

@@ -7,13 +7,18 @@
 
 namespace ons {
 
-/* Some heads of one sample, whose rows of scores lie one after another. */
+/* Some matrices that lie at even distances, whose rows of scores lie one after another. */
 struct score_rows {
-    int64_t sample, head, heads;
+    ons_attention_batch batch;
+    int64_t sample, head, matrices; /* the first one's */
     __device__ attention_place place(const ons_attention &a, int64_t row) const {
-        return {sample, head + row / a.queries, row % a.queries};
+        int64_t number = row / a.queries, position = row % a.queries;
+        if (batch == ONS_ATTENTION_SAMPLES) return {sample + number, head, position};
+        if (batch == ONS_ATTENTION_HEADS) return {sample, head + number, position};
+        number += sample * a.heads + head;
+        return {number / a.heads, number % a.heads, position};
     }
-    __host__ __device__ int64_t count(const ons_attention &a) const { return heads * a.queries; }
+    __host__ __device__ int64_t count(const ons_attention &a) const { return matrices * a.queries; }
 };
 
 __device__ inline int64_t number_of(const ons_attention &a, const attention_place &at) {
@@ -23,7 +28,9 @@ __device__ inline int64_t keys_seen(const ons_attention &a, int64_t i) {
     return a.causal && i + 1 < a.keys ? i + 1 : a.keys;
 }
 
-/* Probabilities from scores, with what is dropped of them, and the logarithms of their sums: see `attend`. */
+/* Probabilities from scores, with what is dropped of them, and the logarithms of their sums: see `attend`. Keys that
+ * are hidden are multiplied by 0, as the reference does: what is not finite in them shows, as it does not in `attend`.
+ */
 template <class Group, class T>
 __global__ void make_weights(ons_attention a, score_rows rows, const float *scores, const float *mask,
                              const uint8_t *kept, T *weights, float *saved) {
@@ -101,7 +108,7 @@ __global__ void make_score_gradients(ons_attention a, score_rows rows, score_gra
                         ons::ROW_THREADS, __VA_ARGS__);                                                                \
     } while (0)
 
-/* An operand's part at the first of `rows`' heads. */
+/* An operand's part from the first of `rows`' matrices on. */
 template <class T> T *part_of(T *operand, const ons_attention_steps &steps, const score_rows &rows) {
     return operand + ons_attention_offset(&steps, rows.sample, rows.head);
 }
@@ -119,10 +126,22 @@ struct product_memory {
     }
 };
 
-/* Calls f for the heads of all samples, as many at a time as there is scratch for. */
-template <class F> void each_heads(const ons_attention &a, const ons_attention_products &x, const F &f) {
-    for (int64_t sample = 0; sample < a.batch; ++sample)
-        for (int64_t head = 0; head < a.heads; head += x.heads) f(score_rows{sample, head, x.heads});
+/* Calls f for all matrices, as many at a time as were planned. */
+template <class F> void each_matrices(const ons_attention &a, const ons_attention_products &x, const F &f) {
+    int64_t count = x.matrices;
+    switch (x.batch) {
+    case ONS_ATTENTION_SAMPLES:
+        for (int64_t head = 0; head < a.heads; ++head)
+            for (int64_t first = 0; first < a.batch; first += count) f(score_rows{x.batch, first, head, count});
+        break;
+    case ONS_ATTENTION_HEADS:
+        for (int64_t sample = 0; sample < a.batch; ++sample)
+            for (int64_t first = 0; first < a.heads; first += count) f(score_rows{x.batch, sample, first, count});
+        break;
+    default:
+        for (int64_t first = 0; first < a.batch * a.heads; first += count)
+            f(score_rows{x.batch, first / a.heads, first % a.heads, count});
+    }
 }
 
 /* saved: nullptr where nobody reads it. */
@@ -133,7 +152,7 @@ void attend_by_products(const ons_launch *l, const ons_attention &a, const ons_a
     float *scores = (float *)(void *)(scratch + x.scores_at);
     T *weights = (T *)(void *)(scratch + x.weights_at);
     product_memory products = {l, scratch + x.workspace_at};
-    each_heads(a, x, [&](const score_rows &rows) {
+    each_matrices(a, x, [&](const score_rows &rows) {
         products.run(x.scores, part_of(query, a.query, rows), part_of(key, a.key, rows), scores);
         ONS_CUDA_LAUNCH_SCORES(l, a, rows, make_weights, T, a, rows, (const float *)scores, mask, kept, weights, saved);
         products.run(x.result, weights, part_of(value, a.value, rows), part_of(result, a.result, rows));
@@ -153,7 +172,7 @@ void differentiate_by_products(const ons_launch *l, const ons_attention &a, cons
     float *scores = (float *)(void *)(scratch + x.scores_at), *slopes = (float *)(void *)(scratch + x.slopes_at);
     T *weights = (T *)(void *)(scratch + x.weights_at), *gradients = (T *)(void *)(scratch + x.score_gradient_at);
     product_memory products = {l, scratch + x.workspace_at};
-    each_heads(a, x, [&](const score_rows &rows) {
+    each_matrices(a, x, [&](const score_rows &rows) {
         const T *query = part_of(g.query, a.query, rows), *key = part_of(g.key, a.key, rows);
         const T *dy = part_of(o.dy, a.result, rows);
         products.run(x.scores, query, key, scores);

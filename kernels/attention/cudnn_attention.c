@@ -273,7 +273,7 @@ ons_status *ons_cudnn_attention_gradient_prepare(ons_prepare *p, const ons_atten
     take(plan, a, dtype);
     if (!ons_cudnn_is_there() || !is_gradient_asked_for(a, dtype)) return NULL;
     int64_t head = (a->queries + TILE - 1) / TILE * TILE * ((a->keys + TILE - 1) / TILE * TILE) * 2;
-    divide(plan, head + kept_bytes(a));
+    divide(plan, head);
     ons_cudnn_graph *graph;
     ONS_TRY(ons_cudnn_attention_gradient_describe(p, a, dtype, plan->samples, plan->heads, &graph));
     return prepare_plan(p, graph, plan);

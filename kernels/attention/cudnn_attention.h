@@ -26,7 +26,7 @@ enum {
  * has a half number there for every score where bits must be the same every time, and a half number for every score
  * says whether its probability is kept. */
 typedef struct ons_cudnn_attention {
-    ons_cudnn_plan *plan; /* NULL: the library has none, or is not asked (float32, rows that may see nothing) */
+    ons_cudnn_plan *plan; /* NULL: the library has none, or is not asked */
     ons_attention attention;
     ons_dtype dtype;
     int64_t samples, heads; /* at a time */

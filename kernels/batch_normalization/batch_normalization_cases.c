@@ -21,6 +21,7 @@ const ons_case ons_cases_batch_normalization[] = {
      .no_gradient = true},
     {.name = "threads", .inputs = {ONS_F32(4, 33, 17, 19), VECTORS(33)}, .tolerance = 1e-5, .flops = 85272},
     {.name = "empty", .inputs = {ONS_F32(0, 5, 3, 4), VECTORS(5)}, .flops = 0},
+    {.name = "no_channels", .inputs = {ONS_F32(2, 0, 3, 4), VECTORS(0)}, .flops = 0},
     {.name = "large",
      .inputs = {ONS_F32(16, 64, 56, 56), VECTORS(64)},
      .tolerance = 1e-5,

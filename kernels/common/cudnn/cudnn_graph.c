@@ -79,12 +79,12 @@ int64_t ons_cudnn_image(ons_cudnn_graph *graph, int64_t slot, const ons_type *ty
 
 ons_cudnn_step *ons_cudnn_step_add(ons_cudnn_graph *graph, ons_cudnn_operation operation, int64_t mode, int64_t first,
                                    int64_t second, int64_t third, int64_t fourth) {
-    const int64_t operands[] = {first, second, third, fourth};
+    const int64_t operands[ONS_CUDNN_OPERANDS] = {first, second, third, fourth};
     ons_cudnn_step *step = &graph->steps[graph->step_count++];
     step->operation = (int64_t)operation;
     step->mode = mode;
     step->compute = ONS_FLOAT32;
-    for (int i = 0; i < ONS_CUDNN_OPERANDS; ++i) step->operands[i] = i < 4 ? operands[i] : -1;
+    memcpy(step->operands, operands, sizeof operands);
     return step;
 }
 

@@ -15,7 +15,7 @@ enum {
     ONS_CUDNN_SPATIAL = 3,
     ONS_CUDNN_TENSORS = 40,
     ONS_CUDNN_STEPS = 28,
-    ONS_CUDNN_OPERANDS = 12
+    ONS_CUDNN_OPERANDS = 4
 };
 
 /* Where a tensor's elements are. */

@@ -11,6 +11,8 @@
 enum { WORKSPACE_BYTES = 32 * 1024 * 1024, SMALL_WORKSPACE_BYTES = 1024 * 1024 };
 static const double small_flops = 1e8;
 
+int64_t ons_cuda_workspace(double flops) { return flops < small_flops ? SMALL_WORKSPACE_BYTES : WORKSPACE_BYTES; }
+
 int64_t ons_cuda_alignment_of(int64_t bytes) {
     int64_t lowest = bytes & -bytes;
     return lowest == 0 || lowest > ONS_ARENA_ALIGNMENT ? ONS_ARENA_ALIGNMENT : lowest;
@@ -38,7 +40,7 @@ static ons_status *describe(ons_prepare *p, const ons_gemm_form *form, ons_cuda_
     gemm->offsets_a = plain.offsets_a;
     gemm->offsets_b = plain.offsets_b;
     gemm->output_bytes = ons_type_dense_bytes(&o->outputs[0]);
-    int64_t workspace = ons_gemm_flops(s) < small_flops ? SMALL_WORKSPACE_BYTES : WORKSPACE_BYTES;
+    int64_t workspace = ons_cuda_workspace(ons_gemm_flops(s));
     gemm->call = (ons_cuda_gemm_call){
         .dtype = o->outputs[0].dtype,
         .tf32 = p->tf32 && o->outputs[0].dtype == ONS_FLOAT32,
@@ -84,7 +86,8 @@ ons_status *ons_cuda_gemm_plan_or(ons_prepare *p, const ons_gemm_form *form, ons
     ONS_TRY(describe(p, form, gemm, &nothing));
     gemm->call.epilogue = otherwise;
     if (nothing) return NULL;
-    if (!is_switched_off() && gemm->each == 1) {
+    bool more = epilogue != otherwise || adds;
+    if (more && !is_switched_off() && gemm->each == 1) {
         ons_status *status = plan(p, epilogue, adds, gemm);
         if (ons_status_get_code(status) != ONS_UNSUPPORTED) {
             p->implementation = "cublasLt, all in its epilogue";

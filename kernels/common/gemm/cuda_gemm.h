@@ -78,6 +78,9 @@ typedef struct ons_cuda_gemm_node {
     int64_t rows, columns, row, column;
 } ons_cuda_gemm_node;
 
+/* Bytes that the library may have beside a product of so many operations. */
+int64_t ons_cuda_workspace(double flops);
+
 /* The largest power of two, up to that of the arena, that divides `bytes`. */
 int64_t ons_cuda_alignment_of(int64_t bytes);
 

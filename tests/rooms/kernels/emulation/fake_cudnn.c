@@ -52,8 +52,7 @@ static size_t size_of(cudnnBackendAttributeType_t type) {
     case CUDNN_TYPE_BOOLEAN:
     case CUDNN_TYPE_CHAR: return 1;
     case CUDNN_TYPE_INT64:
-    case CUDNN_TYPE_DOUBLE:
-    case CUDNN_TYPE_FRACTION: return 8 * (type == CUDNN_TYPE_FRACTION ? 2 : 1);
+    case CUDNN_TYPE_DOUBLE: return 8;
     case CUDNN_TYPE_HANDLE:
     case CUDNN_TYPE_VOID_PTR:
     case CUDNN_TYPE_BACKEND_DESCRIPTOR: return sizeof(void *);

@@ -16,7 +16,6 @@ typedef struct fake_attribute {
         int64_t numbers[FAKE_LIST];
         struct fake_descriptor *descriptors[FAKE_LIST];
         void *addresses[FAKE_LIST];
-        cudnnFraction_t fractions[FAKE_LIST];
         float real;
         int code; /* of an enumeration */
         bool flag;
