@@ -55,8 +55,12 @@ template <class T, class P> struct batch_gradient {
         bool gated = s->activation.kind != ONS_BATCH_PLAIN;
         ons::channel_gate<P> gate = {s->activation, gated ? in[6] : nullptr, gated ? in[5] : nullptr};
         if (sums) ons::sum_by_channel<T, P>(l, s, maps, x, dy, in[3], gate);
-        ons::channel_shares met = ons::meet(l, s, tell_sums{*s, maps.partial, nullptr});
-        ons::each(l, s->channels, finish_gradient<P>{*s, maps, met, sums, in[2], in[3], in[4], out[1], out[2]});
+        ons::channel_shares met = ons::meet(l, s, maps.partial, tell_sums{*s, maps.partial, nullptr});
+        finish_gradient<P> finish = {*s, maps, met, sums, in[2], in[3], in[4], out[1], out[2]};
+        if (sums)
+            ons::finish_channels(l, s, maps.partial, met, finish);
+        else
+            ons::each(l, s->channels, finish);
         const float *const *full = (const float *const *)l->inputs; /* the gate's, see inference of shapes */
         ons::map_operands<T> operands = {s->activation, nullptr, dy, gated ? full[6] : nullptr,
                                          gated ? full[5] : nullptr};

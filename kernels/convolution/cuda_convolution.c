@@ -85,7 +85,7 @@ static ons_status *describe(ons_prepare *p, const ons_convolution *c, int64_t pa
 
 static void destroy(void *state) { ons_cudnn_plan_free(((ons_cuda_convolution *)state)->plan); }
 
-enum { PADDED = 8, FEWEST = 3 }; /* fewer channels are more memory than they are worth */
+enum { PADDED = ONS_CUDA_PADDED_CHANNELS, FEWEST = 3 }; /* fewer channels are more memory than they are worth */
 
 static bool wants_padding(const ons_convolution *c, const ons_cuda_convolution *s) {
     bool half = s->dtype == ONS_FLOAT16 || s->dtype == ONS_BFLOAT16;
@@ -106,7 +106,7 @@ static ons_status *plan_padded(ons_prepare *p, const ons_convolution *c, ons_cud
     ons_status *status = ons_cudnn_prepare(p, graph, &s->plan);
     p->scratch_limit = limit;
     if (status != NULL || s->plan == NULL) return status;
-    s->padded = PADDED;
+    s->padded = true;
     s->padded_x_at = (p->scratch_bytes + unit - 1) / unit * unit;
     s->padded_w_at = s->padded_x_at + x;
     p->scratch_bytes = s->padded_w_at + w;

@@ -264,15 +264,26 @@ template <class Product> void run_convolution(const ons_launch *l, const Product
     if (s.parts > 1) each(l, results, join_convolution<Product>{p, partial});
 }
 
-/* Rows of `from` channels as rows of `to`: zeros behind, or without what is behind. */
+/* A row of `channels` as one of PADDED, with zeros behind. */
 template <class T> struct pad_channels {
-    int from, to;
+    static constexpr int PADDED = ONS_CUDA_PADDED_CHANNELS;
+    int channels;
+    const T *x;
+    pack<T, PADDED> *y;
+    __device__ void operator()(int64_t row) const {
+        pack<T, PADDED> to;
+#pragma unroll
+        for (int i = 0; i < PADDED; ++i) to.at[i] = i < channels ? x[row * channels + i] : narrow<T>(0.0f);
+        y[row] = to;
+    }
+};
+template <class T> struct take_channels {
+    int channels;
     const T *x;
     T *y;
     __device__ void operator()(int64_t i) const {
-        int64_t row = i / to;
-        int channel = (int)(i - row * to);
-        y[i] = channel < from ? x[row * from + channel] : narrow<T>(0.0f);
+        int64_t row = i / channels;
+        y[i] = x[row * ONS_CUDA_PADDED_CHANNELS + (i - row * channels)];
     }
 };
 
@@ -280,14 +291,15 @@ template <class T> struct pad_channels {
 template <class T>
 void run_planned_convolution(const ons_launch *l, const ons_cuda_convolution *s, const T *x, T *w, T *y,
                              bool makes_weight) {
-    if (s->padded == 0) return ons_cuda_convolution_run(s, l, x, w, y);
+    typedef pack<T, ONS_CUDA_PADDED_CHANNELS> row;
+    if (!s->padded) return ons_cuda_convolution_run(s, l, x, w, y);
     char *scratch = (char *)l->scratch;
-    T *wide_x = (T *)(void *)(scratch + s->padded_x_at), *wide_w = (T *)(void *)(scratch + s->padded_w_at);
+    row *wide_x = (row *)(void *)(scratch + s->padded_x_at), *wide_w = (row *)(void *)(scratch + s->padded_w_at);
     int64_t rows = (int64_t)s->outputs * s->taps, positions = (int64_t)s->batch * s->inputs;
-    each(l, positions * s->padded, pad_channels<T>{s->channels, s->padded, x, wide_x});
-    if (!makes_weight) each(l, rows * s->padded, pad_channels<T>{s->channels, s->padded, w, wide_w});
+    each(l, positions, pad_channels<T>{s->channels, x, wide_x});
+    if (!makes_weight) each(l, rows, pad_channels<T>{s->channels, w, wide_w});
     ons_cuda_convolution_run(s, l, wide_x, wide_w, y);
-    if (makes_weight) each(l, rows * s->channels, pad_channels<T>{s->padded, s->channels, wide_w, w});
+    if (makes_weight) each(l, rows * s->channels, take_channels<T>{s->channels, (const T *)(const void *)wide_w, w});
 }
 
 } // namespace ons

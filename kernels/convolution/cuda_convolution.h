@@ -4,7 +4,7 @@
 
 #include "kernels/common/cudnn/cudnn_graph.h"
 
-enum { ONS_CUDA_CONVOLUTION_DIMS = 3 };
+enum { ONS_CUDA_CONVOLUTION_DIMS = 3, ONS_CUDA_PADDED_CHANNELS = 8 };
 
 /* x (batch, groups × channels, input…), w (groups × outputs, channels, kernel…), y (batch, groups × outputs, output…).
  * Seen as one product for each group; positions are those of y where nothing is said:
@@ -31,9 +31,9 @@ typedef struct ons_cuda_convolution {
     int parts;                /* into which the depth is cut; scratch holds a float for each result and part */
     bool bias;                /* forwards: added; of a weight gradient: asked for */
     ons_cudnn_plan *plan;     /* cuDNN's, without the bias; NULL: our kernels run */
-    /* Few channels, as pictures have, are no fit for matrix units: the library gets so many, of which the rest are 0,
-     * of x and w in the scratch. 0: it gets the operands themselves. */
-    int padded;
+    /* Few channels, as pictures have, are no fit for matrix units: the library gets x and w in the scratch, with
+     * ONS_CUDA_PADDED_CHANNELS of which the rest are 0. */
+    bool padded;
     int64_t padded_x_at, padded_w_at;
 } ons_cuda_convolution;
 
@@ -41,7 +41,7 @@ struct ons_convolution;
 /* The state is an ons_cuda_convolution. */
 ons_status *ons_cuda_convolution_prepare(ons_prepare *p, const struct ons_convolution *c);
 
-/* By cuDNN, of a plan that is there, and of operands as they are (`padded` 0), or as the caller has padded them; one of
+/* By cuDNN, of a plan that is there, and of operands as they are, or as the caller has padded them; one of
  * the three is what is made. */
 void ons_cuda_convolution_run(const ons_cuda_convolution *s, const ons_launch *launch, const void *x, const void *w,
                               const void *y);

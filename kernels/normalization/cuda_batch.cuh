@@ -35,16 +35,28 @@ __global__ void sum_channels(ons_cuda_batch s, const T *x, const T *dy, const P 
     }
 }
 
-/* A warp for each sum: adds up the parts, in the place of the first one's. */
-[[maybe_unused]] static __global__ void join_channel_parts(ons_cuda_batch s, double *partial) {
-    int64_t lane = threadIdx.x % WARP, sums = 2 * s.channels;
-    for (int64_t i = global_thread() / WARP; i < sums; i += global_threads() / WARP) {
-        double sum = 0;
+/* A warp for each channel: adds up the parts of its sums, in the place of the first one's, and then calls f. */
+template <class F> __global__ void join_channel_parts(ons_cuda_batch s, double *partial, F f) {
+    int64_t lane = threadIdx.x % WARP, stride = 2 * s.channels;
+    for (int64_t c = global_thread() / WARP; c < s.channels; c += global_threads() / WARP) {
+        double first = 0, second = 0;
 #pragma unroll 4
-        for (int64_t part = lane; part < s.parts; part += WARP) sum += partial[part * sums + i];
-        sum = warp_reduce(sum, add());
-        if (lane == 0) partial[i] = sum;
+        for (int64_t part = lane; part < s.parts; part += WARP) {
+            first += partial[part * stride + c];
+            second += partial[part * stride + s.channels + c];
+        }
+        first = warp_reduce(first, add());
+        second = warp_reduce(second, add());
+        if (lane != 0) continue;
+        partial[c] = first;
+        partial[s.channels + c] = second;
+        f(c);
     }
+}
+
+/* Calls f for every channel when its sums are there. */
+template <class F> void each_joined(const ons_launch *l, const ons_cuda_batch *s, double *partial, const F &f) {
+    launch(l, join_channel_parts<F>, blocks_for(s->channels * WARP, EACH_THREADS), EACH_THREADS, *s, partial, f);
 }
 
 /* Of all parts, which have been joined. */
@@ -91,13 +103,24 @@ __device__ inline void tell(const ons_cuda_batch &s, double *own, int64_t channe
 }
 
 /* `telling` is called for each channel, and writes this replica's share to where its member `own` says. */
-template <class Telling> channel_shares meet(const ons_launch *l, const ons_cuda_batch *s, Telling telling) {
+template <class Telling>
+channel_shares meet(const ons_launch *l, const ons_cuda_batch *s, double *partial, Telling telling) {
     if (s->replicas == 1 || l->replicas == nullptr) return {nullptr, 0};
     double *all = (double *)(void *)((char *)l->scratch + s->shares_at);
     int64_t size = ons_batch_share_size(s->channels);
     telling.own = all + l->replicas->own * size;
-    each(l, s->channels, telling);
+    each_joined(l, s, partial, telling);
     return {all, l->replicas->gather(l->replicas, all, (size_t)size)};
+}
+
+/* Calls f for every channel, with its sums; those that replicas have met with are joined by now. */
+template <class F>
+void finish_channels(const ons_launch *l, const ons_cuda_batch *s, double *partial, const channel_shares &met,
+                     const F &f) {
+    if (met.count > 0)
+        each(l, s->channels, f);
+    else
+        each_joined(l, s, partial, f);
 }
 
 /* Of a channel's values. */
@@ -226,8 +249,6 @@ void sum_by_channel(const ons_launch *l, const ons_cuda_batch *s, const channel_
         sum_last<PACK, T, P>(l, s, maps, x, dy, means, gate);
     else
         sum_last<1, T, P>(l, s, maps, x, dy, means, gate);
-    if (s->parts > 1)
-        launch(l, join_channel_parts, blocks_for(2 * s->channels * WARP, EACH_THREADS), EACH_THREADS, *s, maps.partial);
 }
 
 /* Input `index` as elements of type E. */
@@ -239,10 +260,10 @@ void run_batch_training(const ons_launch *l, const ons_cuda_batch *s, const chan
     if (s->batch * s->positions == 0) return; /* an empty batch changes nothing */
     channel_maps maps = channel_maps_of(l, s);
     sum_by_channel<T, P>(l, s, maps, x, nullptr, nullptr);
-    channel_shares met = meet(l, s, tell_moments<T>{*s, maps.partial, x, nullptr});
-    each(l, s->channels,
-         finish_training<T, P>{*s, maps, met, x, input_of<P>(l, 1), input_of<P>(l, 2), input_of<P>(l, 3),
-                               input_of<P>(l, 4), results});
+    channel_shares met = meet(l, s, maps.partial, tell_moments<T>{*s, maps.partial, x, nullptr});
+    finish_channels(l, s, maps.partial, met,
+                    finish_training<T, P>{*s, maps, met, x, input_of<P>(l, 1), input_of<P>(l, 2), input_of<P>(l, 3),
+                                          input_of<P>(l, 4), results});
     const T *residual = s->added ? input_of<T>(l, 5) : nullptr;
     apply_channel_maps<T>(l, s, maps, x, {s->activation, residual, nullptr, nullptr, nullptr}, (T *)l->outputs[0]);
 }

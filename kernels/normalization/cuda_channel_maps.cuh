@@ -75,15 +75,15 @@ template <class T> struct map_operands {
 /* One element. Forwards rounded as by two nodes. */
 template <class T>
 __device__ inline T map_forwards(const ons_batch_activation &activation, bool adds, float distance, float scale,
-                                 float rest, T residual) {
+                                 float rest, float residual) {
     float result = channel_map(distance, scale, rest);
-    if (adds) result = widen(narrow<T>(result)) + widen(residual);
+    if (adds) result = widen(narrow<T>(result)) + residual;
     return narrow<T>(ons_batch_activate(activation, widen(narrow<T>(result))));
 }
 template <class T>
-__device__ inline T map_backwards(const open_gate<T> &open, float distance, T slope, float scale, float factor,
+__device__ inline T map_backwards(const open_gate<T> &open, float distance, float slope, float scale, float factor,
                                   float rest) {
-    return narrow<T>(open(distance, widen(slope)) * scale + distance * factor + rest);
+    return narrow<T>(open(distance, slope) * scale + distance * factor + rest);
 }
 
 /* COUNT neighbouring elements, of one channel or, with channels last, of as many. y may be x, or residual. */
@@ -111,10 +111,11 @@ template <int COUNT, bool LAST, class T> struct map_channels {
         for (int k = 0; k < COUNT; ++k) {
             float distance = widen(values.at[k]) - shift.at[k];
             open_gate<T> open = {o.activation, gate_scale.at[k], gate_rest.at[k]};
+            float other = widen(others.at[k]);
             values.at[k] =
                 o.dy == nullptr
-                    ? map_forwards(o.activation, o.residual != nullptr, distance, scale.at[k], rest.at[k], others.at[k])
-                    : map_backwards(open, distance, others.at[k], scale.at[k], factor.at[k], rest.at[k]);
+                    ? map_forwards<T>(o.activation, o.residual != nullptr, distance, scale.at[k], rest.at[k], other)
+                    : map_backwards(open, distance, other, scale.at[k], factor.at[k], rest.at[k]);
         }
         reinterpret_cast<pack<T, COUNT> *>(to)[i] = values;
     }

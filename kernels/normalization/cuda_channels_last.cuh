@@ -20,14 +20,14 @@ constexpr int IN_FLIGHT = 4, GRADIENTS_IN_FLIGHT = 2;
 /* Sums of a thread with channels last: of PACK channels, column `column` of `width`, at some positions. Distances are
  * from the mean, or, where there is none yet, from the first position's value. */
 template <int PACK, bool GRADIENT, class T, class P> struct column_sums {
-    const pack<T, PACK> *x, *dy;
+    const raw_pack<T, PACK> *x, *dy;
     int64_t column, width;
     float shift[PACK], gate_scale[PACK], gate_rest[PACK];
     ons_batch_activation activation;
 
     __device__ column_sums(const T *x, const T *dy, const P *means, const channel_gate<P> &gate, int64_t column,
                            int64_t width)
-        : x(reinterpret_cast<const pack<T, PACK> *>(x)), dy(reinterpret_cast<const pack<T, PACK> *>(dy)),
+        : x(reinterpret_cast<const raw_pack<T, PACK> *>(x)), dy(reinterpret_cast<const raw_pack<T, PACK> *>(dy)),
           column(column), width(width), activation(gate.activation) {
 #pragma unroll
         for (int k = 0; k < PACK; ++k) {
@@ -41,22 +41,26 @@ template <int PACK, bool GRADIENT, class T, class P> struct column_sums {
     /* Of COUNT positions from `i` on. */
     template <int COUNT>
     __device__ void add(int64_t i, int64_t stride, float (&near)[PACK], float (&square)[PACK]) const {
-        pack<T, PACK> values[COUNT], slopes[COUNT];
+        raw_pack<T, PACK> values[COUNT], slopes[COUNT];
 #pragma unroll
         for (int n = 0; n < COUNT; ++n) {
             values[n] = x[(i + n * stride) * width + column];
             if (GRADIENT) slopes[n] = dy[(i + n * stride) * width + column];
         }
 #pragma unroll
-        for (int n = 0; n < COUNT; ++n)
+        for (int n = 0; n < COUNT; ++n) {
+            float value[PACK], slope[PACK] = {};
+            values[n].unpack(value);
+            if (GRADIENT) slopes[n].unpack(slope);
 #pragma unroll
             for (int k = 0; k < PACK; ++k) {
-                float distance = widen(values[n].at[k]) - shift[k];
+                float distance = value[k] - shift[k];
                 const open_gate<T> open = {activation, gate_scale[k], gate_rest[k]};
-                float slope = GRADIENT ? open(distance, widen(slopes[n].at[k])) : distance;
-                near[k] += slope;
-                square[k] += slope * distance;
+                float term = GRADIENT ? open(distance, slope[k]) : distance;
+                near[k] += term;
+                square[k] += term * distance;
             }
+        }
     }
 
     __device__ void run(const position_range &range, double (&first)[PACK], double (&second)[PACK]) const {
@@ -125,8 +129,8 @@ __global__ void __launch_bounds__(ROW_THREADS, 2)
 /* With channels last a thread has the same PACK channels at many positions, laid out as in sum_channels_last, and reads
  * what it needs of them once. */
 template <int PACK, bool BACKWARDS, class T> struct map_column {
-    const pack<T, PACK> *x, *others;
-    pack<T, PACK> *to;
+    const raw_pack<T, PACK> *x, *others;
+    T *to;
     int64_t column, width;
     ons_batch_activation activation;
     pack<float, PACK> shift, scale, rest, factor;
@@ -134,9 +138,9 @@ template <int PACK, bool BACKWARDS, class T> struct map_column {
 
     __device__ map_column(const channel_maps &maps, const T *from, const map_operands<T> &o, T *result, int64_t column,
                           int64_t width)
-        : x(reinterpret_cast<const pack<T, PACK> *>(from)),
-          others(reinterpret_cast<const pack<T, PACK> *>(BACKWARDS ? o.dy : o.residual)),
-          to(reinterpret_cast<pack<T, PACK> *>(result)), column(column), width(width), activation(o.activation),
+        : x(reinterpret_cast<const raw_pack<T, PACK> *>(from)),
+          others(reinterpret_cast<const raw_pack<T, PACK> *>(BACKWARDS ? o.dy : o.residual)), to(result),
+          column(column), width(width), activation(o.activation),
           shift(channel_values<PACK, true>(maps.shift, column * PACK)),
           scale(channel_values<PACK, true>(maps.scale, column * PACK)),
           rest(channel_values<PACK, true>(maps.rest, column * PACK)), factor{} {
@@ -150,7 +154,7 @@ template <int PACK, bool BACKWARDS, class T> struct map_column {
     }
 
     template <int COUNT> __device__ void map(int64_t i, int64_t stride) const {
-        pack<T, PACK> values[COUNT], beside[COUNT] = {};
+        raw_pack<T, PACK> values[COUNT], beside[COUNT];
 #pragma unroll
         for (int n = 0; n < COUNT; ++n) {
             int64_t at = (i + n * stride) * width + column;
@@ -159,16 +163,20 @@ template <int PACK, bool BACKWARDS, class T> struct map_column {
         }
 #pragma unroll
         for (int n = 0; n < COUNT; ++n) {
+            float value[PACK], other[PACK] = {};
+            values[n].unpack(value);
+            if (BACKWARDS || others != nullptr) beside[n].unpack(other);
+            pack<T, PACK> mapped;
 #pragma unroll
             for (int k = 0; k < PACK; ++k) {
-                float distance = widen(values[n].at[k]) - shift.at[k];
+                float distance = value[k] - shift.at[k];
                 const open_gate<T> open = {activation, gate_scale[k], gate_rest[k]};
-                values[n].at[k] =
-                    BACKWARDS ? map_backwards(open, distance, beside[n].at[k], scale.at[k], factor.at[k], rest.at[k])
-                              : map_forwards(activation, others != nullptr, distance, scale.at[k], rest.at[k],
-                                             beside[n].at[k]);
+                mapped.at[k] =
+                    BACKWARDS
+                        ? map_backwards(open, distance, other[k], scale.at[k], factor.at[k], rest.at[k])
+                        : map_forwards<T>(activation, others != nullptr, distance, scale.at[k], rest.at[k], other[k]);
             }
-            to[(i + n * stride) * width + column] = values[n];
+            reinterpret_cast<pack<T, PACK> *>(to)[(i + n * stride) * width + column] = mapped;
         }
     }
 };

@@ -177,7 +177,7 @@ __global__ void norm_input_gradient(ons_layer_norm norm, norm_operands<T> o, con
  * the cotangent, or else to dx; otherwise these are read when they are needed. */
 template <class Group, bool AHEAD, class T, int PACKS> struct norm_row {
     static constexpr int COUNT = PACK<T>;
-    pack<T, COUNT> dy[PACKS], x[PACKS], extra[AHEAD ? PACKS : 1];
+    raw_pack<T, COUNT> dy[PACKS], x[PACKS], extra[AHEAD ? PACKS : 1];
     float mean, inverse;
 
     __device__ void ask(const norm_operands<T> &o, int64_t row, int64_t n) {
@@ -188,9 +188,9 @@ template <class Group, bool AHEAD, class T, int PACKS> struct norm_row {
         for (int i = 0; i < PACKS; ++i) {
             int64_t k = column_of<Group, COUNT>(i), at = row * n + k;
             if (k >= n) continue;
-            dy[i] = *reinterpret_cast<const pack<T, COUNT> *>(o.dy + at);
-            x[i] = *reinterpret_cast<const pack<T, COUNT> *>(o.x + at);
-            if (AHEAD && beside != nullptr) extra[i] = *reinterpret_cast<const pack<T, COUNT> *>(beside + at);
+            dy[i] = read_raw<COUNT>(o.dy, at);
+            x[i] = read_raw<COUNT>(o.x, at);
+            if (AHEAD && beside != nullptr) extra[i] = read_raw<COUNT>(beside, at);
         }
     }
 };
@@ -204,19 +204,20 @@ __device__ inline void differentiate_row(int64_t row, int64_t next, int64_t n, c
                                          float (&sums)[2][PACKS][COUNT]) {
     float a[PACKS][COUNT] = {}, normal[PACKS][COUNT] = {};
     float mean = in.mean, r = in.inverse, first = 0, second = 0;
-    pack<T, COUNT> added[PACKS]; /* what `next` comes in the place of */
+    raw_pack<T, COUNT> added[PACKS]; /* what `next` comes in the place of */
 #pragma unroll
     for (int i = 0; i < PACKS; ++i) {
         int64_t k = column_of<Group, COUNT>(i), at = row * n + k;
         if (k >= n) continue;
-        float scales[COUNT];
+        float scales[COUNT], more[COUNT] = {}, values[COUNT];
         read<COUNT>(scale, k, false, scales);
-        pack<T, COUNT> more = {};
-        if (o.more != nullptr) more = AHEAD ? in.extra[i] : *reinterpret_cast<const pack<T, COUNT> *>(o.more + at);
+        if (o.more != nullptr) (AHEAD ? in.extra[i] : read_raw<COUNT>(o.more, at)).unpack(more);
+        in.dy[i].unpack(a[i]);
+        in.x[i].unpack(values);
 #pragma unroll
         for (int j = 0; j < COUNT; ++j) {
-            a[i][j] = widen(in.dy[i].at[j]) + (o.more == nullptr ? 0 : widen(more.at[j]));
-            normal[i][j] = (widen(in.x[i].at[j]) - mean) * r;
+            a[i][j] += more[j];
+            normal[i][j] = (values[j] - mean) * r;
             if (SUMS) {
                 sums[0][i][j] += a[i][j] * normal[i][j];
                 sums[1][i][j] += a[i][j];
@@ -234,11 +235,11 @@ __device__ inline void differentiate_row(int64_t row, int64_t next, int64_t n, c
     for (int i = 0; i < PACKS; ++i) {
         int64_t k = column_of<Group, COUNT>(i);
         if (k >= n) continue;
-        if (o.added != nullptr && !(AHEAD && o.more == nullptr))
-            added[i] = *reinterpret_cast<const pack<T, COUNT> *>(o.added + row * n + k);
+        float others[COUNT] = {};
+        if (o.added != nullptr && !(AHEAD && o.more == nullptr)) added[i] = read_raw<COUNT>(o.added, row * n + k);
+        if (o.added != nullptr) added[i].unpack(others);
 #pragma unroll
-        for (int j = 0; j < COUNT; ++j)
-            a[i][j] = r * (a[i][j] - first - normal[i][j] * second) + (o.added == nullptr ? 0 : widen(added[i].at[j]));
+        for (int j = 0; j < COUNT; ++j) a[i][j] = r * (a[i][j] - first - normal[i][j] * second) + others[j];
         write<COUNT>(dx, row * n + k, a[i]);
     }
 }

@@ -64,6 +64,37 @@ inline bool is_aligned(const void *address, size_t bytes) { return (uintptr_t)ad
         ONS_CUDA_FLOAT_DISPATCH(typed_state->dtype, FUNCTION, LAUNCH, (const STATE *)typed_state->state)               \
     } while (0)
 
+/* COUNT elements as they lie in memory. Of 16 bytes words are kept: where elements of half types are read, the compiler
+ * takes them apart at once, and so waits for what is not needed yet. */
+template <class T, int COUNT, bool WORDS = COUNT * sizeof(T) == 16> struct raw_pack {
+    pack<T, COUNT> all;
+    __device__ void unpack(float (&to)[COUNT]) const {
+#pragma unroll
+        for (int i = 0; i < COUNT; ++i) to[i] = widen(all.at[i]);
+    }
+};
+template <class T, int COUNT> struct alignas(16) raw_pack<T, COUNT, true> {
+    uint32_t words[4];
+    __device__ void unpack(float (&to)[COUNT]) const {
+        constexpr int IN_WORD = COUNT / 4;
+#pragma unroll
+        for (int i = 0; i < COUNT; ++i) {
+            T value;
+            if constexpr (IN_WORD == 1) {
+                memcpy(&value, &words[i], sizeof value);
+            } else {
+                uint16_t half = (uint16_t)(words[i / IN_WORD] >> 16 * (i % IN_WORD));
+                memcpy(&value, &half, sizeof value);
+            }
+            to[i] = widen(value);
+        }
+    }
+};
+
+template <int COUNT, class T> __device__ inline raw_pack<T, COUNT> read_raw(const T *from, int64_t at) {
+    return *reinterpret_cast<const raw_pack<T, COUNT> *>(from + at);
+}
+
 /* ------------------------------------------------------------------------------------------------------- reductions */
 
 /* Over a warp each lane exchanges with the lane 16, 8, 4, 2, 1 away; over a block so do the results of its warps. */

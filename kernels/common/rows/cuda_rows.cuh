@@ -98,10 +98,10 @@ constexpr int PACKS_AT_ONCE = 4; /* that a thread has asked for before it looks 
 /* Calls f.take<COUNT>(k, row[k to k + COUNT - 1]) for the elements of a contiguous row: as many as 16 bytes hold where
  * they begin at such an address, one before and behind. Rows of odd lengths begin anywhere. What is called may write
  * what it was given over. */
-template <int COUNT, class T, class F> __device__ inline void take_pack(const pack<T, COUNT> &from, int64_t k, F &f) {
+template <int COUNT, class T, class F>
+__device__ inline void take_pack(const raw_pack<T, COUNT> &from, int64_t k, F &f) {
     float values[COUNT];
-#pragma unroll
-    for (int i = 0; i < COUNT; ++i) values[i] = widen(from.at[i]);
+    from.unpack(values);
     f.take(k, values);
 }
 template <class T, class F> __device__ inline void take_one(const T *row, int64_t k, F &f) {
@@ -117,14 +117,13 @@ template <class Group, class T, class F> __device__ inline void each_pack(const 
     int64_t k = head + (int64_t)Group::lane() * COUNT;
     if (Group::lane() < head) take_one(row, Group::lane(), f);
     for (; k + (PACKS_AT_ONCE - 1) * STEP < tail; k += PACKS_AT_ONCE * STEP) {
-        pack<T, COUNT> packs[PACKS_AT_ONCE];
+        raw_pack<T, COUNT> packs[PACKS_AT_ONCE];
 #pragma unroll
-        for (int i = 0; i < PACKS_AT_ONCE; ++i)
-            packs[i] = *reinterpret_cast<const pack<T, COUNT> *>(row + k + i * STEP);
+        for (int i = 0; i < PACKS_AT_ONCE; ++i) packs[i] = read_raw<COUNT>(row, k + i * STEP);
 #pragma unroll
-        for (int i = 0; i < PACKS_AT_ONCE; ++i) take_pack(packs[i], k + i * STEP, f);
+        for (int i = 0; i < PACKS_AT_ONCE; ++i) take_pack<COUNT>(packs[i], k + i * STEP, f);
     }
-    for (; k < tail; k += STEP) take_pack(*reinterpret_cast<const pack<T, COUNT> *>(row + k), k, f);
+    for (; k < tail; k += STEP) take_pack<COUNT>(read_raw<COUNT>(row, k), k, f);
     if (tail + Group::lane() < length) take_one(row, tail + Group::lane(), f);
 }
 
