@@ -8,8 +8,7 @@
 #include "device/cuda.h"
 #include "device/device.h"
 
-/* A build without CUDA has none. */
-__attribute__((weak)) void ons_cuda_forget(void);
+#pragma weak ons_cuda_forget /* a build without CUDA has none */
 
 /* One device, one stream, and what launches need in the device's memory; made once. */
 static struct {
