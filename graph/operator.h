@@ -265,8 +265,9 @@ typedef struct ons_alias {
 /* ----------------------------------------------------------------------------------------------------------- layout */
 
 typedef enum ons_layout_policy {
-    ONS_LAYOUT_PLAIN,   /* ONNX's order only */
-    ONS_LAYOUT_FOLLOWS, /* any one layout, the same for all operands of the output's shape; others in ONNX's order */
+    ONS_LAYOUT_PLAIN, /* ONNX's order only */
+    /* Any one layout, the same for all operands of the output's shape; others in ONNX's order, and broadcast. */
+    ONS_LAYOUT_FOLLOWS,
     ONS_LAYOUT_CHOOSES, /* asks `choose` */
 } ons_layout_policy;
 

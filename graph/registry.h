@@ -22,6 +22,8 @@ typedef struct ons_registry {
     /* Bytes of a type in a layout other than ONNX's; only kernels/ knows. */
     int64_t (*layout_bytes)(const ons_type *type);
     const char *(*layout_name)(ons_layout layout);
+    /* Whether a kernel can broadcast an operand of shape `part`, in ONNX's order, to a whole in that layout. */
+    bool (*layout_broadcasts)(const ons_shape *whole, ons_layout layout, const ons_shape *part);
     /* Copies a value's contents into another layout; both lie in the host's memory. */
     ons_status *(*relayout)(const ons_type *from, ons_layout to, const void *source, void *target);
 } ons_registry;

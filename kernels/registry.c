@@ -28,6 +28,7 @@ const ons_registry *ons_kernels_registry(void) {
         .layout_bytes = ons_layout_bytes,
         .relayout = ons_relayout,
         .layout_name = ons_layout_name,
+        .layout_broadcasts = ons_layout_broadcasts,
     };
     return &registry;
 }

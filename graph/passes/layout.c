@@ -71,16 +71,16 @@ static const ons_type *leading_output(const ons_operands *o) {
     return NULL;
 }
 
-/* One layout for all operands of that shape, if the other operands are single numbers. */
-static ons_layout common_layout(const ons_operands *o, const ons_shape *shape) {
+/* One layout for all operands of that shape, if the other operands can be broadcast to it. */
+static ons_layout common_layout(const chooser *c, const ons_operands *o, const ons_shape *shape) {
     ons_layout common = ONS_LAYOUT_ONNX;
-    for (uint32_t i = 0; i < o->input_count; ++i) {
-        if (!ons_has_input(o, i)) continue;
-        if (ons_shape_equal(&o->inputs[i].shape, shape))
-            common = common == ONS_LAYOUT_ONNX ? o->inputs[i].layout : common;
-        else if (ons_shape_elements(&o->inputs[i].shape) != 1)
+    for (uint32_t i = 0; i < o->input_count; ++i)
+        if (ons_has_input(o, i) && common == ONS_LAYOUT_ONNX && ons_shape_equal(&o->inputs[i].shape, shape))
+            common = o->inputs[i].layout;
+    for (uint32_t i = 0; i < o->input_count; ++i)
+        if (ons_has_input(o, i) && !ons_shape_equal(&o->inputs[i].shape, shape) &&
+            !c->registry->layout_broadcasts(shape, common, &o->inputs[i].shape))
             return ONS_LAYOUT_ONNX;
-    }
     return common;
 }
 
@@ -128,7 +128,7 @@ static ons_status *ask_operands(const chooser *c, const ons_operands *o, const o
     if (c->o->kernels == ONS_LAYOUTS_FOR_CPU && !has_float32_alone(o)) return NULL;
     if (rule->policy == ONS_LAYOUT_CHOOSES) return ask_rule(c, o, scratch, inputs, outputs);
     if (rule->policy == ONS_LAYOUT_PLAIN || leading == NULL) return NULL;
-    ons_layout common = place != NULL ? *place : common_layout(o, &leading->shape);
+    ons_layout common = place != NULL ? *place : common_layout(c, o, &leading->shape);
     for (uint32_t i = 0; i < o->input_count; ++i)
         if (ons_has_input(o, i) && ons_shape_equal(&o->inputs[i].shape, &leading->shape)) inputs[i] = common;
     for (uint32_t i = 0; i < o->output_count; ++i)

@@ -68,5 +68,6 @@ static ons_status *concat_upgrade(ons_upgrade *u) {
 ONS_DEFINE_OPERATOR(concat, "Concat", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, ONS_VARIADIC, 1, 1),
                     ONS_ATTRIBUTES(ONS_REQUIRED_ATTRIBUTE("axis", ONS_ATTRIBUTE_INT)), ONS_INFER(concat_infer),
                     ONS_COST(ons_cost_copy), ONS_GRADIENT_RULE(concat_gradient, ONS_ALL_INPUTS), ONS_SAVES_NOTHING,
-                    ONS_ROLES(ONS_ROLE_CONCAT, ONS_TRAIT_ANY_PRECISION, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
-                    ONS_FORMS(concat_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(concat_reference));
+                    ONS_ROLES(ONS_ROLE_CONCAT, ONS_TRAIT_ANY_PRECISION, 0), ONS_NO_ALIASES,
+                    ONS_CHOOSES_LAYOUT(ons_pieces_choose_whole), ONS_FORMS(concat_upgrade, ONS_NO_PATTERNS, NULL),
+                    ONS_REFERENCE(concat_reference));

@@ -9,7 +9,13 @@ typedef struct ons_pieces {
     ons_strided *copies; /* of each piece; the whole's side has the offset */
 } ons_pieces;
 
-/* State for pieces of types `pieces` (in order along `axis`) of `whole`. `joins`: from the pieces to the whole. */
+/* Layout rules. The whole has channels last where most elements of what it is made of, or cut from, have; pieces that
+ * are read stay as they are, since a copy may turn axes round on its way. */
+ons_status *ons_pieces_choose_whole(const ons_operands *o, ons_layout *inputs, ons_layout *outputs);
+ons_status *ons_pieces_choose_pieces(const ons_operands *o, ons_layout *inputs, ons_layout *outputs);
+
+/* State for pieces of types `pieces` (in order along `axis`) of `whole`, each in ONNX's order or with channels last.
+ * `joins`: from the pieces to the whole. */
 ons_status *ons_pieces_prepare(ons_prepare *p, const ons_type *whole, const ons_type *pieces, uint32_t count,
                                uint32_t axis, bool joins);
 

@@ -1,6 +1,23 @@
 /* What the CPU runs of pieces.h. */
 #include "kernels/concat/pieces.h"
 
+#include "kernels/common/layout/channels.h"
+
+/* A piece's copy, its axes in the order in which they lie in the whole. */
+static ons_strided copy_of(const ons_type *whole, const ons_type *piece, bool joins) {
+    ons_strided copy = {.rank = whole->shape.rank, .size = ons_dtype_size(whole->dtype)};
+    int64_t wholes[ONS_RANK_MAX], pieces[ONS_RANK_MAX];
+    ons_channels_strides(whole, wholes);
+    ons_channels_strides(piece, pieces);
+    for (uint32_t i = 0; i < copy.rank; ++i) {
+        uint32_t axis = ons_channels_axis(whole->layout, copy.rank, i);
+        copy.dims[i] = piece->shape.dims[axis];
+        copy.from[i] = joins ? pieces[axis] : wholes[axis];
+        copy.to[i] = joins ? wholes[axis] : pieces[axis];
+    }
+    return copy;
+}
+
 ons_status *ons_pieces_prepare(ons_prepare *p, const ons_type *whole, const ons_type *pieces, uint32_t count,
                                uint32_t axis, bool joins) {
     ons_pieces *state;
@@ -8,10 +25,9 @@ ons_status *ons_pieces_prepare(ons_prepare *p, const ons_type *whole, const ons_
     state->count = count;
     ONS_NEW(state->copies, p->arena, count + 1);
     int64_t strides[ONS_RANK_MAX], start = 0;
-    ons_dense_strides(&whole->shape, strides);
+    ons_channels_strides(whole, strides);
     for (uint32_t i = 0; i < count; ++i) {
-        ons_strided copy = ons_strided_dense(whole->dtype, &pieces[i].shape);
-        memcpy(joins ? copy.to : copy.from, strides, sizeof strides);
+        ons_strided copy = copy_of(whole, &pieces[i], joins);
         *(joins ? &copy.to_offset : &copy.from_offset) = start * strides[axis];
         ons_strided_plan(&copy);
         state->copies[i] = copy;

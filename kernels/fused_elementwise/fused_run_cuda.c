@@ -67,6 +67,7 @@ static ons_status *prepare_walk(const ons_prepare *p, ons_fused *f, fused_state 
     ons_broadcast *walk;
     ons_prepare own = *p;
     ons_operands operands = *p->operands;
+    operands.inputs = f->types;
     operands.outputs = &f->types[f->input_count]; /* the node's first may be left out */
     own.operands = &operands;
     ONS_TRY(ons_broadcast_prepare(&own, NULL, &walk));
@@ -107,18 +108,12 @@ static const char *explain(ons_arena *arena, const ons_status *why) {
     return ons_arena_copy_text(arena, text);
 }
 
-/* All operands lie alike: steps are prepared as if that were ONNX's order. */
-static ons_status *read_as_plain(const ons_prepare *p, ons_fused *f) {
-    ons_operands plain = *p->operands;
-    ons_type *inputs;
-    ONS_TRY(ons_cuda_require_alike(&plain));
-    ONS_NEW(inputs, p->arena, (size_t)plain.input_count + 1);
-    for (uint32_t i = 0; i < plain.input_count; ++i) {
-        inputs[i] = plain.inputs[i];
-        inputs[i].layout = ONS_LAYOUT_ONNX;
-    }
-    plain.inputs = inputs;
-    return ons_fused_read(&plain, p->arena, f);
+/* Steps are prepared for operands as they lie in memory. */
+static ons_status *read_in_memory(const ons_prepare *p, ons_fused *f) {
+    ons_operands seen;
+    ONS_TRY(ons_cuda_require_alike(p->operands));
+    ONS_TRY(ons_broadcast_in_memory(p->operands, p->arena, &seen));
+    return ons_fused_read(&seen, p->arena, f);
 }
 
 ons_status *ons_fused_prepare(ons_prepare *p) {
@@ -126,7 +121,7 @@ ons_status *ons_fused_prepare(ons_prepare *p) {
     fused_state *s;
     ONS_NEW(f, p->arena, 1);
     ONS_NEW(s, p->arena, 1);
-    ONS_TRY(read_as_plain(p, f));
+    ONS_TRY(read_in_memory(p, f));
     s->input_count = f->input_count;
     s->output_count = f->output_count;
     s->step_count = f->step_count;

@@ -11,4 +11,4 @@ ONS_DEFINE_OPERATOR(reduce_max, "ReduceMax", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(
                     ONS_INFER(ons_reduction_infer), ONS_COST(ons_reduction_cost),
                     ONS_GRADIENT_RULE(ons_reduction_min_max_gradient, ONS_INPUT_BIT(0)),
                     ONS_SAVES(ONS_INPUT_BIT(0), ONS_INPUT_BIT(0)), ONS_ANY_PRECISION_OPERATOR, ONS_NO_ALIASES,
-                    ONS_PLAIN_LAYOUT, ONS_REDUCTION_FORMS, ONS_REFERENCE(reduce_max_reference));
+                    ONS_CHOOSES_LAYOUT(ons_reduction_choose), ONS_REDUCTION_FORMS, ONS_REFERENCE(reduce_max_reference));

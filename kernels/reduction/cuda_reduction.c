@@ -45,7 +45,6 @@ ons_status *ons_cuda_reduction_over(ons_prepare *p, const bool *reduced) {
 
 ons_status *ons_cuda_reduction_prepare(ons_prepare *p) {
     bool reduced[ONS_RANK_MAX];
-    ONS_TRY(ons_cuda_require_plain(p->operands));
     ons_resolved(ons_reduction_axes(p->operands, reduced));
     return ons_cuda_reduction_over(p, reduced);
 }

@@ -1,5 +1,6 @@
 #include "kernels/reduction/reduction.h"
 
+#include "kernels/common/layout/layouts.h"
 #include "kernels/common/operator/rules.h"
 #include "kernels/operators.h"
 
@@ -42,6 +43,22 @@ ons_cost ons_reduction_cost(const ons_operands *o) {
     double elements = (double)ons_elements(&o->inputs[0]);
     return (ons_cost){elements,
                       (elements + (double)ons_elements(&o->outputs[0])) * (double)ons_dtype_size(o->inputs[0].dtype)};
+}
+
+/* Results lie in the order of what is kept: with channels last, where both channels and positions are. */
+ons_status *ons_reduction_choose(const ons_operands *o, ons_layout *inputs, ons_layout *outputs) {
+    const ons_shape *shape = &o->inputs[0].shape;
+    bool reduced[ONS_RANK_MAX], keeps_positions = false;
+    for (uint32_t i = 0; i < o->input_count; ++i) inputs[i] = ONS_LAYOUT_ONNX;
+    outputs[0] = ONS_LAYOUT_ONNX;
+    if (o->inputs[0].layout != ONS_LAYOUT_CHANNELS_LAST || !ons_dtype_is_float(o->inputs[0].dtype)) return NULL;
+    ONS_TRY(ons_reduction_axes(o, reduced));
+    for (uint32_t i = 2; i < shape->rank; ++i) keeps_positions |= !reduced[i] && shape->dims[i] > 1;
+    bool turns = keeps_positions && !reduced[1] && shape->dims[1] > 1;
+    if (turns && ons_attribute_int(o, ONS_REDUCTION_KEEPDIMS) == 0) return NULL;
+    inputs[0] = ONS_LAYOUT_CHANNELS_LAST;
+    outputs[0] = turns ? ONS_LAYOUT_CHANNELS_LAST : ONS_LAYOUT_ONNX;
+    return NULL;
 }
 
 int64_t ons_reduction_target(const ons_operands *o, const bool reduced[static ONS_RANK_MAX], int64_t number) {

@@ -44,6 +44,8 @@ ons_status *ons_reduction_axes(const ons_operands *o, bool reduced[ONS_AT_LEAST(
 int64_t ons_reduction_count(const ons_operands *o);
 ons_status *ons_reduction_infer(ons_operands *o);
 ons_cost ons_reduction_cost(const ons_operands *o);
+/* Layout rule: channels last stay as they are where the results then lie in an order that has a name. */
+ons_status *ons_reduction_choose(const ons_operands *o, ons_layout *inputs, ons_layout *outputs);
 ons_status *ons_reduction_prepare(ons_prepare *p, const ons_reducer *reducer);
 void ons_reduction_run(const ons_launch *launch);
 
@@ -221,6 +223,12 @@ ons_status *ons_reduction_min_max_gradient(ons_gradient *g);
     {.name = "first", .inputs = {INPUT(37, 5), ONS_I64(0)}, .tolerance = (TOLERANCE), .flops = 185},                   \
     {.name = "middle", .inputs = {INPUT(3, 7, 5), ONS_I64(1)}, .tolerance = (TOLERANCE), .flops = 105},                \
     {.name = "channels", .inputs = {INPUT(3, 4, 5, 2), ONS_I64(0, 2, 3)}, .tolerance = (TOLERANCE), .flops = 120},     \
+    {.name = "positions", .inputs = {INPUT(3, 4, 5, 2), ONS_I64(2, 3)}, .tolerance = (TOLERANCE), .flops = 120},       \
+    {.name = "no_positions", .inputs = {INPUT(3, 4, 5, 2), ONS_I64(2, 3)}, .settings = {ONS_SET_INT("keepdims", 0)},   \
+     .tolerance = (TOLERANCE), .flops = 120},                                                                          \
+    {.name = "across", .inputs = {INPUT(3, 4, 5, 2), ONS_I64(1)}, .tolerance = (TOLERANCE), .flops = 120},             \
+    {.name = "samples", .inputs = {INPUT(3, 4, 5, 2), ONS_I64(0)}, .settings = {ONS_SET_INT("keepdims", 0)},           \
+     .tolerance = (TOLERANCE), .flops = 120},                                                                          \
     {.name = "alternating", .inputs = {INPUT(3, 4, 5, 2), ONS_I64(0, 2)}, .tolerance = (TOLERANCE), .flops = 120},     \
     {.name = "all", .inputs = {INPUT(4, 9)}, .tolerance = (TOLERANCE), .flops = 36},                                   \
     {.name = "dropped", .inputs = {INPUT(4, 9), ONS_I64(1)}, .settings = {ONS_SET_INT("keepdims", 0)},                 \

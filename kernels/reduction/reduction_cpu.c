@@ -1,6 +1,8 @@
 /* What the CPU runs of reduction.h. */
 #include "kernels/reduction/reduction.h"
 
+#include "kernels/common/layout/channels.h"
+
 /* SPAN_WIDTH: columns that a task takes at most; their results lie on its stack. */
 enum { TASKS_ENOUGH = 32, PART_GRAIN = 16 * 1024, SPAN_WIDTH = 2048 };
 
@@ -36,14 +38,16 @@ static int64_t loops_product(const loops *l) {
     return product;
 }
 
-/* Joins neighbouring axes of the same fate, then sorts the groups into loops. */
-static void find_loops(reduction_state *s, const ons_shape *shape, const bool *reduced) {
+/* Joins neighbouring axes of the same fate, as they lie in memory, then sorts the groups into loops. */
+static void find_loops(reduction_state *s, const ons_type *type, const bool *reduced) {
+    const ons_shape *shape = &type->shape;
     struct {
         int64_t dim;
         bool reduced;
     } groups[ONS_RANK_MAX + 1];
     uint32_t count = 0;
-    for (uint32_t i = 0; i < shape->rank; ++i) {
+    for (uint32_t place = 0; place < shape->rank; ++place) {
+        uint32_t i = ons_channels_axis(type->layout, shape->rank, place);
         if (shape->dims[i] == 1) continue;
         if (count > 0 && groups[count - 1].reduced == reduced[i]) {
             groups[count - 1].dim *= shape->dims[i];
@@ -82,7 +86,7 @@ ons_status *ons_reduction_prepare(ons_prepare *p, const ons_reducer *reducer) {
     s->count = (double)ons_reduction_count(o);
     int64_t elements = ons_elements(&o->inputs[0]);
     if (elements == 0) return NULL;
-    find_loops(s, &o->inputs[0].shape, reduced);
+    find_loops(s, &o->inputs[0], reduced);
     s->outer = loops_product(&s->kept);
     s->combined = loops_product(&s->reduced);
     choose_parts(s, elements);

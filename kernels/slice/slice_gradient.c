@@ -3,6 +3,8 @@
  * sliced. */
 #include "kernels/slice/slicing.h"
 
+#include "kernels/common/layout/layouts.h"
+
 enum { SHAPE };
 enum { ADDED = ONS_SLICE_GRADIENT_ADDED };
 
@@ -45,9 +47,18 @@ static void slice_gradient_reference(const ons_operands *o, const ons_step *step
     }
 }
 
+static ons_status *slice_gradient_choose(const ons_operands *o, ons_layout *inputs, ons_layout *outputs) {
+    for (uint32_t i = 0; i < o->input_count; ++i) inputs[i] = ONS_LAYOUT_ONNX;
+    bool last = o->inputs[0].layout == ONS_LAYOUT_CHANNELS_LAST ||
+                (ons_has_input(o, ADDED) && o->inputs[ADDED].layout == ONS_LAYOUT_CHANNELS_LAST);
+    inputs[0] = outputs[0] = last ? ONS_LAYOUT_CHANNELS_LAST : ONS_LAYOUT_ONNX;
+    if (ons_has_input(o, ADDED)) inputs[ADDED] = outputs[0];
+    return NULL;
+}
+
 ONS_DEFINE_OPERATOR(slice_gradient, "SliceGradient", ONS_INTERNAL, ONS_ARITY(3, 6, 1, 1),
                     ONS_ATTRIBUTES(ONS_REQUIRED_ATTRIBUTE("shape", ONS_ATTRIBUTE_INTS)),
                     ONS_INFER(slice_gradient_infer), ONS_COST(slice_gradient_cost),
                     ONS_NOT_DIFFERENTIABLE("a gradient"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
-                    ONS_ALIASES({ONS_ALIAS_MAY, 0, ADDED}), ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
+                    ONS_ALIASES({ONS_ALIAS_MAY, 0, ADDED}), ONS_CHOOSES_LAYOUT(slice_gradient_choose), ONS_ONE_FORM,
                     ONS_REFERENCE(slice_gradient_reference));

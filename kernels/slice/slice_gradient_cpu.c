@@ -9,7 +9,7 @@ ons_status *ons_slice_gradient_prepare(ons_prepare *p) {
     ons_resolved(ons_slicing_of(o, &o->outputs[0].shape, &slicing));
     state *s;
     ONS_NEW_STATE(s, p);
-    s->copy = ons_slicing_copy(&slicing, o->inputs[0].dtype, &o->outputs[0].shape, true);
+    s->copy = ons_slicing_copy(&slicing, &o->outputs[0], true);
     s->elements = ons_elements(&o->inputs[0]);
     s->bytes = ons_type_dense_bytes(&o->outputs[0]);
     s->adds = ons_has_input(o, ONS_SLICE_GRADIENT_ADDED);

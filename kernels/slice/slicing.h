@@ -14,8 +14,9 @@ typedef struct ons_slicing {
  */
 ons_status *ons_slicing_of(const ons_operands *o, const ons_shape *shape, ons_slicing *slicing);
 
-/* The planned copy between the box in the tensor and a dense result. */
-ons_strided ons_slicing_copy(const ons_slicing *slicing, ons_dtype dtype, const ons_shape *shape, bool to_tensor);
+/* The planned copy between the box in the tensor and the result, which lies as the tensor does: in ONNX's order or with
+ * channels last. */
+ons_strided ons_slicing_copy(const ons_slicing *slicing, const ons_type *tensor, bool to_tensor);
 
 /* Number of the tensor's element that belongs to element `number` of the result. */
 int64_t ons_slicing_source(const ons_slicing *slicing, const ons_shape *shape, int64_t number);

@@ -110,5 +110,6 @@ ONS_DEFINE_OPERATOR(split, "Split", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 2, 1, 
                                    ONS_OPTIONAL_ATTRIBUTE("num_outputs", ONS_ATTRIBUTE_INT)),
                     ONS_INFER(split_infer), ONS_COST(ons_cost_copy),
                     ONS_GRADIENT_RULE(split_gradient, ONS_INPUT_BIT(0)), ONS_SAVES_NOTHING,
-                    ONS_ROLES(ONS_ROLE_SPLIT, ONS_TRAIT_ANY_PRECISION, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
-                    ONS_FORMS(split_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(split_reference));
+                    ONS_ROLES(ONS_ROLE_SPLIT, ONS_TRAIT_ANY_PRECISION, 0), ONS_NO_ALIASES,
+                    ONS_CHOOSES_LAYOUT(ons_pieces_choose_pieces), ONS_FORMS(split_upgrade, ONS_NO_PATTERNS, NULL),
+                    ONS_REFERENCE(split_reference));

@@ -1,6 +1,7 @@
 /* Transpose: axis i of the result is axis perm[i] of the input; without perm, all axes in reverse order. */
 #include "kernels/transpose/transpose.h"
 
+#include "kernels/common/layout/channels.h"
 #include "kernels/common/layout/index.h"
 #include "kernels/common/operator/kernel.h"
 #include "kernels/operators.h"
@@ -53,8 +54,20 @@ static ons_status *transpose_gradient(ons_gradient *g) {
     return NULL;
 }
 
+/* What has its channels last in memory has them last in ONNX's order, too, where they are the result's last axis. */
+static ons_status *transpose_choose(const ons_operands *o, ons_layout *inputs, ons_layout *outputs) {
+    uint32_t perm[ONS_RANK_MAX], rank = o->inputs[0].shape.rank;
+    bool same = o->inputs[0].layout == ONS_LAYOUT_CHANNELS_LAST;
+    ONS_TRY(ons_transpose_find_permutation(o, perm));
+    for (uint32_t place = 0; place < rank; ++place)
+        same = same && perm[place] == ons_channels_axis(ONS_LAYOUT_CHANNELS_LAST, rank, place);
+    inputs[0] = same ? ONS_LAYOUT_CHANNELS_LAST : ONS_LAYOUT_ONNX;
+    outputs[0] = ONS_LAYOUT_ONNX;
+    return NULL;
+}
+
 ONS_DEFINE_OPERATOR(transpose, "Transpose", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(1, 1, 1, 1),
                     ONS_ATTRIBUTES(ONS_OPTIONAL_ATTRIBUTE("perm", ONS_ATTRIBUTE_INTS)), ONS_INFER(transpose_infer),
                     ONS_COST(ons_cost_copy), ONS_GRADIENT_RULE(transpose_gradient, ONS_ALL_INPUTS), ONS_SAVES_NOTHING,
-                    ONS_ROLES(ONS_ROLE_TRANSPOSE, ONS_TRAIT_MOVES, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
-                    ONS_REFERENCE(transpose_reference));
+                    ONS_ROLES(ONS_ROLE_TRANSPOSE, ONS_TRAIT_MOVES, 0), ONS_NO_ALIASES,
+                    ONS_CHOOSES_LAYOUT(transpose_choose), ONS_ONE_FORM, ONS_REFERENCE(transpose_reference));

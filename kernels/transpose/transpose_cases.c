@@ -11,6 +11,8 @@ const ons_case ons_cases_transpose[] = {
     {.name = "batched_matrix", .inputs = {ONS_F32(3, 33, 18)}, PERMUTED(0, 2, 1)},
     {.name = "heads", .inputs = {ONS_F32(2, 9, 3, 16)}, PERMUTED(0, 2, 1, 3)},
     {.name = "keys", .inputs = {ONS_F32(2, 33, 3, 17)}, PERMUTED(0, 2, 3, 1)},
+    {.name = "channels_last", .inputs = {ONS_F32(2, 5, 3, 4)}, PERMUTED(0, 2, 3, 1)},
+    {.name = "channels_last_of_volumes", .inputs = {ONS_F32(2, 5, 3, 2, 4)}, PERMUTED(0, 2, 3, 4, 1)},
     {.name = "rotated", .inputs = {ONS_F32(2, 3, 4, 5, 6)}, PERMUTED(4, 0, 2, 3, 1)},
     {.name = "identity", .inputs = {ONS_F32(4, 5)}, PERMUTED(0, 1)},
     {.name = "threads", .inputs = {ONS_F32(3, 130, 141)}, PERMUTED(2, 0, 1)},

@@ -2,12 +2,13 @@
 #ifndef ONSTAGE_KERNELS_COMMON_CUDA_CUDA_PREPARE_H
 #define ONSTAGE_KERNELS_COMMON_CUDA_CUDA_PREPARE_H
 
+#include "kernels/common/layout/layouts.h"
 #include "kernels/common/operator/kernel.h"
 
 /* Refuses operands in a layout other than ONNX's. */
 ons_status *ons_cuda_require_plain(const ons_operands *o);
-/* Refuses operands that do not all lie alike, single numbers apart; those in a layout other than ONNX's must have the
- * output's shape. */
+/* Refuses operands of the output's shape that do not all lie alike, and others that cannot be broadcast beside them
+ * (ons_layout_broadcasts). */
 ons_status *ons_cuda_require_alike(const ons_operands *o);
 /* Refuses dtypes other than float32, float16, bfloat16. */
 ons_status *ons_cuda_require_float(const ons_operands *o, ons_dtype dtype);

@@ -1,5 +1,6 @@
 #include "kernels/common/elementwise/broadcast.h"
 
+#include "kernels/common/layout/channels.h"
 #include "kernels/operators.h"
 
 int64_t ons_broadcast_index(const ons_shape *whole, const ons_shape *part, int64_t index) {
@@ -9,6 +10,33 @@ int64_t ons_broadcast_index(const ons_shape *whole, const ons_shape *part, int64
     for (uint32_t axis = whole->rank; axis-- > 0; index /= whole->dims[axis])
         position += index % whole->dims[axis] * strides[axis];
     return position;
+}
+
+static ons_type in_memory(const ons_type *whole, const ons_type *part) {
+    ons_type type = ons_type_make(part->dtype, (ons_shape){.rank = whole->shape.rank});
+    uint32_t missing = whole->shape.rank - part->shape.rank;
+    for (uint32_t place = 0; place < whole->shape.rank; ++place) {
+        uint32_t axis = ons_channels_axis(whole->layout, whole->shape.rank, place);
+        type.shape.dims[place] = axis < missing ? 1 : part->shape.dims[axis - missing];
+    }
+    return type;
+}
+
+ons_status *ons_broadcast_in_memory(const ons_operands *o, ons_arena *arena, ons_operands *seen) {
+    const ons_type *whole = NULL;
+    *seen = *o;
+    for (uint32_t i = o->output_count; i-- > 0;)
+        if (ons_has_output(o, i)) whole = &o->outputs[i];
+    if (whole == NULL || whole->layout != ONS_LAYOUT_CHANNELS_LAST) return NULL;
+    ons_type *inputs;
+    ONS_NEW(inputs, arena, (size_t)o->input_count + 1);
+    ONS_NEW(seen->outputs, arena, (size_t)o->output_count + 1);
+    for (uint32_t i = 0; i < o->input_count; ++i)
+        inputs[i] = ons_has_input(o, i) ? in_memory(whole, &o->inputs[i]) : o->inputs[i];
+    for (uint32_t i = 0; i < o->output_count; ++i)
+        seen->outputs[i] = ons_has_output(o, i) ? in_memory(whole, &o->outputs[i]) : o->outputs[i];
+    seen->inputs = inputs;
+    return NULL;
 }
 
 ons_status *ons_upgrade_align_second(ons_upgrade *u, int64_t axis) {

@@ -48,6 +48,11 @@ ons_status *ons_broadcast_prepare(ons_prepare *p, ons_span_function *function, o
 /* An ons_run_function for a state made by ons_broadcast_prepare. */
 void ons_broadcast_run(const ons_launch *launch);
 
+/* The node with the axes of its operands as they lie in memory, from the outermost on, all in ONNX's order therefore:
+ * one whose result has channels last becomes (N, spatial…, C), and what broadcasts to it has its axes in these places.
+ */
+ons_status *ons_broadcast_in_memory(const ons_operands *o, ons_arena *arena, ons_operands *seen);
+
 /* For references: where element `index` of a tensor of shape `whole` lies in a tensor of shape `part` that broadcasts
  * to it. */
 int64_t ons_broadcast_index(const ons_shape *whole, const ons_shape *part, int64_t index);

@@ -35,10 +35,11 @@ static const char *form_name(const ons_broadcast *b) {
 }
 
 ons_status *ons_broadcast_prepare(ons_prepare *p, ons_span_function *function, ons_broadcast **state) {
-    const ons_operands *o = p->operands;
-    if (o->input_count > ONS_BROADCAST_OPERANDS)
-        return ons_node_error(o, "%u operands, the CPU kernel takes at most %d; split the node", o->input_count,
-                              ONS_BROADCAST_OPERANDS);
+    ons_operands in_memory, *o = &in_memory;
+    if (p->operands->input_count > ONS_BROADCAST_OPERANDS)
+        return ons_node_error(p->operands, "%u operands, the CPU kernel takes at most %d; split the node",
+                              p->operands->input_count, ONS_BROADCAST_OPERANDS);
+    ONS_TRY(ons_broadcast_in_memory(p->operands, p->arena, o));
     ons_broadcast *b;
     int64_t(*all)[ONS_RANK_MAX];
     ONS_NEW_STATE(b, p);

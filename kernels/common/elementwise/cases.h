@@ -57,6 +57,10 @@
     {.name = "rank0", .inputs = {A(), B()}, .tolerance = (TOLERANCE), .flops = 1},                                     \
     {.name = "scalar", .inputs = {A(6, 7), B()}, .tolerance = (TOLERANCE), .flops = 42},                               \
     {.name = "scalar_first", .inputs = {A(), B(6, 7)}, .tolerance = (TOLERANCE), .flops = 42},                         \
+    {.name = "channel", .inputs = {A(2, 19, 3, 5), B(2, 19, 1, 1)}, .tolerance = (TOLERANCE), .flops = 570},           \
+    {.name = "channel_first", .inputs = {A(19, 1, 1), B(2, 19, 3, 5)}, .tolerance = (TOLERANCE), .flops = 570},        \
+    {.name = "position", .inputs = {A(2, 19, 3, 5), B(2, 1, 3, 5)}, .tolerance = (TOLERANCE), .flops = 570},           \
+    {.name = "sample", .inputs = {A(2, 19, 3, 5), B(19, 3, 5)}, .tolerance = (TOLERANCE), .flops = 570},               \
     {.name = "row", .inputs = {A(4, 3, 33), B(33)}, .tolerance = (TOLERANCE), .flops = 396},                           \
     {.name = "column", .inputs = {A(4, 33), B(4, 1)}, .tolerance = (TOLERANCE), .flops = 132},                         \
     {.name = "channels", .inputs = {A(2, 3, 5, 7), B(3, 1, 1)}, .tolerance = (TOLERANCE), .flops = 210},               \

@@ -55,6 +55,16 @@ static inline uint32_t ons_channels_axis(ons_layout layout, uint32_t rank, uint3
     return place + 1 < rank ? place + 1 : 1;
 }
 
+/* Elements between neighbours along each axis, as ONNX numbers them, in ONNX's order or with channels last. */
+static inline void ons_channels_strides(const ons_type *type, int64_t strides[ONS_AT_LEAST(ONS_RANK_MAX)]) {
+    int64_t stride = 1;
+    for (uint32_t place = type->shape.rank; place-- > 0;) {
+        uint32_t axis = ons_channels_axis(type->layout, type->shape.rank, place);
+        strides[axis] = stride;
+        stride *= type->shape.dims[axis];
+    }
+}
+
 #endif /* __cplusplus */
 
 #endif

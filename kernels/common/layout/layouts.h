@@ -25,6 +25,10 @@ static inline bool ons_layout_is_weight(ons_layout layout) { return layout > ONS
 /* Whether both layouts put the elements of this type in the same places (one channel, or no spatial extent). */
 bool ons_layout_same_bytes(const ons_shape *shape, ons_layout a, ons_layout b);
 
+/* Whether an operand of shape `part` that lies in ONNX's order can be walked beside a whole in that layout, to which it
+ * broadcasts: neighbouring channels of the whole are neighbours there too, or one element. */
+bool ons_layout_broadcasts(const ons_shape *whole, ons_layout layout, const ons_shape *part);
+
 /* Bytes of a type in its layout, padding included. */
 int64_t ons_layout_bytes(const ons_type *type);
 

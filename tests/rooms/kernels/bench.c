@@ -18,7 +18,7 @@ enum { RUNS_MAX = 1000, OTHER_BYTES = 128 << 20, LINE = 64 };
 
 typedef struct options {
     const char *operator_name, *case_name; /* NULL: all */
-    ons_layout layout;
+    ons_offer layout;
     int threads;
     double seconds;
     bool all;
@@ -70,7 +70,7 @@ static void print_result(const ons_fixture *fixture, const ons_prepare *p, doubl
 static ons_status *run_case(ons_fixture *fixture, const options *chosen) {
     ons_prepared_node node;
     bool differs;
-    if (chosen->layout != ONS_LAYOUT_ONNX) {
+    if (chosen->layout != ONS_OFFER_ONNX) {
         ons_operands operands;
         ONS_TRY(ons_choose_case_layouts(fixture, false, chosen->layout, &operands, &differs));
         fixture->operands = operands;
@@ -110,7 +110,7 @@ int main(int count, char **arguments) {
         else if (strcmp(arguments[i], "--case") == 0 && i + 1 < count)
             chosen.case_name = arguments[++i];
         else if (strcmp(arguments[i], "--layout") == 0 && i + 1 < count)
-            chosen.layout = (ons_layout)atoi(arguments[++i]);
+            chosen.layout = (ons_offer)atoi(arguments[++i]);
         else if (strcmp(arguments[i], "--cold") == 0)
             chosen.other = other;
         else if (strcmp(arguments[i], "--all") == 0)

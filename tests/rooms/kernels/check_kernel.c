@@ -274,15 +274,19 @@ static bool has_halves(const ons_operands *o) {
     return any;
 }
 
-/* `o` as the pass shows it: inputs in the offered layout and, for CUDA's kernels, floats as half types. */
-static ons_status *offer(ons_fixture *f, bool for_cuda, ons_layout offered, ons_operands *asked) {
+static ons_layout offered_layout(ons_offer offered, uint32_t input) {
+    return offered == ONS_OFFER_CHANNELS_LAST || (offered == ONS_OFFER_MIXED && input != 1) ? 1 : ONS_LAYOUT_ONNX;
+}
+
+/* `o` as the pass shows it: inputs in the offered layouts and, for CUDA's kernels, floats as half types. */
+static ons_status *offer(ons_fixture *f, bool for_cuda, ons_offer offered, ons_operands *asked) {
     ons_type *inputs, *outputs;
     ONS_NEW(inputs, f->arena, f->operands.input_count + 1);
     ONS_NEW(outputs, f->arena, f->operands.output_count + 1);
     *asked = f->operands;
     for (uint32_t i = 0; i < asked->input_count; ++i) {
         inputs[i] = asked->inputs[i];
-        if (inputs[i].shape.rank >= 3 && inputs[i].shape.rank <= 5) inputs[i].layout = offered;
+        if (inputs[i].shape.rank >= 3 && inputs[i].shape.rank <= 5) inputs[i].layout = offered_layout(offered, i);
         if (for_cuda && ons_dtype_is_float(inputs[i].dtype)) inputs[i].dtype = ONS_BFLOAT16;
     }
     for (uint32_t i = 0; i < asked->output_count; ++i) {
@@ -294,21 +298,21 @@ static ons_status *offer(ons_fixture *f, bool for_cuda, ons_layout offered, ons_
     return NULL;
 }
 
-/* All operands of the first output's shape in the offered layout, which is what the pass does unless others are there
- * that are no single numbers. */
-static void follow(const ons_operands *asked, ons_layout offered, ons_layout *inputs, ons_layout *outputs) {
+/* All operands of the first output's shape in the offered layout, as the pass does where the others broadcast to it. */
+static void follow(const ons_registry *registry, const ons_operands *asked, ons_layout offered, ons_layout *inputs,
+                   ons_layout *outputs) {
     const ons_shape *shape = &asked->outputs[0].shape;
-    bool alike = ons_has_output(asked, 0) && shape->rank >= 3 && shape->rank <= 5;
+    bool can = ons_has_output(asked, 0) && shape->rank >= 3 && shape->rank <= 5;
     for (uint32_t i = 0; i < asked->input_count; ++i)
-        alike &= !ons_has_input(asked, i) || ons_shape_equal(&asked->inputs[i].shape, shape) ||
-                 ons_shape_elements(&asked->inputs[i].shape) == 1;
-    for (uint32_t i = 0; alike && i < asked->input_count; ++i)
+        can = can && (!ons_has_input(asked, i) || ons_shape_equal(&asked->inputs[i].shape, shape) ||
+                      registry->layout_broadcasts(shape, offered, &asked->inputs[i].shape));
+    for (uint32_t i = 0; can && i < asked->input_count; ++i)
         if (ons_has_input(asked, i) && ons_shape_equal(&asked->inputs[i].shape, shape)) inputs[i] = offered;
-    for (uint32_t i = 0; alike && i < asked->output_count; ++i)
+    for (uint32_t i = 0; can && i < asked->output_count; ++i)
         if (ons_has_output(asked, i) && ons_shape_equal(&asked->outputs[i].shape, shape)) outputs[i] = offered;
 }
 
-ons_status *ons_choose_case_layouts(ons_fixture *f, bool for_cuda, ons_layout offered, ons_operands *operands,
+ons_status *ons_choose_case_layouts(ons_fixture *f, bool for_cuda, ons_offer offered, ons_operands *operands,
                                     bool *differs) {
     *operands = f->operands;
     *differs = false;
@@ -325,7 +329,7 @@ ons_status *ons_choose_case_layouts(ons_fixture *f, bool for_cuda, ons_layout of
     ons_operands asked;
     ONS_TRY(offer(f, for_cuda, offered, &asked));
     if (follows)
-        follow(&asked, offered, inputs, outputs);
+        follow(f->registry, &asked, offered_layout(offered, 0), inputs, outputs);
     else
         ONS_TRY(f->op->layout.choose(&asked, inputs, outputs));
     for (uint32_t i = 0; i < operands->input_count; ++i) {
@@ -348,11 +352,9 @@ ons_status *ons_check_fixture(ons_fixture *fixture, const ons_target *target, in
     ONS_TRY(check_trial(&plain));
     bool for_cuda = strcmp(target->backend()->name, "cuda") == 0, differs = false;
     trial chosen = {.fixture = fixture, .target = target, .threads = threads};
-    /* Asked with its inputs in ONNX's order, then as behind a convolution: in the first layout of kernels/. */
-    for (ons_layout offered = 0; offered <= 1 && !target->plain; ++offered) {
+    for (ons_offer offered = 0; offered < ONS_OFFERS && !target->plain; ++offered) {
         ONS_TRY(ons_choose_case_layouts(fixture, for_cuda, offered, &chosen.operands, &differs));
-        if (differs)
-            ONS_TRY_AT(check_trial(&chosen), "in the layouts that it chooses where it is offered layout %u", offered);
+        if (differs) ONS_TRY_AT(check_trial(&chosen), "in the layouts that it chooses, offer %d", (int)offered);
     }
     return NULL;
 }

@@ -33,9 +33,17 @@ ons_status *ons_check_kernel(const ons_registry *registry, const ons_operator *o
 /* ons_check_kernel on a case that is alive and has its reference's results. */
 ons_status *ons_check_fixture(ons_fixture *fixture, const ons_target *target, int threads);
 
-/* Gives the case's operands in the layouts that the operator would choose where its inputs come in the layout
- * `offered`; they lie in the fixture's arena. *differs: whether any is not ONNX's. */
-ons_status *ons_choose_case_layouts(ons_fixture *fixture, bool for_cuda, ons_layout offered, ons_operands *operands,
+/* In which layouts inputs of three to five dims come. */
+typedef enum ons_offer {
+    ONS_OFFER_ONNX,
+    ONS_OFFER_CHANNELS_LAST, /* as behind a convolution: the first layout of kernels/ */
+    ONS_OFFER_MIXED,         /* the second one in ONNX's order, the others with channels last */
+    ONS_OFFERS,
+} ons_offer;
+
+/* Gives the case's operands in the layouts that the operator would choose where its inputs come as `offered`; they lie
+ * in the fixture's arena. *differs: whether any is not ONNX's. */
+ons_status *ons_choose_case_layouts(ons_fixture *fixture, bool for_cuda, ons_offer offered, ons_operands *operands,
                                     bool *differs);
 
 typedef enum ons_half {

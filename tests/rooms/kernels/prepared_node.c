@@ -56,7 +56,7 @@ ons_status *ons_prepared_node_init(ons_prepared_node *node, ons_fixture *fixture
     bool differs;
     *node = (ons_prepared_node){.arena = ons_arena_new(), .operands = fixture->operands};
     if (node->arena == NULL) return ons_status_out_of_memory();
-    if (layouts) ONS_TRY(ons_choose_case_layouts(fixture, false, ONS_LAYOUT_ONNX, &node->operands, &differs));
+    if (layouts) ONS_TRY(ons_choose_case_layouts(fixture, false, ONS_OFFER_ONNX, &node->operands, &differs));
     node->prepare = (ons_prepare){
         .operands = &node->operands, .threads = threads, .scratch_limit = INT64_MAX, .arena = node->arena};
     omp_set_num_threads(threads);
