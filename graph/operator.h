@@ -269,6 +269,7 @@ typedef enum ons_layout_policy {
     /* Any one layout, the same for all operands of the output's shape; others in ONNX's order, and broadcast. */
     ONS_LAYOUT_FOLLOWS,
     ONS_LAYOUT_CHOOSES, /* asks `choose` */
+    ONS_LAYOUT_ASKED,   /* the one output as the first node that reads it wants it, where input 0 broadcasts to that */
 } ons_layout_policy;
 
 typedef struct ons_layout_rule {
@@ -280,6 +281,8 @@ typedef struct ons_layout_rule {
     { ONS_LAYOUT_PLAIN, NULL }
 #define ONS_FOLLOWS_LAYOUT                                                                                             \
     { ONS_LAYOUT_FOLLOWS, NULL }
+#define ONS_ASKED_LAYOUT                                                                                               \
+    { ONS_LAYOUT_ASKED, NULL }
 #define ONS_CHOOSES_LAYOUT(CHOOSE)                                                                                     \
     { ONS_LAYOUT_CHOOSES, (CHOOSE) }
 

@@ -32,18 +32,44 @@ static bool is_made_once(const chooser *c, const ons_value *value) {
     return producer != NULL && producer->per_step && producer->phase == ONS_FORWARD;
 }
 
+static const reordered *find_known(const chooser *c, ons_value_id value, ons_layout layout) {
+    for (size_t i = 0; i < c->known.count; ++i) {
+        const reordered *each = &c->known.items[i];
+        if (each->value == value && each->layout == layout) return each;
+    }
+    return NULL;
+}
+
+/* The node that makes the value in the layout in which it is read first; NULL: there is none. */
+static const ons_node *asked_producer(const chooser *c, const ons_value *value) {
+    const ons_node *producer = value->producer == ONS_NONE ? NULL : ons_graph_node(c->graph, value->producer);
+    return producer != NULL && producer->op->layout.policy == ONS_LAYOUT_ASKED ? producer : NULL;
+}
+
+/* Whether that node can make it in this one, nobody having read the value yet. */
+static bool can_be_made(const chooser *c, const ons_node *producer, ons_value_id value, ons_layout layout) {
+    const ons_type *type = &ons_graph_value(c->graph, value)->type,
+                   *from = &ons_graph_value(c->graph, producer->inputs[0])->type;
+    return find_known(c, value, type->layout) == NULL &&
+           c->registry->layout_broadcasts(&type->shape, layout, &from->shape);
+}
+
 /* `value` in `layout`, as node `user` needs it: a weight is reordered once a step, not for every micro-batch. */
 static ons_status *in_layout(chooser *c, ons_value_id value, ons_layout layout, const ons_node *user,
                              ons_value_id *result) {
     *result = value;
-    const ons_value *v = ons_graph_value(c->graph, value);
-    if (v->type.layout == layout) return NULL;
-    for (size_t i = 0; i < c->known.count; ++i) {
-        const reordered *each = &c->known.items[i];
-        if (each->value == value && each->layout == layout) {
-            *result = each->result;
-            return NULL;
-        }
+    ons_value *v = ons_graph_value(c->graph, value);
+    const ons_node *asked = asked_producer(c, v);
+    if (asked == NULL && v->type.layout == layout) return NULL;
+    const reordered *known = find_known(c, value, layout);
+    if (known != NULL) {
+        *result = known->result;
+        return NULL;
+    }
+    if (asked != NULL && (v->type.layout == layout || can_be_made(c, asked, value, layout))) {
+        v->type.layout = layout;
+        ONS_PUSH(&c->known, (reordered){value, layout, value});
+        return NULL;
     }
     ONS_CHECK(c->reorder != NULL, ONS_DEFECT, "no operator changes layouts");
     bool weight = is_made_once(c, v);
@@ -127,7 +153,7 @@ static ons_status *ask_operands(const chooser *c, const ons_operands *o, const o
     for (uint32_t i = 0; i < o->output_count; ++i) outputs[i] = ONS_LAYOUT_ONNX;
     if (c->o->kernels == ONS_LAYOUTS_FOR_CPU && !has_float32_alone(o)) return NULL;
     if (rule->policy == ONS_LAYOUT_CHOOSES) return ask_rule(c, o, scratch, inputs, outputs);
-    if (rule->policy == ONS_LAYOUT_PLAIN || leading == NULL) return NULL;
+    if (rule->policy != ONS_LAYOUT_FOLLOWS || leading == NULL) return NULL;
     ons_layout common = place != NULL ? *place : common_layout(c, o, &leading->shape);
     for (uint32_t i = 0; i < o->input_count; ++i)
         if (ons_has_input(o, i) && ons_shape_equal(&o->inputs[i].shape, &leading->shape)) inputs[i] = common;
@@ -204,7 +230,7 @@ static ons_status *find_source(const chooser *c, ons_value_id value, ons_arena *
         ons_node_id id = ons_graph_value(c->graph, value)->producer;
         const ons_node *node = ons_graph_node(c->graph, id);
         if (node->op->layout.policy == ONS_LAYOUT_CHOOSES) return ask_output(c, id, value, scratch, layout);
-        if (node->op->layout.policy == ONS_LAYOUT_PLAIN) return NULL;
+        if (node->op->layout.policy != ONS_LAYOUT_FOLLOWS) return NULL;
         value = find_made(c, node, &shape);
     }
     return NULL;

@@ -41,5 +41,5 @@ static ons_status *expand_gradient(ons_gradient *g) {
 ONS_DEFINE_OPERATOR(expand, "Expand", ONS_ONNX(8, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1), ONS_NO_ATTRIBUTES,
                     ONS_INFER(expand_infer), ONS_COST(ons_cost_copy),
                     ONS_GRADIENT_RULE(expand_gradient, ONS_INPUT_BIT(0)), ONS_SAVES_NOTHING,
-                    ONS_ROLES(ONS_ROLE_EXPAND, ONS_TRAIT_MOVES, 0), ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
+                    ONS_ROLES(ONS_ROLE_EXPAND, ONS_TRAIT_MOVES, 0), ONS_NO_ALIASES, ONS_ASKED_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(expand_reference));

@@ -312,13 +312,21 @@ static void follow(const ons_registry *registry, const ons_operands *asked, ons_
         if (ons_has_output(asked, i) && ons_shape_equal(&asked->outputs[i].shape, shape)) outputs[i] = offered;
 }
 
+/* The output in the offered layout, as a node behind it may want it. */
+static void make_asked(const ons_registry *registry, const ons_operands *asked, ons_layout offered,
+                       ons_layout *outputs) {
+    const ons_shape *shape = &asked->outputs[0].shape;
+    if (shape->rank >= 3 && shape->rank <= 5 && registry->layout_broadcasts(shape, offered, &asked->inputs[0].shape))
+        outputs[0] = offered;
+}
+
 ons_status *ons_choose_case_layouts(ons_fixture *f, bool for_cuda, ons_offer offered, ons_operands *operands,
                                     bool *differs) {
     *operands = f->operands;
     *differs = false;
     ons_layout_policy policy = f->op->layout.policy;
     bool follows = policy == ONS_LAYOUT_FOLLOWS && (f->op->roles.traits & ONS_TRAIT_RANDOM) == 0;
-    if (policy != ONS_LAYOUT_CHOOSES && !follows) return NULL;
+    if (policy != ONS_LAYOUT_CHOOSES && policy != ONS_LAYOUT_ASKED && !follows) return NULL;
     if (!for_cuda && has_halves(operands)) return NULL;
     ons_layout *inputs, *outputs;
     ons_type *input_types, *output_types;
@@ -328,7 +336,9 @@ ons_status *ons_choose_case_layouts(ons_fixture *f, bool for_cuda, ons_offer off
     ONS_NEW(output_types, f->arena, operands->output_count + 1);
     ons_operands asked;
     ONS_TRY(offer(f, for_cuda, offered, &asked));
-    if (follows)
+    if (policy == ONS_LAYOUT_ASKED)
+        make_asked(f->registry, &asked, offered_layout(offered, 0), outputs);
+    else if (follows)
         follow(f->registry, &asked, offered_layout(offered, 0), inputs, outputs);
     else
         ONS_TRY(f->op->layout.choose(&asked, inputs, outputs));
