@@ -21,8 +21,8 @@ static bool suits_winograd(const ons_window *w) {
 /* For convolutions that the table does not have. Winograd's transforms of tiles cost as much whatever the number of
  * channels that they save, and those of the filter, whose results lie in scratch, whatever the number of tiles. Where
  * there are few positions, most taps lie in the padding at most of them, and oneDNN's kernels go through them all the
- * same: those for AVX-512 fast enough but at a single position. The number of samples decides nothing, so that parts of
- * a batch are computed as the whole is. */
+ * same: those for AVX-512 fast enough but at a single position. Here the number of samples decides nothing, so that
+ * parts of a batch are computed as the whole is; the table goes by it, too. */
 static ons_way usual_way(const ons_convolution *c, uint32_t possible) {
     int64_t channels = c->x.shape.dims[1], outputs = c->y.shape.dims[1], size = channels * outputs,
             tiles = (c->window.output[HEIGHT] + 1) / 2 * ((c->window.output[WIDTH] + 1) / 2),
