@@ -5,17 +5,11 @@
 
 /* A piece's copy, its axes in the order in which they lie in the whole. */
 static ons_strided copy_of(const ons_type *whole, const ons_type *piece, bool joins) {
-    ons_strided copy = {.rank = whole->shape.rank, .size = ons_dtype_size(whole->dtype)};
     int64_t wholes[ONS_RANK_MAX], pieces[ONS_RANK_MAX];
     ons_channels_strides(whole, wholes);
     ons_channels_strides(piece, pieces);
-    for (uint32_t i = 0; i < copy.rank; ++i) {
-        uint32_t axis = ons_channels_axis(whole->layout, copy.rank, i);
-        copy.dims[i] = piece->shape.dims[axis];
-        copy.from[i] = joins ? pieces[axis] : wholes[axis];
-        copy.to[i] = joins ? wholes[axis] : pieces[axis];
-    }
-    return copy;
+    return ons_strided_box(whole->dtype, &piece->shape, whole->layout, joins ? pieces : wholes,
+                           joins ? wholes : pieces);
 }
 
 ons_status *ons_pieces_prepare(ons_prepare *p, const ons_type *whole, const ons_type *pieces, uint32_t count,

@@ -1,10 +1,9 @@
 /* Slice: along each given axis the elements start, start + step, … before end. */
 #include "graph/passes/autograd.h"
 #include "graph/upgrade.h"
+#include "kernels/common/layout/layouts.h"
 #include "kernels/operators.h"
 #include "kernels/slice/slicing.h"
-
-#include "kernels/common/layout/layouts.h"
 
 static ons_status *slice_infer(ons_operands *o) {
     ons_slicing slicing;

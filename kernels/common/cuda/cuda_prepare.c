@@ -10,10 +10,11 @@ ons_status *ons_cuda_require_plain(const ons_operands *o) {
     return NULL;
 }
 
+/* A single number lies the same in every layout. */
 static bool lies_as(const ons_type *type, const ons_type *leading) {
+    if (ons_elements(type) == 1) return true;
     if (ons_shape_equal(&type->shape, &leading->shape)) return type->layout == leading->layout;
-    return ons_elements(type) == 1 ||
-           (type->layout == ONS_LAYOUT_ONNX && ons_layout_broadcasts(&leading->shape, leading->layout, &type->shape));
+    return type->layout == ONS_LAYOUT_ONNX && ons_layout_broadcasts(&leading->shape, leading->layout, &type->shape);
 }
 
 ons_status *ons_cuda_require_alike(const ons_operands *o) {

@@ -30,6 +30,11 @@ typedef struct ons_strided {
 /* The dense tensor `shape` on both sides; callers then change what differs. */
 ons_strided ons_strided_dense(ons_dtype dtype, const ons_shape *shape);
 
+/* A box of these dims with the distances along each axis of both sides; its axes come in the order in which they lie in
+ * memory in that layout: ONNX's, or channels last. */
+ons_strided ons_strided_box(ons_dtype dtype, const ons_shape *dims, ons_layout layout, const int64_t *from,
+                            const int64_t *to);
+
 void ons_strided_plan(ons_strided *s);
 
 /* Reads and writes exactly the box. Threads share the work. */

@@ -2,6 +2,8 @@
 
 #include <omp.h>
 
+#include "kernels/common/layout/channels.h"
+
 enum { TILE = 16 };
 
 ons_strided ons_strided_dense(ons_dtype dtype, const ons_shape *shape) {
@@ -9,6 +11,18 @@ ons_strided ons_strided_dense(ons_dtype dtype, const ons_shape *shape) {
     memcpy(s.dims, shape->dims, sizeof shape->dims);
     ons_dense_strides(shape, s.from);
     ons_dense_strides(shape, s.to);
+    return s;
+}
+
+ons_strided ons_strided_box(ons_dtype dtype, const ons_shape *dims, ons_layout layout, const int64_t *from,
+                            const int64_t *to) {
+    ons_strided s = {.rank = dims->rank, .size = ons_dtype_size(dtype)};
+    for (uint32_t place = 0; place < s.rank; ++place) {
+        uint32_t axis = ons_channels_axis(layout, s.rank, place);
+        s.dims[place] = dims->dims[axis];
+        s.from[place] = from[axis];
+        s.to[place] = to[axis];
+    }
     return s;
 }
 
