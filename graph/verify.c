@@ -1,6 +1,15 @@
 #include "graph/graph.h"
 #include "graph/operands.h"
 
+/* Operators infer shapes and element types; how their operands lie in memory is chosen later, and may differ. */
+static void forget_layouts(ons_operands *o, ons_type *types) {
+    for (uint32_t i = 0; i < o->input_count; ++i) {
+        types[i] = o->inputs[i];
+        types[i].layout = ONS_LAYOUT_ONNX;
+    }
+    o->inputs = types;
+}
+
 /* What is legal at one node, given that everything before it is. */
 static ons_status *verify_node(const ons_graph *graph, ons_node_id id, const bool *made, ons_arena *scratch) {
     const ons_node *node = ons_graph_node(graph, id);
@@ -15,8 +24,11 @@ static ons_status *verify_node(const ons_graph *graph, ons_node_id id, const boo
     ONS_CHECK(node->phase != ONS_UPDATE || node->per_step, ONS_DEFECT, "node '%s': an update for every micro-batch",
               node->name);
     ons_operands found;
+    ons_type *types;
+    ONS_NEW(types, scratch, node->input_count + 1);
     ONS_TRY(ons_operands_make(graph, node->op, node->name, node->attributes, node->inputs, node->input_count,
                               node->output_count, scratch, &found));
+    forget_layouts(&found, types);
     ONS_TRY(ons_operands_infer(&found));
     for (uint32_t i = 0; i < node->output_count; ++i) {
         if (node->outputs[i] == ONS_NONE) continue;
