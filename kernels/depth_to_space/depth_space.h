@@ -4,14 +4,17 @@
 
 #include "kernels/common/layout/strided.h"
 
-/* The copy from the tensor with many channels (N, C·b·b, H, W) to the one with many pixels (N, C, H·b, W·b), or back.
- * `channels_last`: a block's pixels are the inner part of the channel number ("CRD"), else the outer ("DCR"). */
-ons_strided ons_depth_space_copy(ons_dtype dtype, const ons_shape *deep, int64_t block, bool channels_last,
-                                 bool to_space);
+/* The copy from the tensor with many channels (N, C·b·b, H, W) to the one with many pixels (N, C, H·b, W·b), or back;
+ * both in ONNX's order or with channels last. `crd`: a block's pixels are the inner part of the channel number, else
+ * the outer ("DCR"). */
+ons_strided ons_depth_space_copy(const ons_type *deep, const ons_type *wide, int64_t block, bool crd, bool to_space);
 
 /* The copy of ons_depth_space_copy by words, for references. */
-void ons_depth_space_reference(const ons_shape *deep, int64_t block, bool channels_last, bool to_space,
-                               const void *from, void *to);
+void ons_depth_space_reference(const ons_shape *deep, int64_t block, bool crd, bool to_space, const void *from,
+                               void *to);
+
+/* Layout rule: the result lies as the operand does. */
+ons_status *ons_depth_space_choose(const ons_operands *o, ons_layout *inputs, ons_layout *outputs);
 
 /* Fails unless the attribute is "DCR" or "CRD". */
 ons_status *ons_depth_space_check_mode(const ons_operands *o, uint32_t attribute);

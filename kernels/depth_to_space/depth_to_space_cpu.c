@@ -6,7 +6,7 @@
 ons_status *ons_depth_to_space_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
     ons_strided copy =
-        ons_depth_space_copy(o->inputs[0].dtype, &o->inputs[0].shape, ons_attribute_int(o, BLOCKSIZE), is_crd(o), true);
+        ons_depth_space_copy(&o->inputs[0], &o->outputs[0], ons_attribute_int(o, BLOCKSIZE), is_crd(o), true);
     return ons_strided_prepare(p, &copy);
 }
 

@@ -5,8 +5,8 @@
 
 ons_status *ons_space_to_depth_prepare(ons_prepare *p) {
     const ons_operands *o = p->operands;
-    ons_strided copy = ons_depth_space_copy(o->inputs[0].dtype, &o->outputs[0].shape, ons_attribute_int(o, BLOCKSIZE),
-                                            is_crd(o), false);
+    ons_strided copy =
+        ons_depth_space_copy(&o->outputs[0], &o->inputs[0], ons_attribute_int(o, BLOCKSIZE), is_crd(o), false);
     return ons_strided_prepare(p, &copy);
 }
 

@@ -194,7 +194,34 @@ static void copy_tile(size_t size, const block *b, const char *from, char *to) {
     }
 }
 
+/* Few rows of `from`, or few columns of it, that lie side by side: channels in groups, pixels in blocks. The loops are
+ * compiled for each width, so that vectors are interleaved. */
+__attribute__((always_inline)) static inline void interleave_rows(const block *b, const uint32_t *restrict from,
+                                                                  uint32_t *restrict to, int64_t width) {
+    int64_t from_column = b->from_column, rows = b->rows;
+    for (int64_t r = 0; r < rows; ++r)
+        for (int64_t c = 0; c < width; ++c) to[r * width + c] = from[c * from_column + r];
+}
+__attribute__((always_inline)) static inline void separate_rows(const block *b, const uint32_t *restrict from,
+                                                                uint32_t *restrict to, int64_t width) {
+    int64_t to_row = b->to_row, columns = b->columns;
+    for (int64_t c = 0; c < columns; ++c)
+        for (int64_t r = 0; r < width; ++r) to[r * to_row + c] = from[c * width + r];
+}
+
+static bool copy_narrow(size_t size, const block *b, const void *from, void *to) {
+    bool interleaves = b->columns == b->to_row, separates = b->rows == b->from_column;
+    if (size != sizeof(uint32_t) || !(interleaves || separates)) return false;
+    switch (interleaves ? b->columns : b->rows) {
+    case 2: interleaves ? interleave_rows(b, from, to, 2) : separate_rows(b, from, to, 2); return true;
+    case 3: interleaves ? interleave_rows(b, from, to, 3) : separate_rows(b, from, to, 3); return true;
+    case 4: interleaves ? interleave_rows(b, from, to, 4) : separate_rows(b, from, to, 4); return true;
+    default: return false;
+    }
+}
+
 static void copy_tiles(size_t size, const block *b, const char *from, char *to) {
+    if (copy_narrow(size, b, from, to)) return;
     for (int64_t r = 0; r < b->rows; r += TILE)
         for (int64_t c = 0; c < b->columns; c += TILE) {
             block tile = *b;
