@@ -1,96 +1,134 @@
 #!/usr/bin/env python3
-"""Compares the training steps of two builds of onstage on networks of torchvision.
+"""Compares this tree's build with one of the same sources for this machine's processor alone (-march=native).
 
-    ./bazelw build //bench:step_time, once for each build; keep the program of the first
-    python3 bench/pytorch/builds.py BEFORE AFTER [--networks NAME,...] [--rounds N] >PAGE.md
+    python3 bench/pytorch/builds.py [--models NAME,...] >bench/results/native_build_cpu.md
 
-BEFORE and AFTER are programs of //bench:step_time. They take turns, round by round, on the same files; the ratio is the
-median over the rounds of AFTER's step ÷ BEFORE's. See bench/README.md.
+Builds //bench:step_time here, and in a copy with -march=native for the kernels' variants and for everything else. For each
+model of workloads.py: the time of a step, taking turns, of both and of this build once more, against itself; and the instructions of a
+step, of two samples, counted by callgrind, of variant v3 (valgrind knows no AVX-512) against -march=native without AVX-512. See bench/README.md.
 """
 
 import argparse
+import dataclasses
 import datetime
+import os
 import pathlib
+import re
+import shutil
 import statistics
+import subprocess
 import sys
 import tempfile
 import warnings
 
-import numpy
-import torch
-import torchvision
+from compare import ROOT, STEP_TIME, Side, cpu_name, model_and_data, onstage_command, steps_for
 
-import compare
-
-BATCH = 8
-STEPS = 3  # of a round
-# Networks whose convolutions stand beside branches, scales and shuffles.
-NETWORKS = (
-    "densenet121,efficientnet_b0,regnet_y_400mf,mobilenet_v3_large,googlenet,inception_v3,mnasnet1_0,shufflenet_v2_x1_0,"
-    "squeezenet1_1,convnext_tiny"
-)
-CLASSIFIERS_ALONE = {"googlenet", "inception_v3"}  # without the losses beside the network
+NATIVE = ("-march=native",)
+NATIVE_WITHOUT_AVX512 = ("-march=native", "-mno-avx512f")
+LIMIT = 1.03
+# Valgrind computes a multiply-add of eight numbers by eight calls, so a whole batch takes hours. Two samples are the least that BatchNorm
+# trains with; those of the largest models are smaller as well (`counted` in workloads.py).
+COUNTED_BATCH = 2
 
 
-def export(name, folder):
-    """The network, and samples for it."""
-    torch.manual_seed(0)
-    size = 299 if name == "inception_v3" else 224
-    options = {"aux_logits": False, "init_weights": False} if name in CLASSIFIERS_ALONE else {}
-    network = getattr(torchvision.models, name)(weights=None, **options).train()
-    samples = numpy.random.default_rng(0)
-    files = [folder / "model.onnx", folder / "x.npy", folder / "y.npy"]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        torch.onnx.export(
-            network, (torch.randn(BATCH, 3, size, size),), str(files[0]), dynamo=False,
-            training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False, opset_version=17, input_names=["x"],
-            output_names=["y"], dynamic_axes={"x": {0: "n"}, "y": {0: "n"}},
-        )
-    numpy.save(files[1], samples.standard_normal((2 * BATCH, 3, size, size), dtype=numpy.float32))
-    numpy.save(files[2], samples.integers(0, 1000, 2 * BATCH))
-    return files
+def build_native(flags, folder):
+    """step_time of the sources that are checked in, compiled with `flags` instead of the variants' own; its path."""
+    subprocess.run(["git", "clone", "--quiet", ROOT, folder], check=True)
+    variants = folder / "kernels" / "variants.bzl"
+    words = ", ".join(f'"{flag}"' for flag in flags)
+    text, count = re.subn(r'VARIANTS = \{.*?\n\}\n', f'VARIANTS = {{"v3": [{words}], "v4": [{words}, "-mprefer-vector-width=512"]}}\n',
+                          variants.read_text(), flags=re.S)
+    if count != 1:
+        raise SystemExit("kernels/variants.bzl: no VARIANTS to replace")
+    variants.write_text(text)
+    everything = [f"--copt={flag}" for flag in flags]
+    subprocess.run(["./bazelw", "build", *everything, "//bench:step_time"], cwd=folder, check=True, stdout=sys.stderr)
+    program = folder.with_suffix(".step_time")
+    shutil.copy(folder / "bazel-bin" / "bench" / "step_time", program)
+    subprocess.run(["./bazelw", "clean", "--expunge"], cwd=folder, check=True, stdout=sys.stderr)
+    return program
 
 
-def start(program, files):
-    model, x, y = files
-    words = ["--input", f"x={x}", "--target", y, "--loss", "cross_entropy", "--batch", BATCH, "--optimizer", "sgd",
-             "--epochs", 1000000]
-    side = compare.Side([program, model, *words])
-    side.run(1)  # what is done once
-    return side
+def command_of(program, workload, folder, threads, options):
+    options = argparse.Namespace(**{**vars(options), "step_time": program})
+    return onstage_command(workload, folder / "model.onnx", folder, threads, options)
 
 
-def run_round(side):
-    return statistics.median(side.run(STEPS)["seconds"])
-
-
-def compare_builds(programs, files, rounds):
-    """Medians of both, and the rounds' ratios."""
-    sides = [start(program, files) for program in programs]
-    times = ([], [])
-    for number in range(rounds):
-        for which in (0, 1) if number % 2 else (1, 0):
-            times[which].append(run_round(sides[which]))
+def times(programs, workload, folder, options):
+    """Of each program after the first: its steps' time over the first one's, of every round."""
+    sides = [Side(command_of(program, workload, folder, options.threads, options)) for program in programs]
+    steps = max(steps_for(options.seconds, side.run(5)["seconds"][-1]) for side in sides)
+    ratios = [[] for _ in sides[1:]]
+    for index in range(options.rounds):
+        order = sides[index % len(sides):] + sides[: index % len(sides)]
+        seconds = {side: statistics.median(side.run(steps)["seconds"]) for side in order}
+        for ratio, side in zip(ratios, sides[1:]):
+            ratio.append(seconds[sides[0]] / seconds[side])
     for side in sides:
         side.close()
-    return [statistics.median(each) for each in times], sorted(after / before for before, after in zip(*times))
+    return ratios
+
+
+def instructions(program, workload, folder, options):
+    """Of one step on one thread, by callgrind: what two steps take more than one."""
+    counts, words = folder / "callgrind.out", command_of(program, workload, folder, 1, options)
+    totals = []
+    for steps in (1, 2):
+        side = Side(["env", "GOMP_SPINCOUNT=3000", "valgrind", "-q", "--tool=callgrind", f"--callgrind-out-file={counts}", *words])
+        side.run(steps)
+        side.close()
+        totals.append(int(re.search(r"^(?:summary|totals): (\d+)", counts.read_text(), re.M)[1]))
+    return totals[1] - totals[0]
+
+
+def spread(ratios):
+    return f"{statistics.median(ratios):.3f} ({min(ratios):.3f}, {max(ratios):.3f})"
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--models", help="names, separated by commas; default: all")
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--seconds", type=float, default=2.0, help="length of a round of each")
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--native", type=pathlib.Path, help="a step_time built with -march=native, instead of building one")
+    parser.add_argument("--native-without-avx512", type=pathlib.Path, help="the same without AVX-512, for callgrind")
+    parser.add_argument("--no-times", action="store_true", help="count instructions alone")
+    parser.add_argument("--no-counts", action="store_true", help="take times alone")
+    return parser.parse_args()
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("programs", metavar="PROGRAM", nargs=2)
-    parser.add_argument("--networks", default=NETWORKS, help="names, separated by commas")
-    parser.add_argument("--rounds", type=int, default=9)
-    options = parser.parse_args()
-    print(f"{compare.cpu_name()}, {datetime.date.today()}, batch {BATCH}, SGD, {options.rounds} rounds of {STEPS} steps by turns.\n")
-    print("| network | before, ms | after, ms | ratio | least | most |\n|---|--:|--:|--:|--:|--:|")
-    for name in options.networks.split(","):
-        with tempfile.TemporaryDirectory() as folder:
-            medians, ratios = compare_builds(options.programs, export(name, pathlib.Path(folder)), options.rounds)
-        before, after = (f"{1000 * seconds:.3g}" for seconds in medians)
-        print(f"| {name} | {before} | {after} | **{statistics.median(ratios):.2f}** | {ratios[0]:.2f} | {ratios[-1]:.2f} |", flush=True)
+    options = arguments()
+    warnings.filterwarnings("ignore")
+    from workloads import WORKLOADS
+
+    names = options.models.split(",") if options.models else list(WORKLOADS)
+    subprocess.run(["./bazelw", "build", "//bench:step_time"], cwd=ROOT, check=True, stdout=sys.stderr)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = pathlib.Path(temporary)
+        native = options.native or options.no_times or build_native(NATIVE, folder / "native")
+        plain = options.native_without_avx512 or options.no_counts or build_native(NATIVE_WITHOUT_AVX512, folder / "plain")
+        print(
+            f"# The default build against -march=native\n\nWritten by `bench/pytorch/builds.py` ({datetime.date.today()}): {cpu_name()}, "
+            f"{options.threads} threads; {options.rounds} rounds.\nTimes: this build over the native one, and over itself, "
+            f"median of the rounds (least, most). Instructions: of one step of {COUNTED_BATCH} samples on one\nthread (those of the largest "
+            "models smaller: `counted` in workloads.py), callgrind, v3 over -march=native without AVX-512.\n"
+            f"The bar: {LIMIT}, or the spread of the build against itself.\n\n"
+            "| model | time | against itself | instructions |\n|---|---|---|---|", flush=True,
+        )
+        for name in names:
+            workload, row = WORKLOADS[name], ["", "", ""]
+            if not options.no_times:
+                with model_and_data(workload) as files:
+                    row[:2] = map(spread, times([STEP_TIME, native, STEP_TIME], workload, files, options))
+            if not options.no_counts:
+                workload = dataclasses.replace(workload, batch=COUNTED_BATCH, shape=workload.counted or workload.shape)
+                with model_and_data(workload) as files:
+                    counts = [instructions(program, workload, files, options) for program in (STEP_TIME, plain)]
+                    row[2] = f"{counts[0] / counts[1]:.4f}"
+            print("|", " | ".join([workload.what, *row]), "|", flush=True)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
