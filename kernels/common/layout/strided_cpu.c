@@ -194,34 +194,43 @@ static void copy_tile(size_t size, const block *b, const char *from, char *to) {
     }
 }
 
-/* Few rows of `from`, or few columns of it, that lie side by side: channels in groups, pixels in blocks. The loops are
- * compiled for each width, so that vectors are interleaved. */
-__attribute__((always_inline)) static inline void interleave_rows(const block *b, const uint32_t *restrict from,
-                                                                  uint32_t *restrict to, int64_t width) {
-    int64_t from_column = b->from_column, rows = b->rows;
-    for (int64_t r = 0; r < rows; ++r)
-        for (int64_t c = 0; c < width; ++c) to[r * width + c] = from[c * from_column + r];
-}
+/* Narrow tiles, as groups of channels and blocks of pixels have: `width` is the distance of columns in `from`, or all
+ * columns of a row of `to`. The loops are compiled for each width, so that vectors are separated and interleaved. */
 __attribute__((always_inline)) static inline void separate_rows(const block *b, const uint32_t *restrict from,
                                                                 uint32_t *restrict to, int64_t width) {
-    int64_t to_row = b->to_row, columns = b->columns;
-    for (int64_t c = 0; c < columns; ++c)
-        for (int64_t r = 0; r < width; ++r) to[r * to_row + c] = from[c * width + r];
+    for (int64_t r = 0; r < b->rows; ++r)
+        for (int64_t c = 0, columns = b->columns, at = r * b->to_row; c < columns; ++c)
+            to[at + c] = from[c * width + r];
+}
+__attribute__((always_inline)) static inline void interleave_columns(const block *b, const uint32_t *restrict from,
+                                                                     uint32_t *restrict to, int64_t width) {
+    for (int64_t r = 0, rows = b->rows, from_column = b->from_column; r < rows; ++r)
+        for (int64_t c = 0; c < width; ++c) to[r * width + c] = from[c * from_column + r];
 }
 
-static bool copy_narrow(size_t size, const block *b, const void *from, void *to) {
-    bool interleaves = b->columns == b->to_row, separates = b->rows == b->from_column;
-    if (size != sizeof(uint32_t) || !(interleaves || separates)) return false;
-    switch (interleaves ? b->columns : b->rows) {
-    case 2: interleaves ? interleave_rows(b, from, to, 2) : separate_rows(b, from, to, 2); return true;
-    case 3: interleaves ? interleave_rows(b, from, to, 3) : separate_rows(b, from, to, 3); return true;
-    case 4: interleaves ? interleave_rows(b, from, to, 4) : separate_rows(b, from, to, 4); return true;
+static bool separate(const block *b, const uint32_t *from, uint32_t *to) {
+    if (b->rows > b->from_column) return false;
+    switch (b->from_column) {
+    case 2: separate_rows(b, from, to, 2); return true;
+    case 3: separate_rows(b, from, to, 3); return true;
+    case 4: separate_rows(b, from, to, 4); return true;
+    default: return false;
+    }
+}
+
+static bool interleave(const block *b, const uint32_t *from, uint32_t *to) {
+    if (b->columns != b->to_row) return false;
+    switch (b->columns) {
+    case 2: interleave_columns(b, from, to, 2); return true;
+    case 3: interleave_columns(b, from, to, 3); return true;
+    case 4: interleave_columns(b, from, to, 4); return true;
     default: return false;
     }
 }
 
 static void copy_tiles(size_t size, const block *b, const char *from, char *to) {
-    if (copy_narrow(size, b, from, to)) return;
+    bool words = size == sizeof(uint32_t);
+    if (words && (separate(b, (const void *)from, (void *)to) || interleave(b, (const void *)from, (void *)to))) return;
     for (int64_t r = 0; r < b->rows; r += TILE)
         for (int64_t c = 0; c < b->columns; c += TILE) {
             block tile = *b;
