@@ -5,7 +5,7 @@ namespace {
 template <class T, class P> struct batch_normalization {
     static void run(const ons_launch *l, const ons_cuda_batch *s) {
         if (s->training) {
-            ons::run_batch_training<T, P>(l, s, {(P *)l->outputs[1], (P *)l->outputs[2], nullptr, nullptr});
+            ons::run_batch_training<T, P>(l, s, {(P *)l->outputs[1], (P *)l->outputs[2], nullptr, nullptr, nullptr});
             return;
         }
         const P *const *in = (const P *const *)l->inputs;

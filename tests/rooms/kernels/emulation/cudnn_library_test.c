@@ -97,7 +97,7 @@ Test(cudnn_library, convolutions) {
 }
 
 static ons_attention_steps rows(int64_t positions, int64_t heads, int64_t size) {
-    return (ons_attention_steps){positions * heads * size, size, heads * size, 1};
+    return (ons_attention_steps){.batch = positions * heads * size, .head = size, .position = heads * size, .size = 1};
 }
 
 typedef struct attention_case {
