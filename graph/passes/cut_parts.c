@@ -14,6 +14,12 @@ static bool makes_wanted(const cutter *c, const ons_node *node, const bool *want
     return false;
 }
 
+/* What is made once a step comes before the micro-batches, and before all parts of a device that has several: the
+ * schedule may play any of them first. */
+static bool comes_first(const cutter *c, const ons_node *node) {
+    return node->phase == ONS_FORWARD && node->per_step && (c->o->repeats || c->o->stages > c->devices);
+}
+
 /* A forward node that stands behind the first backward one is there for the backward part alone, and would only
  * lengthen lifetimes in the forward part, unless a forward node before it in the parts' order reads what it makes. */
 static ons_status *find_parts(cutter *c) {
@@ -26,7 +32,7 @@ static ons_status *find_parts(cutter *c) {
         const ons_node *node = ons_graph_node(c->whole, id);
         if (node->phase == ONS_UPDATE) {
             c->kind[id] = ONS_PART_END;
-        } else if (node->phase == ONS_FORWARD && node->per_step && c->o->repeats) {
+        } else if (comes_first(c, node)) {
             c->kind[id] = ONS_PART_BEGIN;
         } else if (id < first_backward || makes_wanted(c, node, wanted)) {
             c->kind[id] = ONS_PART_FORWARD;

@@ -5,11 +5,15 @@
 #include "tests/rooms/graph/fixture.h"
 
 cut_case cut_case_open(const cut_model *model, bool repeats, uint64_t seed) {
+    return cut_case_open_for("cpu", model, repeats, seed);
+}
+
+cut_case cut_case_open_for(const char *name, const cut_model *model, bool repeats, uint64_t seed) {
     cut_case c = {.path = model->path, .repeats = repeats, .arena = ons_arena_new(), .random = seed};
     ons_device_profile profile;
     must(ons_config_new(&c.config));
     if (model->option != NULL) must(ons_config_set(c.config, model->option, model->value));
-    must(ons_device_profile_load("cpu", c.arena, &profile));
+    must(ons_device_profile_load(name, c.arena, &profile));
     must(ons_model_open(model->path, c.config, true, NULL, &c.model));
     ons_plan_input_options options = {
         .model = c.model,

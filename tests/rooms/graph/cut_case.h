@@ -27,8 +27,10 @@ typedef struct cut_case {
     cut_evictions evictions; /* that decisions are drawn from */
 } cut_case;
 
-/* With or without accumulation over micro-batches. */
+/* With or without accumulation over micro-batches, for this machine's processor. */
 cut_case cut_case_open(const cut_model *model, bool repeats, uint64_t seed);
+/* For a device profile: what a GPU's graph has does not depend on this machine. */
+cut_case cut_case_open_for(const char *profile, const cut_model *model, bool repeats, uint64_t seed);
 void cut_case_close(cut_case *c);
 
 /* Options without decisions; stage_of_node is the case's own, all zero until one of the next two fills it in. */

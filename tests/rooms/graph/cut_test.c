@@ -17,6 +17,8 @@ static const cut_model models[] = {
 };
 enum { MODELS = sizeof models / sizeof *models };
 static const uint32_t counts[] = {1, 2, 3, 4, 8};
+/* Its filters are reordered once a step. */
+static const cut_model lenet_on_gpu = {"tests/agreement/golden/lenet/model.onnx", 4, "precision", "tf32"};
 
 static void make_and_check(const ons_cut_options *options, const char *where) {
     ons_cut cut;
@@ -184,12 +186,34 @@ Test(cut, a_stage_that_does_not_exist_is_refused) {
     cut_case_close(&c);
 }
 
+/* Also where there is one micro-batch: the schedule may play any of the device's parts first. */
+Test(cut, what_is_made_once_comes_before_all_parts_of_a_device) {
+    static const uint32_t device_of[] = {0, 1, 0, 1};
+    cut_case c = cut_case_open_for("h200-141gb", &lenet_on_gpu, false, 1);
+    cut_case_slice(&c, 4);
+    ons_cut_options options = cut_case_options(&c, 4);
+    options.device_of = device_of;
+    options.devices = 2;
+    ons_cut cut;
+    must(ons_cut_make(&options, &cut));
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < cut.stage_count; ++i)
+        for (ons_node_id id = 0; id < cut.stages[i].graph->nodes.count; ++id) {
+            const ons_node *node = ons_graph_node(cut.stages[i].graph, id);
+            if (!node->per_step || node->phase != ONS_FORWARD) continue;
+            cr_expect_lt(id, cut.stages[i].end[ONS_PART_BEGIN], "device %u: '%s'", i, node->name);
+            ++found;
+        }
+    cr_assert_gt(found, 0u);
+    ons_cut_free(&cut);
+    cut_case_close(&c);
+}
+
 /* ------------------------------------------------------------------------------------------------ refused decisions */
 
 /* Two stages of LeNet, and one decision. */
-static void refuse(ons_eviction eviction, const char *value, const char *out_after, const char *in_before,
-                   const char *words) {
-    cut_case c = cut_case_open(&models[0], true, 1);
+static void refuse_in(cut_case c, ons_eviction eviction, const char *value, const char *out_after,
+                      const char *in_before, const char *words) {
     ons_cut_options options = cut_case_options(&c, 2);
     uint32_t positions = c.input.costs.graph_work.work.node_count;
     for (ons_node_id id = 0; id < c.graph->nodes.count; ++id)
@@ -220,13 +244,19 @@ static void refuse(ons_eviction eviction, const char *value, const char *out_aft
     cut_case_close(&c);
 }
 
+static void refuse(ons_eviction eviction, const char *value, const char *out_after, const char *in_before,
+                   const char *words) {
+    refuse_in(cut_case_open(&models[0], true, 1), eviction, value, out_after, in_before, words);
+}
+
 Test(cut, a_view_cannot_leave_without_what_it_shows) {
     refuse(ONS_EVICTION_SWAP, "/Flatten_output_0", "/Flatten", "/fc1/Gemm", "/MaxPool_output_0/reorder");
 }
 
 Test(cut, weights_are_neither_swapped_nor_computed_again) {
     refuse(ONS_EVICTION_SWAP, "fc1.weight", "/fc1/Gemm", "/fc1/Gemm", "'fc1.weight'");
-    refuse(ONS_EVICTION_RECOMPUTE, "conv1.weight/reorder", "/conv1/Conv", "/conv1/Conv", "'conv1.weight/reorder'");
+    refuse_in(cut_case_open_for("h200-141gb", &lenet_on_gpu, true, 1), ONS_EVICTION_RECOMPUTE, "conv2.weight/reorder",
+              "/conv2/Conv", "/conv2/Conv", "'conv2.weight/reorder'");
     refuse(ONS_EVICTION_RECOMPUTE, "loss/sum_1", "loss", "loss", "'loss/sum_1'");
 }
 
