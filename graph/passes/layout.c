@@ -5,7 +5,7 @@
 #include "graph/operands.h"
 #include "graph/passes/prune.h"
 
-/* A value in a layout other than its own, made once and then shared. */
+/* A value in a layout in which it is read: made once from the value, then shared, or the value itself. */
 typedef struct reordered {
     ons_value_id value;
     ons_layout layout;
@@ -40,6 +40,13 @@ static const reordered *find_known(const chooser *c, ons_value_id value, ons_lay
     return NULL;
 }
 
+/* Whether elements are all that lies there, as whoever walks them by their number needs it. */
+static bool is_dense(const chooser *c, const ons_type *type, ons_layout layout) {
+    ons_type laid_out = *type;
+    laid_out.layout = layout;
+    return ons_registry_type_bytes(c->registry, &laid_out) == ons_type_dense_bytes(type);
+}
+
 /* The node that makes the value in the layout in which it is read first; NULL: there is none. */
 static const ons_node *asked_producer(const chooser *c, const ons_value *value) {
     const ons_node *producer = value->producer == ONS_NONE ? NULL : ons_graph_node(c->graph, value->producer);
@@ -50,7 +57,7 @@ static const ons_node *asked_producer(const chooser *c, const ons_value *value) 
 static bool can_be_made(const chooser *c, const ons_node *producer, ons_value_id value, ons_layout layout) {
     const ons_type *type = &ons_graph_value(c->graph, value)->type,
                    *from = &ons_graph_value(c->graph, producer->inputs[0])->type;
-    return find_known(c, value, type->layout) == NULL &&
+    return find_known(c, value, type->layout) == NULL && is_dense(c, type, layout) &&
            c->registry->layout_broadcasts(&type->shape, layout, &from->shape);
 }
 
@@ -101,7 +108,8 @@ static const ons_type *leading_output(const ons_operands *o) {
 static ons_layout common_layout(const chooser *c, const ons_operands *o, const ons_shape *shape) {
     ons_layout common = ONS_LAYOUT_ONNX;
     for (uint32_t i = 0; i < o->input_count; ++i)
-        if (ons_has_input(o, i) && common == ONS_LAYOUT_ONNX && ons_shape_equal(&o->inputs[i].shape, shape))
+        if (ons_has_input(o, i) && common == ONS_LAYOUT_ONNX && ons_shape_equal(&o->inputs[i].shape, shape) &&
+            is_dense(c, &o->inputs[i], o->inputs[i].layout))
             common = o->inputs[i].layout;
     for (uint32_t i = 0; i < o->input_count; ++i)
         if (ons_has_input(o, i) && !ons_shape_equal(&o->inputs[i].shape, shape) &&
@@ -249,9 +257,7 @@ static ons_status *place_update(const chooser *c, const ons_node *update, ons_ar
     ons_value_id gradient = find_made(c, update, &type.shape);
     if (gradient == ONS_NONE) return NULL;
     ONS_TRY(find_source(c, gradient, scratch, &type.layout));
-    if (type.layout == ONS_LAYOUT_ONNX ||
-        ons_registry_type_bytes(c->registry, &type) != ons_type_dense_bytes(&type)) /* padded */
-        return NULL;
+    if (type.layout == ONS_LAYOUT_ONNX || !is_dense(c, &type, type.layout)) return NULL;
     place_inputs(c, update, &type.shape, type.layout);
     while (gradient != ONS_NONE) {
         const ons_node *node = ons_graph_node(c->graph, ons_graph_value(c->graph, gradient)->producer);

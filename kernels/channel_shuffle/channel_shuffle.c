@@ -37,12 +37,6 @@ static ons_status *channel_shuffle_gradient(ons_gradient *g) {
     return NULL;
 }
 
-static ons_status *channel_shuffle_choose(const ons_operands *o, ons_layout *inputs, ons_layout *outputs) {
-    bool last = o->inputs[0].layout == ONS_LAYOUT_CHANNELS_LAST;
-    inputs[0] = outputs[0] = last ? ONS_LAYOUT_CHANNELS_LAST : ONS_LAYOUT_ONNX;
-    return NULL;
-}
-
 /* Whether `split` is `whole` with its channels as (groups, size), and nothing else changed. */
 static bool splits_channels(const ons_shape *whole, const ons_shape *split) {
     if (whole->rank < 2 || split->rank != whole->rank + 1 || split->dims[0] != whole->dims[0] ||
@@ -65,8 +59,9 @@ static bool swaps_groups(const ons_operands *transpose) {
 static ons_value_id replace(ons_match *match) {
     ons_type x = ons_match_type(match, "x"), result = ons_match_type(match, "result");
     const ons_operands *transpose = ons_match_node(match, "t");
-    if (!swaps_groups(transpose) || !splits_channels(&x.shape, &transpose->inputs[0].shape) ||
-        !ons_shape_equal(&x.shape, &result.shape))
+    if (!swaps_groups(transpose) || transpose->inputs[0].shape.dims[1] < 2 || transpose->inputs[0].shape.dims[2] < 2)
+        return ONS_NONE; /* heads of attention, say, of which there is one */
+    if (!splits_channels(&x.shape, &transpose->inputs[0].shape) || !ons_shape_equal(&x.shape, &result.shape))
         return ONS_NONE;
     return ons_build(ons_match_builder(match), &ons_op_channel_shuffle, ONS_IN(ons_match_value(match, "x")),
                      ONS_WITH(ONS_AT_INT(GROUPS, transpose->inputs[0].shape.dims[1])));
@@ -81,5 +76,5 @@ ONS_DEFINE_OPERATOR(channel_shuffle, "ChannelShuffle", ONS_INTERNAL, ONS_ARITY(1
                     ONS_ATTRIBUTES(ONS_REQUIRED_ATTRIBUTE("groups", ONS_ATTRIBUTE_INT)),
                     ONS_INFER(channel_shuffle_infer), ONS_COST(ons_cost_copy),
                     ONS_GRADIENT_RULE(channel_shuffle_gradient, ONS_ALL_INPUTS), ONS_SAVES_NOTHING, ONS_MOVING_OPERATOR,
-                    ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(channel_shuffle_choose),
+                    ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(ons_channels_keep_first),
                     ONS_FORMS(NULL, channel_shuffle_patterns, NULL), ONS_REFERENCE(channel_shuffle_reference));

@@ -9,8 +9,8 @@ typedef struct ons_pieces {
     ons_strided *copies; /* of each piece; the whole's side has the offset */
 } ons_pieces;
 
-/* Layout rules. The whole has channels last where most elements of what it is made of, or cut from, have; pieces that
- * are read stay as they are, since a copy may turn axes round on its way. */
+/* Layout rules. A whole that is made has channels last where most elements of its pieces have, and these stay as they
+ * are, since a copy may turn axes round on its way; pieces that are made lie as the whole does. */
 ons_status *ons_pieces_choose_whole(const ons_operands *o, ons_layout *inputs, ons_layout *outputs);
 ons_status *ons_pieces_choose_pieces(const ons_operands *o, ons_layout *inputs, ons_layout *outputs);
 

@@ -1,7 +1,5 @@
 #include "kernels/depth_to_space/depth_space.h"
 
-#include "kernels/common/layout/layouts.h"
-
 void ons_depth_space_reference(const ons_shape *deep, int64_t block, bool crd, bool to_space, const void *from,
                                void *to) {
     int64_t channels = deep->dims[1] / (block * block), h = deep->dims[2], w = deep->dims[3];
@@ -14,12 +12,6 @@ void ons_depth_space_reference(const ons_shape *deep, int64_t block, bool crd, b
         int64_t other = ons_ravel(deep, (int64_t[]){at[0], depth, at[2] / block, at[3] / block});
         ons_copy_word(to, to_space ? i : other, from, to_space ? other : i);
     }
-}
-
-ons_status *ons_depth_space_choose(const ons_operands *o, ons_layout *inputs, ons_layout *outputs) {
-    bool last = o->inputs[0].layout == ONS_LAYOUT_CHANNELS_LAST;
-    inputs[0] = outputs[0] = last ? ONS_LAYOUT_CHANNELS_LAST : ONS_LAYOUT_ONNX;
-    return NULL;
 }
 
 ons_status *ons_depth_space_check_mode(const ons_operands *o, uint32_t attribute) {

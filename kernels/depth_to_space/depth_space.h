@@ -13,9 +13,6 @@ ons_strided ons_depth_space_copy(const ons_type *deep, const ons_type *wide, int
 void ons_depth_space_reference(const ons_shape *deep, int64_t block, bool crd, bool to_space, const void *from,
                                void *to);
 
-/* Layout rule: the result lies as the operand does. */
-ons_status *ons_depth_space_choose(const ons_operands *o, ons_layout *inputs, ons_layout *outputs);
-
 /* Fails unless the attribute is "DCR" or "CRD". */
 ons_status *ons_depth_space_check_mode(const ons_operands *o, uint32_t attribute);
 /* Multiplies a dim of output 0; passes on a failure from before. */

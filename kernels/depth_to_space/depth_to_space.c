@@ -1,6 +1,7 @@
 /* DepthToSpace: channels become blocks of pixels. */
 #include "kernels/depth_to_space/depth_to_space.h"
 
+#include "kernels/common/layout/channels.h"
 #include "kernels/depth_to_space/depth_space.h"
 #include "kernels/operators.h"
 
@@ -32,5 +33,5 @@ ONS_DEFINE_OPERATOR(depth_to_space, "DepthToSpace", ONS_ONNX(1, ONS_NEWEST), ONS
                                    ONS_STRING_ATTRIBUTE("mode", "DCR")),
                     ONS_INFER(depth_to_space_infer), ONS_COST(ons_cost_copy),
                     ONS_GRADIENT_RULE(depth_to_space_gradient, ONS_ALL_INPUTS), ONS_SAVES_NOTHING,
-                    ONS_ANY_PRECISION_OPERATOR, ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(ons_depth_space_choose),
+                    ONS_ANY_PRECISION_OPERATOR, ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(ons_channels_keep_first),
                     ONS_ONE_FORM, ONS_REFERENCE(depth_to_space_reference));

@@ -23,7 +23,7 @@ typedef struct ons_cuda_reduction {
 
 /* An ons_prepare_function for inputs data, axes (see reduction.h). */
 ons_status *ons_cuda_reduction_prepare(ons_prepare *p);
-/* A reduction in another operator, which names the axes of input 0 that go away. With channels last one axis stays. */
+/* A reduction in another operator, which names the axes of input 0 that go away. */
 ons_status *ons_cuda_reduction_over(ons_prepare *p, const bool *reduced);
 
 #endif

@@ -7,20 +7,10 @@
 #include "kernels/common/layout/strided.h"
 #include "kernels/common/onednn/onednn.h"
 
-/* Distances of neighbours along each axis. */
-static void set_distances(const ons_type *type, int64_t *distances) {
-    int64_t distance = 1;
-    for (uint32_t place = type->shape.rank; place-- > 0;) {
-        uint32_t axis = ons_channels_axis(type->layout, type->shape.rank, place);
-        distances[axis] = distance;
-        distance *= type->shape.dims[axis];
-    }
-}
-
 ons_strided ons_reorder_make_copy(const ons_type *from, const ons_type *to) {
     ons_strided copy = ons_strided_dense(from->dtype, &from->shape);
-    set_distances(from, copy.from);
-    set_distances(to, copy.to);
+    ons_channels_strides(from, copy.from);
+    ons_channels_strides(to, copy.to);
     return copy;
 }
 

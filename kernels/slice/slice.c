@@ -1,7 +1,7 @@
 /* Slice: along each given axis the elements start, start + step, … before end. */
 #include "graph/passes/autograd.h"
 #include "graph/upgrade.h"
-#include "kernels/common/layout/layouts.h"
+#include "kernels/common/layout/channels.h"
 #include "kernels/operators.h"
 #include "kernels/slice/slicing.h"
 
@@ -38,15 +38,8 @@ static ons_status *slice_upgrade(ons_upgrade *u) {
     return ons_upgrade_attribute_to_input(u, "axes", 3, ONS_INT64);
 }
 
-static ons_status *slice_choose(const ons_operands *o, ons_layout *inputs, ons_layout *outputs) {
-    for (uint32_t i = 0; i < o->input_count; ++i) inputs[i] = ONS_LAYOUT_ONNX;
-    bool last = o->inputs[0].layout == ONS_LAYOUT_CHANNELS_LAST;
-    inputs[0] = outputs[0] = last ? ONS_LAYOUT_CHANNELS_LAST : ONS_LAYOUT_ONNX;
-    return NULL;
-}
-
 ONS_DEFINE_OPERATOR(slice, "Slice", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(3, 5, 1, 1), ONS_NO_ATTRIBUTES,
                     ONS_INFER(slice_infer), ONS_COST(ons_cost_copy),
                     ONS_GRADIENT_RULE(slice_gradient, ONS_INPUT_BIT(0)), ONS_SAVES_NOTHING, ONS_MOVING_OPERATOR,
-                    ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(slice_choose), ONS_FORMS(slice_upgrade, ONS_NO_PATTERNS, NULL),
-                    ONS_REFERENCE(slice_reference));
+                    ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(ons_channels_keep_first),
+                    ONS_FORMS(slice_upgrade, ONS_NO_PATTERNS, NULL), ONS_REFERENCE(slice_reference));

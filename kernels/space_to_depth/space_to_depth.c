@@ -1,6 +1,7 @@
 /* SpaceToDepth: blocks of pixels become channels. Before opset 28 the only mode was "DCR". */
 #include "kernels/space_to_depth/space_to_depth.h"
 
+#include "kernels/common/layout/channels.h"
 #include "kernels/depth_to_space/depth_space.h"
 #include "kernels/operators.h"
 
@@ -34,5 +35,5 @@ ONS_DEFINE_OPERATOR(space_to_depth, "SpaceToDepth", ONS_ONNX(1, ONS_NEWEST), ONS
                                    ONS_STRING_ATTRIBUTE("mode", "DCR")),
                     ONS_INFER(space_to_depth_infer), ONS_COST(ons_cost_copy),
                     ONS_GRADIENT_RULE(space_to_depth_gradient, ONS_ALL_INPUTS), ONS_SAVES_NOTHING,
-                    ONS_ANY_PRECISION_OPERATOR, ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(ons_depth_space_choose),
+                    ONS_ANY_PRECISION_OPERATOR, ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(ons_channels_keep_first),
                     ONS_ONE_FORM, ONS_REFERENCE(space_to_depth_reference));

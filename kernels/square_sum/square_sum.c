@@ -1,4 +1,4 @@
-/* Σ x² of all elements, in double and in fixed order: the square of a gradient's norm. */
+/* Σ x² of all elements, in double: the square of a gradient's norm. */
 #include "graph/operator.h"
 #include "kernels/common/layout/layouts.h"
 #include "kernels/common/operator/kernel.h"

@@ -39,8 +39,16 @@ static inline void ons_channels_choose(const ons_operands *o, ons_layout *inputs
         outputs[i] = ons_shape_equal(&o->outputs[i].shape, &o->inputs[0].shape) ? layout : ONS_LAYOUT_ONNX;
 }
 
-/* For operators of one tensor: input 0 and output 0 in the layout that input 0 has, the others in ONNX's order. Their
- * CUDA kernels take that order alone. */
+/* For operators of one tensor that take it both ways on every device: the result lies as input 0 does. */
+static inline ons_status *ons_channels_keep_first(const ons_operands *o, ons_layout *inputs, ons_layout *outputs) {
+    bool last = o->inputs[0].layout == ONS_LAYOUT_CHANNELS_LAST;
+    for (uint32_t i = 0; i < o->input_count; ++i) inputs[i] = ONS_LAYOUT_ONNX;
+    for (uint32_t i = 0; i < o->output_count; ++i) outputs[i] = ONS_LAYOUT_ONNX;
+    inputs[0] = outputs[0] = last ? ONS_LAYOUT_CHANNELS_LAST : ONS_LAYOUT_ONNX;
+    return NULL;
+}
+
+/* The same, where the CUDA kernels take ONNX's order alone. */
 static inline ons_status *ons_channels_choose_first(const ons_operands *o, ons_layout *inputs, ons_layout *outputs) {
     bool last = o->inputs[0].layout == ONS_LAYOUT_CHANNELS_LAST && !ons_layout_is_for_cuda(o);
     for (uint32_t i = 0; i < o->input_count; ++i) inputs[i] = ONS_LAYOUT_ONNX;

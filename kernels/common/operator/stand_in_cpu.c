@@ -4,6 +4,7 @@
 
 #include "graph/evaluate.h"
 #include "graph/operands.h"
+#include "kernels/common/elementwise/broadcast.h"
 #include "kernels/common/operator/kernel.h"
 
 /* Where a converted operand lies in the scratch; the inner kernel's own scratch comes after all of them. */
@@ -63,9 +64,11 @@ static ons_status *make_stand_in(ons_prepare *p, stand_in **result) {
 
 /* -------------------------------------------------------------------------------------------------------- reference */
 
-/* Every output that the operator can have: the reference may write those that nobody reads. */
+/* Every output that the operator can have: the reference may write those that nobody reads. Operators that go element
+ * by element see axes as they lie in memory. */
 static ons_status *with_all_outputs(ons_prepare *p, ons_operands *all) {
     *all = *p->operands;
+    if (all->op->layout.policy == ONS_LAYOUT_FOLLOWS) ONS_TRY(ons_broadcast_in_memory(p->operands, p->arena, all));
     ONS_NEW(all->outputs, p->arena, all->output_count + 1);
     return ons_operands_infer(all);
 }

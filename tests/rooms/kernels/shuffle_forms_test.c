@@ -97,6 +97,8 @@ Test(shuffle_forms, groups_of_channels_change_places) {
 
 Test(shuffle_forms, other_axes_and_shapes_stay) {
     expect_none(SHAPE(2, 6, 4, 4), SHAPE(2, 6, 2, 2, 4), SHAPE(0, 1, 3, 2, 4), SHAPE(2, 6, 4, 4)); /* rows */
+    expect_none(SHAPE(2, 6, 4), SHAPE(2, 6, 1, 4), SHAPE(0, 2, 1, 3), SHAPE(2, 6, 4));             /* one head, */
+    expect_none(SHAPE(2, 6, 4), SHAPE(2, 1, 6, 4), SHAPE(0, 2, 1, 3), SHAPE(2, 6, 4));             /* and back */
     expect_none(SHAPE(2, 6, 3, 4), SHAPE(2, 2, 3, 3, 4), SHAPE(0, 2, 1, 3, 4), SHAPE(2, 6, 12));   /* and flattens */
     expect_none(SHAPE(4, 6, 3), SHAPE(2, 2, 6, 3), SHAPE(0, 2, 1, 3), SHAPE(4, 6, 3));             /* samples */
     expect_none(SHAPE(2, 6, 3, 4), SHAPE(2, 2, 3, 4, 3), SHAPE(0, 2, 1, 3, 4), SHAPE(2, 6, 3, 4)); /* pixels */
