@@ -132,6 +132,7 @@ FAMILIES = [
     F("inception", "inception, LRN", vision.InceptionNet, image(), **TRAINED_STATISTICS, opset=12, **ADAM),
     F("squeezenet", "fire modules, ceil pooling", vision.SqueezeNet, image(), opset=11),
     F("shufflenet", "channel shuffle", vision.shufflenet, image(), **TRAINED_STATISTICS, opset=16, settings=dict(lr=3e-4), seed=6),
+    F("siamese", "filters that are used twice", vision.Siamese, image(16, channels=6), opset=17, settings=dict(lr=3e-3)),
     F("regnet", "residual groups, squeeze-and-excite", vision.regnet, image(), **TRAINED_STATISTICS, opset=18),
     F("unet_transposed", "U-Net, ConvTranspose", lambda: vision.UNet(True), segmentation(16, 5), **TRAINED_STATISTICS, opset=11, class_axis=1),
     F("unet_resized", "U-Net, Resize", lambda: vision.UNet(False), segmentation(16, 5), **TRAINED_STATISTICS, opset=13, class_axis=1),

@@ -119,6 +119,24 @@ class SqueezeNet(nn.Module):
         return torch.flatten(F.adaptive_avg_pool2d(F.relu(self.head(self.features(x))), 1), 1)
 
 
+class Siamese(nn.Module):
+    """Two pictures, one behind the other in the channels, through the same filters. No layer has a multiple of 16 channels:
+    a filter's layout may be padded, and its two gradients are added up."""
+
+    def __init__(self):
+        super().__init__()
+        self.stem = nn.Conv2d(3, 6, 5, padding=2)
+        self.body = nn.Conv2d(6, 20, 3)
+        self.head = nn.Linear(20, 10)
+
+    def branch(self, x):
+        return self.body(F.relu(self.stem(x)))
+
+    def forward(self, x):
+        one, other = x.chunk(2, 1)
+        return self.head(F.relu(self.branch(one) + self.branch(other)).mean((2, 3)))
+
+
 def shufflenet():
     return plain(ShuffleNetV2([2, 2, 2], [8, 16, 24, 32, 32], num_classes=10))
 
