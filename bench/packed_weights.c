@@ -10,9 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "kernels/common/onednn/onednn_versions.h"
+#include "runtime/measure/median.h"
 
 enum { ROUNDS_MAX = 99, SWEPT_BYTES = 64 << 20, PLAIN_WAYS = 3 };
 
@@ -139,28 +140,12 @@ static void compute(const product *p, int way) {
     if (way == PLAIN_WAYS) execute(p->with_packed, p->memories[1]);
 }
 
-static double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 static double seconds_of(const product *p, int way) {
 #pragma omp parallel for schedule(static)
     for (long i = 0; i < SWEPT_BYTES; i += 64) ++swept[i];
-    double start = now();
+    double start = ons_clock_seconds();
     compute(p, way);
-    return now() - start;
-}
-
-static int by_value(const void *left, const void *right) {
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
-static double median(double *values, int count) {
-    qsort(values, (size_t)count, sizeof *values, by_value);
-    return values[count / 2];
+    return ons_clock_seconds() - start;
 }
 
 /* Three cells of a row. */
@@ -177,8 +162,8 @@ static void measure(long m, long n, long k, bool turned, int rounds) {
         packed[r] = seconds_of(&p, PLAIN_WAYS);
         ratio[r] = packed[r] / plain[r];
     }
-    printf(" %.3g | %.3g | **%.2f** |", 1e3 * median(plain, rounds), 1e3 * median(packed, rounds),
-           median(ratio, rounds));
+    printf(" %.3g | %.3g | **%.2f** |", 1e3 * ons_median(plain, rounds), 1e3 * ons_median(packed, rounds),
+           ons_median(ratio, rounds));
     product_free(&p);
 }
 

@@ -10,9 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "kernels/common/onednn/onednn_versions.h"
+#include "runtime/measure/median.h"
 
 enum { ROUNDS_MAX = 99, SWEPT_BYTES = 64 << 20, BATCH = 8, OPERANDS = 4 };
 
@@ -124,29 +125,13 @@ static void relu(const convolution *c) {
     for (long i = 0; i < c->outputs; ++i) y[i] = y[i] > 0 ? y[i] : 0;
 }
 
-static double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
 static double seconds_of(const convolution *c, bool behind) {
 #pragma omp parallel for schedule(static)
     for (long i = 0; i < SWEPT_BYTES; i += 64) ++swept[i];
-    double start = now();
+    double start = ons_clock_seconds();
     convolve(c);
     if (behind) relu(c);
-    return now() - start;
-}
-
-static int by_value(const void *left, const void *right) {
-    double a = *(const double *)left, b = *(const double *)right;
-    return (a > b) - (a < b);
-}
-
-static double median(double *values, int count) {
-    qsort(values, (size_t)count, sizeof *values, by_value);
-    return values[count / 2];
+    return ons_clock_seconds() - start;
 }
 
 static void measure(const layer *l, int rounds) {
@@ -161,8 +146,8 @@ static void measure(const layer *l, int rounds) {
         ratio[r] = within[r] / behind[r];
     }
     printf("| %s | %ld, %ld, %ld², %ld² | %.3g | %.3g | %.3g | **%.2f** |\n", l->network, l->in, l->out, l->size,
-           l->taps, 1e3 * median(alone, rounds), 1e3 * median(behind, rounds), 1e3 * median(within, rounds),
-           median(ratio, rounds));
+           l->taps, 1e3 * ons_median(alone, rounds), 1e3 * ons_median(behind, rounds), 1e3 * ons_median(within, rounds),
+           ons_median(ratio, rounds));
     fflush(stdout);
     convolution_free(&plain);
     convolution_free(&inside);
