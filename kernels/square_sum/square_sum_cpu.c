@@ -1,5 +1,6 @@
-/* SquareSum on the CPU. The squares of floats are exact in double, and every sum keeps what its rounding lost, so that
- * the order in which elements lie leaves no trace: a gradient has one norm, in whatever layout and vectors. */
+/* SquareSum on the CPU. The squares of floats are exact in double, and every sum keeps what its rounding lost; what is
+ * lost of that lies far below the result's last bit. So the order in which elements lie leaves no trace: a gradient has
+ * one norm, in whatever layout and vectors. */
 #include <math.h>
 #include <string.h>
 
@@ -16,7 +17,7 @@ typedef struct square_sum_state {
     int parts;
 } square_sum_state;
 
-/* `high` + `low`, of which `high` is the nearest double. */
+/* `high` + `low`, a sum and what its roundings lost. */
 typedef struct exact_sum {
     double high, low;
 } exact_sum;
