@@ -88,6 +88,12 @@ const ons_case ons_cases_gather_gradient[] = {
      OF_TABLE(0, 65, 384),
      .flops = 1572864,
      .benchmark = true},
+    {.name = "pairs", /* what DLRM takes of the products of its vectors */
+     .inputs = {ONS_F32(256, 136), ONS_RANDOM(ONS_INT64, 0, 288, 136)},
+     OF_TABLE(1, 256, 289),
+     .tolerance = 1e-5,
+     .flops = 34816,
+     .benchmark = true},
     {.name = "large_equal",
      .inputs = {ONS_F32(8192, 768), ONS_RANDOM(ONS_INT64, 11, 11, 8, 1024)},
      OF_TABLE(0, 50257, 768),
