@@ -156,7 +156,8 @@ static bool has_whole_entries(const state *s, int64_t threads) {
     return s->outer >= 4 * threads && s->length * s->inner <= CACHED;
 }
 
-/* Every outer entry by itself: its places in their own order, which is also that of the sums below. `rows`: of places. */
+/* Every outer entry by itself: its places in their own order, which is also that of the sums below. `rows`: of places.
+ */
 static void add_entries(const state *s, const int64_t *rows, const float *cotangent, float *out) {
     int64_t size = s->length * s->inner, work = s->outer * (size + s->count * s->inner);
 #pragma omp parallel for schedule(static) if (work > ONS_PARALLEL_GRAIN)
