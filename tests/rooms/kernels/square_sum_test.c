@@ -64,6 +64,40 @@ Test(square_sum, the_order_of_elements_leaves_no_trace) {
     }
 }
 
+static int by_size(const void *a, const void *b) {
+    float x = fabsf(*(const float *)a), y = fabsf(*(const float *)b);
+    return (x > y) - (x < y);
+}
+
+/* Each block far larger than all before it, or far smaller, and stretches of zeros. */
+Test(square_sum, orders_by_size_leave_no_trace) {
+    for (uint64_t seed = 1; seed <= 10; ++seed) {
+        float *x = draw(seed), *reversed = malloc(ELEMENTS * sizeof *x);
+        cr_assert_not_null(reversed);
+        for (int64_t i = 0; i < ELEMENTS; ++i)
+            x[i] = i % 3 == 0 ? 0 : ldexpf(x[i], (int)(i * seed % 200) - 110); /* squares from 1e-72 to 1e63 */
+        qsort(x, ELEMENTS, sizeof *x, by_size);
+        for (int64_t i = 0; i < ELEMENTS; ++i) reversed[i] = x[ELEMENTS - 1 - i];
+        double sum = sum_of(x, ELEMENTS);
+        cr_expect(isfinite(sum) && sum > 0);
+        cr_expect_eq(sum_of(reversed, ELEMENTS), sum, "seed %llu: reversed", (unsigned long long)seed);
+        shuffle(x, seed);
+        cr_expect_eq(sum_of(x, ELEMENTS), sum, "seed %llu: shuffled", (unsigned long long)seed);
+        free(reversed);
+        free(x);
+    }
+}
+
+/* Also within a block of the loop for many elements, behind others. */
+Test(square_sum, what_is_no_number_shows_far_behind) {
+    float *x = draw(1);
+    x[ELEMENTS / 2] = -INFINITY;
+    cr_expect_eq(sum_of(x, ELEMENTS), INFINITY);
+    x[ELEMENTS / 2 - 70] = NAN;
+    cr_expect(isnan(sum_of(x, ELEMENTS)));
+    free(x);
+}
+
 Test(square_sum, what_is_no_number_shows) {
     for (int64_t at = 0; at < 40; ++at) {
         float x[40] = {1, 2, 3};
