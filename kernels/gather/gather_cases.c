@@ -24,5 +24,7 @@ const ons_case ons_cases_gather[] = {
     {.name = "float_index", .inputs = {ONS_F32(3, 4), ONS_F32(2)}, .error = "must be int64"},
     {.name = "large", .inputs = {ONS_F32(50257, 768), ONS_RANDOM(ONS_INT64, 0, 50256, 8, 1024)}, .benchmark = true},
     {.name = "small", .inputs = {ONS_F32(65, 128), ONS_RANDOM(ONS_INT64, 0, 64, 12, 64)}, .benchmark = true},
+    {.name = "dlrm", .inputs = {ONS_F32(10000, 32), ONS_RANDOM(ONS_INT64, 0, 9999, 256)}, .benchmark = true},
+    {.name = "pairs", .inputs = {ONS_F32(256, 289), ONS_RANDOM(ONS_INT64, 0, 288, 136)}, ALONG(1), .benchmark = true},
     {.name = NULL},
 };

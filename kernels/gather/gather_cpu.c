@@ -1,6 +1,8 @@
 /* Gather on the CPU. */
 #include "kernels/gather/gather.h"
 
+#include <omp.h>
+
 #include "kernels/common/indexing/indexing.h"
 
 ons_status *ons_gather_prepare(ons_prepare *p) {
@@ -10,25 +12,36 @@ ons_status *ons_gather_prepare(ons_prepare *p) {
     return NULL;
 }
 
-void ons_gather_run(const ons_launch *launch) {
-    const state *s = launch->state;
-    const char *data = launch->inputs[DATA];
+/* Rows [begin, end) of the result. */
+static void look_up(const state *s, const ons_launch *launch, int64_t begin, int64_t end) {
     const void *indices = launch->inputs[INDICES];
-    char *out = launch->outputs[0];
-    int64_t rows = s->inner == 0 ? s->count : s->outer * s->count; /* of empty ones only the indices matter */
-#pragma omp parallel for schedule(static) if (rows * s->inner > 4 * ONS_PARALLEL_GRAIN)
-    for (int64_t i = 0; i < rows; ++i) {
-        int64_t index = ons_index_at(s->index_dtype, indices, i % s->count);
-        int64_t row = ons_gather_row(s, index);
-        char *to = out + i * s->inner;
+    const char *table = (const char *)launch->inputs[DATA] + begin / s->count * s->length * s->inner;
+    char *to = (char *)launch->outputs[0] + begin * s->inner;
+    int64_t place = begin % s->count;
+    for (int64_t i = begin; i < end; ++i, to += s->inner) {
+        int64_t index = ons_index_at(s->index_dtype, indices, place), row = ons_gather_row(s, index);
         if (row < 0) {
-            if (ons_resolve_index(index, s->entries) < 0) ons_fault_index(launch, i % s->count, index);
+            if (ons_resolve_index(index, s->entries) < 0) ons_fault_index(launch, place, index);
             memset(to, 0, (size_t)s->inner);
         } else if (s->inner == 4) { /* single elements: a call each would cost more than the copy */
-            memcpy(to, data + (i / s->count * s->length + row) * 4, 4);
+            memcpy(to, table + row * 4, 4);
         } else {
-            memcpy(to, data + (i / s->count * s->length + row) * s->inner, (size_t)s->inner);
+            memcpy(to, table + row * s->inner, (size_t)s->inner);
         }
+        if (++place < s->count) continue;
+        place = 0;
+        table += s->length * s->inner;
+    }
+}
+
+void ons_gather_run(const ons_launch *launch) {
+    const state *s = launch->state;
+    int64_t rows = s->inner == 0 ? s->count : s->outer * s->count; /* of empty ones only the indices matter */
+    if (rows == 0) return;
+#pragma omp parallel if (rows * s->inner > 4 * ONS_PARALLEL_GRAIN)
+    {
+        int64_t threads = omp_get_num_threads(), thread = omp_get_thread_num();
+        look_up(s, launch, rows * thread / threads, rows * (thread + 1) / threads);
     }
 }
 
