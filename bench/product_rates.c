@@ -129,7 +129,7 @@ static void pass(const work *w) {
         for (long i = first; i < end; i += LINE) {
             vector mean = {0};
             for (int a = 0; a < sources; ++a) mean += *(const vector *)(arrays[a] + i);
-            mean *= 1.0f / (float)sources;
+            mean *= 1.0f / (float)(sources > 0 ? sources : 1);
             for (int a = w->read; a < all; ++a) *(vector *)(arrays[a] + i) = mean;
             sum += mean;
         }
@@ -262,7 +262,7 @@ static bool read_work(const char *line, work *w, int *form, double *seconds) {
     if (sscanf(line, "pass %d %d %d %ld %d %d %lf", &w->read, &w->changed, &w->written, &w->m, &w->apart, form,
                seconds) == 7) {
         w->pass = true;
-        return w->read >= 0 && w->changed >= 0 && w->written >= 0 && w->read + w->changed > 0 &&
+        return w->read >= 0 && w->changed >= 0 && w->written >= 0 && w->read + w->changed + w->written > 0 &&
                w->read + w->changed + w->written <= ARRAYS_MAX && w->m >= LINE && is_size(w->m) && *form < 1;
     }
     return sscanf(line, "product %ld %ld %ld %ld %d %lf", &w->batch, &w->m, &w->n, &w->k, form, seconds) == 6 &&

@@ -66,6 +66,24 @@ def batch_normalization(operator, case, shape, inputs):
     ], ("--layout", "1"))  # fmt: skip
 
 
+def passing(operator, case, what, elements, **arrays):
+    """An operator that only has to go through its arrays once."""
+    verbs = {"read": "reads", "changed": "changes", "written": "writes"}
+    counted = " and ".join(f"{verbs[how]} {'one array' if count == 1 else f'{count} arrays'}" for how, count in arrays.items())
+    return Exceptional(operator, case, what, [Bound(f"a pass that {counted}", [gone_through(elements, **arrays)])])
+
+
+def attention(case, batch, positions, heads, size):
+    """Causal and packed, as below, forward: of four arrays three are read and one is written."""
+    count, share = batch * heads, (positions + 1) / (2 * positions)
+    whole = [product(count, positions, positions, size, share), product(count, positions, size, positions, share)]
+    memory = [gone_through(count * positions * size, read=3, written=1)]
+    return Exceptional("Attention", case, f"{batch}x{positions}x{heads}x{size}, causal", [
+        Bound("its two products over all positions, by the share that the mask leaves", whole),
+        Bound("a pass that reads three arrays and writes one", memory),
+    ])  # fmt: skip
+
+
 def attention_gradient(case, batch, positions, heads, size):
     """Causal, with queries, keys and values in one tensor: of seven arrays four are read and three written."""
     count, share = batch * heads, (positions + 1) / (2 * positions)
@@ -84,8 +102,21 @@ def attention_gradient(case, batch, positions, heads, size):
 
 EXCEPTIONS = [
     adamw("gpt_large", 1536, 384),
+    adamw("mlp", 1024, 1024),
+    passing("Sgd", "dlrm", "10000x32", 320000, read=1, changed=1),
+    passing("SquareSum", "resnet", "512x512x3x3", 512 * 512 * 9, read=1),
+    passing("GatherGradient", "dlrm", "256 rows of 10000x32", 320000, written=1),
+    passing("GatherGradient", "pairs", "136 columns of 256x289", 256 * 289, written=1),
+    passing("Gelu", "gpt", "32x64x512", 32 * 64 * 512, read=1, written=1),
+    passing("GeluGradient", "gpt", "32x64x512", 32 * 64 * 512, read=2, written=1),
     batch_normalization("BatchNormalizationTraining", "relu_imagenet", (16, 64, 112, 112), 1),
     batch_normalization("BatchNormalizationGradient", "relu_imagenet", (16, 64, 112, 112), 2),
+    batch_normalization("BatchNormalizationTraining", "clip_mobilenet", (8, 144, 56, 56), 1),
+    batch_normalization("BatchNormalizationGradient", "clip_mobilenet", (8, 144, 56, 56), 2),
+    batch_normalization("BatchNormalizationTraining", "relu_cifar", (32, 64, 8, 8), 1),
+    batch_normalization("BatchNormalizationGradient", "relu_cifar", (32, 64, 8, 8), 2),
+    attention("gpt_char_packed", 32, 64, 4, 32),
+    attention_gradient("gpt_char_packed", 32, 64, 4, 32),
     attention_gradient("gpt_large_packed", 16, 128, 6, 64),
     attention_gradient("gpt2_packed", 4, 256, 12, 64),
 ]

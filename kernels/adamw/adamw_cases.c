@@ -10,5 +10,11 @@ const ons_case ons_cases_adamw[] = {
      .tolerance = 2e-6,
      .flops = 10027008,
      .benchmark = true},
+    {.name = "mlp",
+     .inputs = ONS_ADAM_OPERANDS(1024, 1024),
+     .outputs = 3,
+     .tolerance = 2e-6,
+     .flops = 17825792,
+     .benchmark = true},
     {.name = NULL},
 };

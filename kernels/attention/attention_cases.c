@@ -275,5 +275,12 @@ const ons_case ons_cases_attention[] = {
      .tolerance = 1e-5,
      .flops = 17704960,
      .benchmark = true},
+    {.name = "gpt_char_packed",
+     .inputs = {ONS_F32(32, 64, 12, 32), ONS_F32(32, 64, 12, 32), ONS_F32(32, 64, 12, 32)},
+     .settings = {ONS_SET_FLOAT("scale", 0.17677669), ONS_SET_INT("causal", 1), PACKED, ONS_SET_INT("result_order", 1)},
+     .outputs = 2,
+     .tolerance = 1e-5,
+     .flops = 35409920,
+     .benchmark = true},
     {.name = NULL},
 };

@@ -88,6 +88,12 @@ const ons_case ons_cases_gather_gradient[] = {
      OF_TABLE(0, 65, 384),
      .flops = 1572864,
      .benchmark = true},
+    {.name = "dlrm",
+     .inputs = {ONS_F32(256, 32), ONS_RANDOM(ONS_INT64, 0, 9999, 256)},
+     OF_TABLE(0, 10000, 32),
+     .tolerance = 1e-5,
+     .flops = 8192,
+     .benchmark = true},
     {.name = "pairs", /* what DLRM takes of the products of its vectors */
      .inputs = {ONS_F32(256, 136), ONS_RANDOM(ONS_INT64, 0, 288, 136)},
      OF_TABLE(1, 256, 289),

@@ -22,6 +22,7 @@ const ons_case ons_cases_gelu[] = {
      .tolerance = 2e-6,
      .flops = 8388608,
      .benchmark = true},
+    {.name = "gpt", .inputs = {ONS_F32_IN(-3, 3, 32, 64, 512)}, .tolerance = 2e-6, .flops = 1048576, .benchmark = true},
     {.name = "unknown",
      .inputs = {ONS_F32(3)},
      .settings = {ONS_SET_STRING("approximate", "sigmoid")},

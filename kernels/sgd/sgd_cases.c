@@ -65,5 +65,10 @@ const ons_case ons_cases_sgd[] = {
      .tolerance = 1e-6,
      .flops = 41943040,
      .benchmark = true},
+    {.name = "dlrm",
+     .inputs = {ONS_F32(10000, 32), ONS_F32(10000, 32)},
+     .tolerance = 1e-6,
+     .flops = 1600000,
+     .benchmark = true},
     {.name = NULL},
 };

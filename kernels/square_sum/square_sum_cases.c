@@ -7,6 +7,7 @@ const ons_case ons_cases_square_sum[] = {
     {.name = "threads", .inputs = {ONS_F32(9, 5003)}, .tolerance = 1e-12, .flops = 90054},
     {.name = "empty", .inputs = {ONS_F32(0, 3)}, .flops = 0},
     {.name = "large", .inputs = {ONS_F32(2048, 2048)}, .tolerance = 1e-12, .flops = 8388608, .benchmark = true},
+    {.name = "resnet", .inputs = {ONS_F32(512, 512, 3, 3)}, .tolerance = 1e-12, .flops = 4718592, .benchmark = true},
     {.name = "cached", .inputs = {ONS_F32(512, 512)}, .tolerance = 1e-12, .flops = 524288, .benchmark = true},
     {.name = NULL},
 };
