@@ -77,10 +77,15 @@ def attention(case, batch, positions, heads, size):
     """Causal and packed, as below, forward: of four arrays three are read and one is written."""
     count, share = batch * heads, (positions + 1) / (2 * positions)
     whole = [product(count, positions, positions, size, share), product(count, positions, size, positions, share)]
+    blocks = []
+    for seen in range(BLOCK, positions + 1, BLOCK):
+        blocks += [product(count, BLOCK, seen, size), product(count, BLOCK, size, seen)]
     memory = [gone_through(count * positions * size, read=3, written=1)]
     return Exceptional("Attention", case, f"{batch}x{positions}x{heads}x{size}, causal", [
         Bound("its two products over all positions, by the share that the mask leaves", whole),
+        Bound(f"its two products by {BLOCK} queries and the keys that they see", blocks),
         Bound("a pass that reads three arrays and writes one", memory),
+        Bound("products by blocks and the pass together", blocks + memory),
     ])  # fmt: skip
 
 

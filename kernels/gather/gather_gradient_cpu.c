@@ -166,8 +166,8 @@ static void add_entries(const state *s, const int64_t *rows, const float *cotang
         const float *from = cotangent + outer * s->count * s->inner;
         memset(to, 0, (size_t)size * sizeof *to);
         for (int64_t place = 0; place < s->count; ++place, from += s->inner) {
+            if (rows[place] < 0) continue; /* of another shard, or outside: a fault that the forward node reports */
             float *row = to + rows[place] * s->inner;
-            if (rows[place] < 0) continue;
             for (int64_t k = 0; k < s->inner; ++k) row[k] += from[k];
         }
     }

@@ -1,6 +1,7 @@
 /* Operators that move and reduce: older opsets' attributes that became inputs, and indices found wrong while running.
  */
 #include <criterion/criterion.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "graph/upgrade.h"
@@ -99,11 +100,15 @@ static ons_fault run_indexing(const ons_operator *op, const ons_attribute *attri
     ons_prepare p = {.operands = &o, .threads = 1, .scratch_limit = INT64_MAX, .arena = arena};
     const ons_kernel *kernel;
     expect_success(ons_backend_prepare(ons_backend_find("cpu"), &p, &kernel));
+    void *scratch = malloc((size_t)p.scratch_bytes + 1);
+    cr_assert(scratch != NULL);
     ons_fault fault = {0};
     kernel->run(&(ons_launch){.inputs = (const void *const[]){data, indices},
                               .outputs = (void *const[]){out},
                               .state = p.state,
+                              .scratch = scratch,
                               .fault = &fault});
+    free(scratch);
     ons_arena_free(arena);
     return fault;
 }
@@ -128,4 +133,30 @@ Test(movement, an_index_outside_is_a_fault_and_reads_nothing) {
     fault =
         run_indexing(&ons_op_gather, axis, &(ons_shape){1, {4}}, (const int64_t[]){0}, &(ons_shape){1, {1}}, data, out);
     cr_expect(fault.problem == NULL);
+}
+
+/* The gradient of a lookup along a middle axis. Many entries before it are made one by one, a single one by sorted
+ * places; a row's summands are added in one order. */
+Test(movement, entries_of_a_lookup_have_the_bits_that_each_has_alone) {
+    enum { ENTRIES = 64, LENGTH = 7, INNER = 19, PLACES = 40 };
+    static float cotangent[ENTRIES * PLACES * INNER], together[ENTRIES * LENGTH * INNER], alone[LENGTH * INNER];
+    int64_t indices[PLACES];
+    uint64_t drawn = 1;
+    for (int i = 0; i < ENTRIES * PLACES * INNER; ++i) {
+        drawn = drawn * 6364136223846793005u + 1442695040888963407u;
+        cotangent[i] = (float)(int32_t)(drawn >> 32) / (float)(1 + (drawn >> 20) % 4096);
+    }
+    for (int i = 0; i < PLACES; ++i) indices[i] = i * i % 11 % (LENGTH - 1) - (i % 5 == 0 ? LENGTH : 0);
+    const ons_attribute attributes[] = {
+        {.kind = ONS_ATTRIBUTE_INT, .i = 1},
+        {.kind = ONS_ATTRIBUTE_INTS, .count = 3, .ints = (const int64_t[]){ENTRIES, LENGTH, INNER}}};
+    const ons_attribute of_one[] = {
+        attributes[0], {.kind = ONS_ATTRIBUTE_INTS, .count = 3, .ints = (const int64_t[]){1, LENGTH, INNER}}};
+    run_indexing(&ons_op_gather_gradient, attributes, &(ons_shape){3, {ENTRIES, PLACES, INNER}}, indices,
+                 &(ons_shape){1, {PLACES}}, cotangent, together);
+    for (int64_t entry = 0; entry < ENTRIES; ++entry) {
+        run_indexing(&ons_op_gather_gradient, of_one, &(ons_shape){3, {1, PLACES, INNER}}, indices,
+                     &(ons_shape){1, {PLACES}}, cotangent + entry * PLACES * INNER, alone);
+        cr_expect(memcmp(alone, together + entry * LENGTH * INNER, sizeof alone) == 0, "entry %lld", (long long)entry);
+    }
 }
