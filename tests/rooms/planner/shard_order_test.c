@@ -173,7 +173,7 @@ Test(shard_order, what_prepares_the_data_is_the_first_devices) {
     ons_planned planned;
     uint32_t number;
     expect_success(branch_graph_new("cast words", NODES, arena, &g), 0);
-    for (int i = 0; i < NODES; ++i) expect_success(branch_graph_add(&g, &nodes[i], &number), 0);
+    for (size_t i = 0; i < NODES; ++i) expect_success(branch_graph_add(&g, &nodes[i], &number), 0);
     expect_success(branch_graph_work(&g, 1, &work), 0);
     const ons_node_shards shards = {.count = 2, .of = of};
     const ons_planning_problem p = {.work = &work,

@@ -23,8 +23,8 @@ run "$onstage" profile --links -o "$work/links.json"
 report "without mpirun it says how to start it"
 
 run "${mpirun[@]}" -n 2 "$onstage" profile "$model" --links
-# mpirun may write both on one line.
-((status == 1)) && [[ $(grep -o -- 'onstage: --links measures no model' "$work/stderr" | wc -l) == 2 ]]
+# By one at least: mpirun ends the other, which may not have come to it.
+((status == 1)) && grep -q -- 'onstage: --links measures no model' "$work/stderr"
 report "a model beside --links is refused"
 
 run "$onstage" profile
