@@ -57,12 +57,9 @@ static void join(exact_sum *sum, exact_sum other) {
     sum->low += other.low;
 }
 
-enum {
-    VECTORS = 4,
-    STRIDE = VECTORS * LANES,
-    BLOCK = 2048,
-    FIRST = 32
-}; /* so many that one can wait for the sums of the others */
+/* So many vectors at a time that one can wait for the sums of the others; blocks of so many elements begin sums anew,
+ * and the first elements say what size is to be expected. */
+enum { VECTORS = 4, STRIDE = VECTORS * LANES, BLOCK = 2048, FIRST = 32 };
 
 typedef struct vector_sums {
     lanes high[VECTORS], low[VECTORS];

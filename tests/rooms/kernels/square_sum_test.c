@@ -88,6 +88,23 @@ Test(square_sum, orders_by_size_leave_no_trace) {
     }
 }
 
+/* A few are far larger than all before them let expect, and not so large that the others do not count. */
+Test(square_sum, outliers_leave_no_trace) {
+    for (uint64_t seed = 1; seed <= 40; ++seed) {
+        float *x = draw(seed);
+        for (int64_t i = 0; i < ELEMENTS; ++i) {
+            int exponent;
+            x[i] = ldexpf(frexpf(x[i], &exponent), i % 1777 == 1000 ? 12 + (int)(i / 1777) % 3 : 0);
+        }
+        double sum = sum_of(x, ELEMENTS);
+        for (uint64_t order = 1; order <= 4; ++order) {
+            shuffle(x, seed + 100 * order);
+            cr_expect_eq(sum_of(x, ELEMENTS), sum, "seed %llu", (unsigned long long)seed);
+        }
+        free(x);
+    }
+}
+
 /* Also within a block of the loop for many elements, behind others. */
 Test(square_sum, what_is_no_number_shows_far_behind) {
     float *x = draw(1);
