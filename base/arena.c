@@ -71,17 +71,22 @@ char *ons_arena_copy_text(ons_arena *arena, const char *text) {
     return copy;
 }
 
-char *ons_arena_format(ons_arena *arena, const char *format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
+char *ons_arena_format_list(ons_arena *arena, const char *format, va_list arguments) {
     va_list again;
     va_copy(again, arguments);
     int length = vsnprintf(NULL, 0, format, arguments);
-    va_end(arguments);
     arena->failed |= length < 0;
     char *text = length < 0 ? NULL : ons_arena_allocate(arena, (size_t)length + 1, 1);
     if (text != NULL) vsnprintf(text, (size_t)length + 1, format, again);
     va_end(again);
+    return text;
+}
+
+char *ons_arena_format(ons_arena *arena, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    char *text = ons_arena_format_list(arena, format, arguments);
+    va_end(arguments);
     return text;
 }
 

@@ -8,6 +8,7 @@
 #ifndef ONSTAGE_BASE_ARENA_H
 #define ONSTAGE_BASE_ARENA_H
 
+#include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -26,6 +27,8 @@ void *ons_arena_allocate(ons_arena *arena, size_t count, size_t size);
 /* A copy of the text; NULL gives NULL. */
 char *ons_arena_copy_text(ons_arena *arena, const char *text);
 char *ons_arena_format(ons_arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
+char *ons_arena_format_list(ons_arena *arena, const char *format, va_list arguments)
+    __attribute__((format(printf, 2, 0)));
 
 /* Fails where memory was short for anything that was asked of the arena before: for texts that are only shown, so that
  * not every one of them need be looked at. */

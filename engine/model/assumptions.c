@@ -1,16 +1,22 @@
 #include "engine/model/assumptions.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/model/notes.h"
 #include "graph/passes/loss.h"
 #include "graph/passes/names.h"
 #include "graph/sharing.h"
 
-#define EXPORT_PLAIN "export with optimize=False (PyTorch's newer exporter)"
-
-ons_status *ons_assume(ons_assumptions *list, const char *what, const char *remedy) {
-    if (what == NULL || remedy == NULL) return ons_status_out_of_memory();
+ons_status *ons_note(ons_assumptions *list, ons_arena *arena, const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    char *what = ons_arena_format_list(arena, format, arguments);
+    va_end(arguments);
+    if (what == NULL) return ons_status_out_of_memory();
+    char *remedy = strchr(what, ONS_NOTE_SEPARATOR[0]);
+    *remedy++ = '\0';
     ONS_PUSH(list, ((ons_assumption){what, remedy}));
     return NULL;
 }
@@ -40,14 +46,8 @@ static ons_status *assume_merged(const ons_model *model, ons_arena *arena, ons_a
         if (merged++ == 0) first = merge.name, layers = merge.layers;
     }
     if (merged == 0) return NULL;
-    return ons_assume(
-        list,
-        ons_arena_format(arena,
-                         "the exporter has merged weights that were equal: %zu %s of several layers each, "
-                         "first '%s' of %zu, and %s trained as one",
-                         merged, plural(merged, "is the weight", "are the weights"), first, layers,
-                         plural(merged, "is", "each is")),
-        ons_arena_format(arena, "--untie '*' parts them, --untie '%s' the first", first));
+    return ons_note(list, arena, ons_note_merged_weights, merged, plural(merged, "is the weight", "are the weights"),
+                    first, layers, plural(merged, "is", "each is"), first);
 }
 
 /* ---- BatchNorm multiplied into the convolution before it */
@@ -78,14 +78,8 @@ static ons_status *assume_folded_normalisation(const ons_model *model, ons_arena
     }
     size_t folded = by_name > by_mark ? by_name : by_mark;
     if (folded == 0) return NULL;
-    return ons_assume(
-        list,
-        ons_arena_format(arena,
-                         "the exporter has folded a BatchNorm into %zu of the nodes, first '%s': %s without "
-                         "normalising",
-                         folded, by_name > by_mark ? first : marked, plural(folded, "it trains", "they train")),
-        EXPORT_PLAIN " or training=TrainingMode.TRAINING and do_constant_folding=False (the older one) keeps "
-                     "it, and then --batchnorm train normalises by the batch");
+    return ons_note(list, arena, ons_note_folded_batchnorm, folded, by_name > by_mark ? first : marked,
+                    plural(folded, "it trains", "they train"));
 }
 
 /* ---- what was computed from parameters */
@@ -101,13 +95,9 @@ static ons_status *assume_computed(const ons_model *model, ons_arena *arena, ons
     for (int i = 0; i < 2; ++i) {
         const counted *c = all[i];
         if (c->count == 0) continue;
-        ONS_TRY(
-            ons_assume(list,
-                       ons_arena_format(
-                           arena, "the exporter has computed %zu %s from parameters, first '%s' from %s: %s", c->count,
-                           plural(c->count, "tensor", "tensors"), c->first->name, c->first->sources,
-                           i == 0 ? "those parameters are not trained" : "it is trained in place of those parameters"),
-                       EXPORT_PLAIN));
+        ONS_TRY(ons_note(list, arena, ons_note_computed_weights, c->count, plural(c->count, "tensor", "tensors"),
+                         c->first->name, c->first->sources,
+                         i == 0 ? "those parameters are not trained" : "it is trained in place of those parameters"));
     }
     return NULL;
 }
@@ -118,11 +108,8 @@ static ons_status *assume_removed_biases(const ons_model *model, ons_arena *aren
     const char *first;
     size_t removed = ons_lost_bias_count(model->file, &first);
     if (removed == 0) return NULL;
-    return ons_assume(list,
-                      ons_arena_format(arena, "the exporter has left out %zu %s of zeros, first '%s': %s", removed,
-                                       plural(removed, "bias", "biases"), first,
-                                       plural(removed, "it is not trained", "they are not trained")),
-                      EXPORT_PLAIN);
+    return ons_note(list, arena, ons_note_removed_biases, removed, plural(removed, "bias", "biases"), first,
+                    plural(removed, "it is not trained", "they are not trained"));
 }
 
 /* ---- single numbers without a shape */
@@ -155,20 +142,13 @@ static ons_status *assume_single_numbers(const ons_model *model, ons_arena *aren
             count(&kept, value);
     }
     if (kept.count > 0)
-        ONS_TRY(ons_assume(
-            list,
-            ons_arena_format(arena, "%zu single %s without a shape, first '%s', may be %s: %s not trained", kept.count,
-                             plural(kept.count, "number", "numbers"), kept.first->name,
-                             plural(kept.count, "a parameter", "parameters"), plural(kept.count, "it is", "they are")),
-            ons_arena_format(arena, "--train '*' --train '%s' trains it", kept.first->name)));
+        ONS_TRY(ons_note(list, arena, ons_note_numbers_kept, kept.count, plural(kept.count, "number", "numbers"),
+                         kept.first->name, plural(kept.count, "a parameter", "parameters"),
+                         plural(kept.count, "it is", "they are"), kept.first->name));
     if (trained.count == 0) return NULL;
-    return ons_assume(list,
-                      ons_arena_format(arena,
-                                       "%zu single %s without a shape, first '%s', %s the name of a parameter and %s "
-                                       "trained",
-                                       trained.count, plural(trained.count, "number", "numbers"), trained.first->name,
-                                       plural(trained.count, "has", "have"), plural(trained.count, "is", "are")),
-                      ons_arena_format(arena, "--freeze '%s' keeps it as it is", trained.first->name));
+    return ons_note(list, arena, ons_note_numbers_trained, trained.count, plural(trained.count, "number", "numbers"),
+                    trained.first->name, plural(trained.count, "has", "have"), plural(trained.count, "is", "are"),
+                    trained.first->name);
 }
 
 /* ---- copies that a transposition hides */
@@ -188,12 +168,7 @@ static ons_status *assume_transposed(const ons_model *model, ons_arena *arena, o
             if (!is_matrix(before) || !ons_tensor_is_transpose(ons_store_get(graph->store, before->data),
                                                                ons_store_get(graph->store, value->data)))
                 continue;
-            return ons_assume(list,
-                              ons_arena_format(arena,
-                                               "'%s' looks like the transpose of '%s'; they are trained separately, "
-                                               "also where one tied weight was exported twice",
-                                               value->name, before->name),
-                              "an export without constant folding keeps the tie");
+            return ons_note(list, arena, ons_note_transposed_copy, value->name, before->name);
         }
     }
     return NULL;
@@ -236,15 +211,9 @@ static ons_status *assume_probabilities(const ons_model *model, const ons_config
     const ons_node *maker = find_maker(graph, output);
     if (maker == NULL || (maker->op->roles.traits & ONS_TRAIT_PROBABILITIES) == 0) return NULL;
     bool logarithms = loss.role == ONS_ROLE_NEGATIVE_LOG_LIKELIHOOD;
-    return ons_assume(list,
-                      ons_arena_format(arena,
-                                       "--loss %s is for %s, and node '%s' (%s) makes probabilities: of them it is "
-                                       "another loss",
-                                       config->loss.text, logarithms ? "logarithms of probabilities" : "logits",
-                                       maker->name, maker->op->name),
-                      ons_arena_format(arena, "%s--loss-output '%s' takes it of the logits",
-                                       logarithms ? "--loss cross_entropy " : "",
-                                       ons_graph_value(graph, maker->inputs[0])->name));
+    return ons_note(list, arena, ons_note_loss_of_probabilities, config->loss.text,
+                    logarithms ? "logarithms of probabilities" : "logits", maker->name, maker->op->name,
+                    logarithms ? "--loss cross_entropy " : "", ons_graph_value(graph, maker->inputs[0])->name);
 }
 
 /* ---- options that find nothing to act on */
@@ -271,16 +240,12 @@ static ons_status *assume_no_effect(const ons_model *model, const ons_config *co
                                     ons_assumptions *list) {
     bool normalises = ons_has_batch_statistics(model->graph);
     if (config->batchnorm.value == ONS_AS_TRAINING && !normalises)
-        ONS_TRY(ons_assume(list, "--batchnorm train changes nothing: no node of the model normalises by the batch",
-                           "leave it out; where an exporter has folded BatchNorm, " EXPORT_PLAIN));
+        ONS_TRY(ons_note(list, arena, ons_note_batchnorm_without_effect));
     if (config->sync_batchnorm && !normalises)
-        ONS_TRY(ons_assume(list, "--sync-batchnorm changes nothing: no node of the model normalises by the batch",
-                           "leave it out"));
+        ONS_TRY(ons_note(list, arena, ons_note_sync_batchnorm_without_effect));
     ons_word as_usual;
     if (ons_word_find(ons_dropout_words, config->dropout, &as_usual) || drops(model->graph)) return NULL;
-    return ons_assume(
-        list, ons_arena_format(arena, "--dropout %s changes nothing: no node of the model drops", config->dropout),
-        "leave it out, or export the model in train(): eval() leaves Dropout out");
+    return ons_note(list, arena, ons_note_dropout_without_effect, config->dropout);
 }
 
 /* -------------------------------------------------------------------------------------------------------------- all */

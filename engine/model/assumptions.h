@@ -12,8 +12,9 @@ typedef ONS_VECTOR(ons_assumption) ons_assumptions;
 ons_status *ons_assumptions_find(const ons_model *model, const ons_config *config, ons_arena *arena,
                                  ons_assumptions *list);
 
-/* Appends one more; `what` and `remedy` are formatted into `arena` by the caller. */
-ons_status *ons_assume(ons_assumptions *list, const char *what, const char *remedy);
+/* Appends one more, formatted into `arena`. `format` is one of the notes of engine/model/notes.h. */
+ons_status *ons_note(ons_assumptions *list, ons_arena *arena, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* Whether some node of the file acts as in training (normalises by the batch, drops): a model written in the same form
  * does so wherever it runs. */

@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "engine/config/schedule_file.h"
+#include "engine/model/notes.h"
 #include "engine/model/results.h"
 #include "engine/train/trainer.h"
 
@@ -37,14 +38,9 @@ static ons_status *check_normalisation(ons_trainer *t) {
         "node '%s' normalises by the batch, and the model was exported for batches of one sample: it would normalise "
         "each by itself; export the model with a dynamic batch axis, or give --batchnorm eval",
         node->name);
-    ONS_TRY(ons_assume(&t->assumptions,
-                       ons_arena_format(t->arena,
-                                        "BatchNorm (first '%s') normalises by micro-batches of %" PRId64
-                                        " samples, not by the batch of %" PRId64,
-                                        node->name, together, b->batch),
-                       b->replicas == 1 || sync ? "fewer --micro-batches, or --batchnorm eval"
-                                                : "fewer --micro-batches or --replicas, --sync-batchnorm, or "
-                                                  "--batchnorm eval"));
+    ONS_TRY(ons_note(&t->assumptions, t->arena, ons_note_batchnorm_by_micro_batches, node->name, together, b->batch,
+                     b->replicas == 1 || sync ? "fewer --micro-batches" : "fewer --micro-batches or --replicas, "
+                                                                          "--sync-batchnorm"));
     return ons_assumptions_check(t->config, &t->assumptions);
 }
 
