@@ -42,8 +42,8 @@ run_case() {
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-shopt -s nullglob
 for cmd in "$folder"/*/cmd; do
+    [[ -e $cmd ]] || continue
     case_folder=${cmd%/cmd}
     name=${case_folder##*/}
     mkdir "$scratch/$name"
