@@ -91,8 +91,6 @@ const char *ons_json_print_double(double value, char text[static ONS_JSON_NUMBER
     if (!isfinite(value)) return strcpy(text, "null");
     snprintf(text, ONS_JSON_NUMBER_TEXT, "%.15g", value);
     if (strtod(text, NULL) != value) snprintf(text, ONS_JSON_NUMBER_TEXT, "%.17g", value);
-    char *comma = strchr(text, ','); /* of the program's locale */
-    if (comma != NULL) *comma = '.';
     return text;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "onnx_import/data_file.h"
 #include "onnx_import/exporter.h"
 
 enum { CHUNK_BYTES = 1 << 20, MODEL_GRAPH = 7 };
@@ -166,12 +167,10 @@ static ons_status *write_model(output *o) {
 }
 
 /* Both files are complete on the disk before either gets its name; the data comes first. */
-static ons_status *write_files(exporter *e, const char *path, uint8_t *chunk) {
+static ons_status *write_files(exporter *e, const char *path, const ons_data_file *file, uint8_t *chunk) {
     output model = {.exporter = e, .chunk = chunk}, data = {.exporter = e, .chunk = chunk};
-    char *data_path = ons_arena_format(e->arena, "%s.data", path);
-    if (data_path == NULL) return ons_status_out_of_memory();
     ons_status *status = ons_file_writer_open(path, &model.writer);
-    if (status == NULL && e->data.count > 0) status = ons_file_writer_open(data_path, &data.writer);
+    if (status == NULL && e->data.count > 0) status = ons_file_writer_open(file->path, &data.writer);
     if (status == NULL && data.writer != NULL) status = write_data(&data);
     if (status == NULL) status = write_model(&model);
     if (status == NULL && data.writer != NULL) {
@@ -187,16 +186,23 @@ static ons_status *write_files(exporter *e, const char *path, uint8_t *chunk) {
     return status;
 }
 
-static ons_status *export_to(exporter *e, const char *path) {
-    const char *slash = strrchr(path, '/');
-    e->location = ons_arena_format(e->arena, "%s.data", slash == NULL ? path : slash + 1);
-    if (e->location == NULL) return ons_status_out_of_memory();
+static ons_status *export_beside(exporter *e, const char *path, const ons_data_file *file) {
+    e->location = file->location;
     ONS_TRY_AT(note_changed(e), "%s", e->file->path);
     ONS_TRY_AT(list_splices_within_limits(e), "%s", e->file->path);
     uint8_t *chunk = malloc(CHUNK_BYTES);
     if (chunk == NULL) return ons_status_out_of_memory();
-    ons_status *status = write_files(e, path, chunk);
+    ons_status *status = write_files(e, path, file, chunk);
     free(chunk);
+    return status;
+}
+
+static ons_status *export_to(exporter *e, const char *path) {
+    ons_data_file file;
+    ONS_TRY(ons_data_file_choose(path, e->arena, &file));
+    ons_status *status = export_beside(e, path, &file);
+    if (status == NULL) ons_data_file_retire(&file);
+    ons_vector_free(&file.former);
     return status;
 }
 

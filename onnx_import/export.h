@@ -4,8 +4,9 @@
  * strings, unknown fields and untouched tensors stay as they are, bit for bit. Contents are streamed: no tensor is ever
  * held whole. Files are written under a temporary name and renamed when complete; on failure no file is changed.
  *
- * Where the input keeps tensors in external files, all of these go to one new file, OUT + ".data". The same happens to
- * all large initialisers where the output would be larger than a protobuf message can be (2 GiB).
+ * Where the input keeps tensors in external files, all of these go to one new file, OUT.data, or OUT.1.data where that
+ * name is taken: the data of a model that OUT had before are removed when OUT has its new name (data_file.h). The same
+ * happens to all large initialisers where the output would be larger than a protobuf message can be (2 GiB).
  */
 #ifndef ONSTAGE_ONNX_IMPORT_EXPORT_H
 #define ONSTAGE_ONNX_IMPORT_EXPORT_H

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "onnx_import/model_parts.h"
 
@@ -83,4 +84,14 @@ ons_status *ons_external_open(ons_model_file *file, const char *location, ons_ma
     ons_status *status = map_file(file, location, path, mapping);
     free(path);
     return status;
+}
+
+const char *ons_model_file_external(const ons_model_file *file, const char *path) {
+    struct stat found;
+    if (stat(path, &found) != 0) return NULL;
+    for (size_t i = 0; i < file->externals.count; ++i) {
+        const ons_external_file *each = &file->externals.items[i];
+        if (each->mapping.device == found.st_dev && each->mapping.number == found.st_ino) return each->location;
+    }
+    return NULL;
 }

@@ -27,6 +27,9 @@ ons_status *ons_model_file_open_memory(const void *bytes, size_t size, ons_model
  * known. */
 ons_status *ons_model_file_check(const ons_model_file *file);
 
+/* What the model calls the file of its external data that `path` is; NULL: `path` is none of those that were read. */
+const char *ons_model_file_external(const ons_model_file *file, const char *path);
+
 /* For when weights have been copied to where they are trained: gives back the memory that holds the file's bytes, which
  * are read again where they are needed again. */
 void ons_model_file_give_back(const ons_model_file *file);

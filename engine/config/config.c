@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "base/environment.h"
 #include "base/nearest.h"
 #include "engine/config/given.h"
@@ -120,6 +121,7 @@ const char *ons_option_word(const ons_option *option, size_t index, const char *
 }
 
 ons_status *ons_config_new(ons_config **result) {
+    ONS_IN_C_LOCALE;
     ONS_GIVEN(result, "config");
     ONS_TRY(ons_environment_check());
     ONS_TRY(ons_cpu_variant_choose());
@@ -299,6 +301,7 @@ static ons_status *set_option(ons_config *config, size_t index, const char *valu
 }
 
 ons_status *ons_config_set(ons_config *config, const char *option, const char *value) {
+    ONS_IN_C_LOCALE;
     ONS_GIVEN(config, "config");
     ONS_GIVEN(option, "option");
     ONS_GIVEN(value, "value");
@@ -340,6 +343,7 @@ bool ons_config_is_given(const ons_config *config, const char *option) {
 }
 
 ons_status *ons_config_array(ons_config *config, const char *name, bool validation, const ons_array_view *array) {
+    ONS_IN_C_LOCALE;
     ONS_GIVEN(config, "config");
     ONS_GIVEN(name, "name");
     ONS_GIVEN(array, "array");

@@ -1,5 +1,6 @@
 #include <pthread.h>
 
+#include "base/c_locale.h"
 #include "engine/config/plan_libraries.h"
 #include "include/onstage.h"
 
@@ -15,6 +16,7 @@ static void make_text(void) {
 }
 
 const char *ons_kernels_version(void) {
+    ONS_IN_C_LOCALE;
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, make_text);
     return text;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "engine/config/given.h"
 #include "engine/model/assumptions.h"
 #include "engine/model/batching.h"
@@ -132,6 +133,7 @@ static ons_status *list_assumptions(const ons_model *model, const ons_config *co
 }
 
 ons_status *ons_model_check(const char *path, const ons_config *config, ons_check **result) {
+    ONS_IN_C_LOCALE;
     ONS_GIVEN(path, "path");
     ONS_GIVEN(config, "config");
     ONS_GIVEN(result, "check");

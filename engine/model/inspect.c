@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "base/text.h"
 
 #include "engine/config/given.h"
@@ -310,6 +311,7 @@ static ons_status *fill(owned_inspection *o, const ons_model *model, const ons_c
 }
 
 ons_status *ons_model_inspect(ons_model *model, const ons_config *config, ons_inspection **result) {
+    ONS_IN_C_LOCALE;
     ONS_GIVEN(model, "model");
     ONS_GIVEN(config, "config");
     ONS_GIVEN(result, "inspection");

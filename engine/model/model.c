@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "engine/config/given.h"
 #include "engine/model/new_head.h"
 #include "engine/model/vocabulary.h"
@@ -108,6 +109,7 @@ ons_status *ons_model_open(const char *path, const ons_config *config, bool stru
 }
 
 ons_status *ons_model_load(const char *path, const ons_config *config, ons_model **model) {
+    ONS_IN_C_LOCALE;
     ONS_GIVEN(path, "path");
     ONS_GIVEN(model, "model");
     return ons_model_open(path, config, false, NULL, model);

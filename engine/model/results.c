@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <libgen.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -88,10 +89,35 @@ static ons_status *check_profiles(const ons_config *config, const char *option, 
     return status;
 }
 
+static ons_status *check_external(const ons_model *model, const char *option, const char *path) {
+    const char *name = ons_model_file_external(model->file, path);
+    ONS_CHECK(name == NULL, ONS_INVALID_ARGUMENT,
+              "--%s: %s would take the place of '%s', where the model keeps its weights; give another name", option,
+              path, name);
+    return NULL;
+}
+
+/* Another model that keeps its weights where the one that is read does, as a renamed copy does: when it is replaced,
+ * its data file goes. */
+static ons_status *check_shared_data(const ons_model *model, const char *out) {
+    if (out == NULL || is_same_file(out, model->path)) return NULL;
+    char *data = NULL;
+    if (asprintf(&data, "%s.data", out) < 0) return ons_status_out_of_memory();
+    const char *name = ons_model_file_external(model->file, data);
+    free(data);
+    ONS_CHECK(
+        name == NULL, ONS_INVALID_ARGUMENT,
+        "--out: %s would take the place of a model that keeps its weights in '%s', as the model that is read does; "
+        "give another name",
+        out, name);
+    return NULL;
+}
+
 static ons_status *check_result(const ons_model *model, const ons_config *config, const char *option,
                                 const char *path) {
     if (path == NULL) return NULL;
     ONS_TRY(check_writable(option, path));
+    ONS_TRY(check_external(model, option, path));
     const struct {
         const char *option, *path;
     } read[] = {{"--target", config->target},
@@ -102,6 +128,7 @@ static ons_status *check_result(const ons_model *model, const ons_config *config
                 {"--device-profile", config->device_profile},
                 {"--prices", config->prices},
                 {"--plan", config->plan},
+                {"--schedule", config->schedule},
                 {"the model", strcmp(option, "out") == 0 ? NULL : model->path}};
     for (size_t i = 0; i < sizeof read / sizeof read[0]; ++i)
         ONS_TRY(check_apart(option, path, read[i].option, read[i].path));
@@ -114,6 +141,7 @@ static ons_status *check_result(const ons_model *model, const ons_config *config
 
 ons_status *ons_check_results(const ons_model *model, const ons_config *config) {
     ONS_TRY(check_result(model, config, "out", config->out));
+    ONS_TRY(check_shared_data(model, config->out));
     ONS_TRY(check_result(model, config, "log-json", config->log_json));
     ONS_TRY(check_result(model, config, "trace", config->trace));
     for (size_t i = 0; i < config->outputs.count; ++i) {

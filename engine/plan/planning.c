@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "base/file.h"
 #include "engine/config/given.h"
 #include "engine/config/schedule_file.h"
@@ -490,6 +491,7 @@ void ons_planning_free(ons_planning *p) {
 const char *ons_planning_text(const ons_planning *p) { return p == NULL ? "" : p->text; }
 
 ons_status *ons_planning_write(const ons_planning *p, const char *path) {
+    ONS_IN_C_LOCALE;
     ONS_GIVEN(p, "planning");
     ONS_GIVEN(path, "path");
     char *text;

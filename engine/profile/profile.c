@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "engine/config/given.h"
@@ -443,6 +444,7 @@ static void free_making(making *m) {
 
 ons_status *ons_model_profile(ons_model *model, const ons_config *config, ons_progress *progress, void *context,
                               ons_profile **result) {
+    ONS_IN_C_LOCALE;
     ONS_GIVEN(model, "model");
     ONS_GIVEN(config, "config");
     ONS_GIVEN(result, "profile");
@@ -474,6 +476,7 @@ ons_status *ons_model_profile(ons_model *model, const ons_config *config, ons_pr
 }
 
 ons_status *ons_profile_write(const ons_profile *profile, const char *path) {
+    ONS_IN_C_LOCALE;
     ONS_GIVEN(profile, "profile");
     ONS_GIVEN(path, "path");
     const owned_profile *o = (const owned_profile *)profile;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "engine/config/config.h"
@@ -126,6 +127,7 @@ static ons_status *measure(const ons_config *config, ons_link_profile *l) {
 }
 
 ons_status *ons_link_profile_measure(const ons_config *config, ons_link_profile **result) {
+    ONS_IN_C_LOCALE;
     ONS_GIVEN(config, "config");
     ONS_GIVEN(result, "profile");
     ONS_CHECK(config->links, ONS_INVALID_ARGUMENT, "which model? Give MODEL.onnx, or --links, which measures none");
@@ -146,6 +148,7 @@ ons_status *ons_link_profile_measure(const ons_config *config, ons_link_profile 
 const char *ons_link_profile_text(const ons_link_profile *l) { return l == NULL || l->text == NULL ? "" : l->text; }
 
 ons_status *ons_link_profile_write(const ons_link_profile *l, const char *path) {
+    ONS_IN_C_LOCALE;
     ONS_GIVEN(l, "profile");
     ONS_GIVEN(path, "path");
     if (!l->leads) return NULL;

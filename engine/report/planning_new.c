@@ -1,4 +1,5 @@
 /* A plan, and the report of it: what the command asks for. */
+#include "base/c_locale.h"
 #include "engine/config/given.h"
 #include "engine/config/profile_list.h"
 #include "engine/plan/planning.h"
@@ -26,6 +27,7 @@ static ons_status *make(const char *path, const ons_config *config, ons_planning
 }
 
 ons_status *ons_planning_new(const char *path, const ons_config *config, ons_planning **result) {
+    ONS_IN_C_LOCALE;
     ONS_GIVEN(config, "config");
     ONS_GIVEN(result, "planning");
     ons_planning *p;

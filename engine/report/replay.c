@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "engine/config/config.h"
@@ -146,6 +147,7 @@ static ons_status *make(ons_replay *r, const char *path, const ons_config *confi
 }
 
 ons_status *ons_replay_new(const char *path, const ons_config *config, ons_replay **result) {
+    ONS_IN_C_LOCALE;
     ONS_GIVEN(path, "path");
     ONS_GIVEN(config, "config");
     ONS_GIVEN(result, "replay");
@@ -188,6 +190,7 @@ static ons_status *draw(ons_replay *r, uint32_t columns) {
 }
 
 ons_status *ons_replay_draw(ons_replay *r, size_t columns, const char **chart) {
+    ONS_IN_C_LOCALE;
     ONS_GIVEN(r, "replay");
     ONS_GIVEN(chart, "chart");
     ONS_TRY(draw(r, columns < UINT32_MAX ? (uint32_t)columns : UINT32_MAX));

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "engine/config/given.h"
 #include "engine/model/results.h"
 #include "engine/stages/dataset_graphs.h"
@@ -196,6 +197,7 @@ static ons_status *evaluate_dataset(evaluation *e, ons_progress *progress, void 
 
 ons_status *ons_model_evaluate(ons_model *model, const ons_config *config, ons_progress *progress, void *context,
                                ons_evaluation *result) {
+    ONS_IN_C_LOCALE;
     ONS_GIVEN(model, "model");
     ONS_GIVEN(config, "config");
     ONS_GIVEN(result, "evaluation");

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/c_locale.h"
 #include "base/text.h"
 
 #include "engine/config/given.h"
@@ -13,6 +14,7 @@
 #include "runtime/checkpoint/removal.h"
 
 ons_status *ons_trainer_new(ons_model *model, const ons_config *config, ons_trainer **result) {
+    ONS_IN_C_LOCALE;
     ONS_GIVEN(model, "model");
     ONS_GIVEN(config, "config");
     ONS_GIVEN(result, "trainer");
@@ -33,6 +35,7 @@ ons_status *ons_trainer_new(ons_model *model, const ons_config *config, ons_trai
 }
 
 void ons_trainer_free(ons_trainer *t) {
+    ONS_IN_C_LOCALE;
     if (t == NULL) return;
     ons_trainer_close_exchange(t);
     ons_trainer_close_best(t);
@@ -66,6 +69,7 @@ bool ons_trainer_stopping(const ons_trainer *t) {
 }
 
 ons_status *ons_trainer_evaluate(ons_trainer *t, ons_evaluation *evaluation) {
+    ONS_IN_C_LOCALE;
     ONS_GIVEN(t, "trainer");
     ONS_GIVEN(evaluation, "evaluation");
     ONS_CHECK(t->validation.dataset != NULL, ONS_INVALID_ARGUMENT,
@@ -148,6 +152,7 @@ static ons_status *keep_steps(ons_trainer *t, ons_status *failure) {
 }
 
 ons_status *ons_trainer_step(ons_trainer *t, ons_step_report *report) {
+    ONS_IN_C_LOCALE;
     ONS_GIVEN(t, "trainer");
     ONS_GIVEN(report, "report");
     ONS_CHECK(t->step < t->steps, ONS_INVALID_ARGUMENT, "all %lld steps are done", (long long)t->steps);
@@ -216,6 +221,7 @@ static ons_status *fill_device(const ons_trainer *t, ons_trainer_status *status)
 }
 
 ons_status *ons_trainer_get_status(ons_trainer *t, ons_trainer_status *status) {
+    ONS_IN_C_LOCALE;
     ONS_GIVEN(t, "trainer");
     ONS_GIVEN(status, "status");
     ons_local_stages_memory memory;

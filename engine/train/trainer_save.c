@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/c_locale.h"
 #include "engine/config/given.h"
 #include "engine/train/trainer.h"
 #include "onnx_import/export.h"
@@ -106,6 +107,7 @@ static ons_status *keep_weights(ons_trainer *t, const char *path, ons_status *fa
 }
 
 ons_status *ons_trainer_save(ons_trainer *t, const char *path) {
+    ONS_IN_C_LOCALE;
     ONS_GIVEN(t, "trainer");
     path = path == NULL ? t->config->out : path;
     ONS_CHECK(path != NULL, ONS_INVALID_ARGUMENT, "no file for the trained model; give --out FILE");

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/c_locale.h"
 #include "engine/train/trainer.h"
 
 #include "engine/config/given.h"
@@ -225,6 +226,7 @@ static ons_status *write_checkpoint(ons_trainer *t, const named_tensors *list) {
 }
 
 ons_status *ons_trainer_checkpoint(ons_trainer *t) {
+    ONS_IN_C_LOCALE;
     ONS_GIVEN(t, "trainer");
     ONS_CHECK(t->config->checkpoint != NULL, ONS_INVALID_ARGUMENT, "no folder for checkpoints; give --checkpoint DIR");
     ONS_TRY(ons_local_stages_settle_versions(t->local_stages));

@@ -22,8 +22,10 @@ typedef struct binder {
     ons_blockers *blockers; /* NULL: the first problem ends it */
     ons_graph *to;
     ons_builder builder;
-    int64_t folded; /* elements of all constants that were computed, in use or not, and operations for them: see
-                       ONS_FOLDED_MOST */
+    int64_t folded;  /* elements of all constants that were computed, in use or not, and operations for them: see
+                        ONS_FOLDED_MOST */
+    size_t unrolled; /* nodes of all branches, steps of loops and scans that were bound so far, loops in loops included,
+                        and one more for each step */
     ONS_VECTOR(symbol_size) symbols;      /* resolved so far */
     ONS_VECTOR(value_sequence) sequences; /* see ons_bind_is_sequence */
 } binder;

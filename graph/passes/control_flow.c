@@ -6,7 +6,9 @@
 
 #include "graph/passes/binder.h"
 
-enum { STEPS_MAX = 1 << 12, NODES_MAX = 1 << 16 }; /* of one loop; of a graph with unrolled loops */
+/* Steps of one loop; nodes of a graph with unrolled loops; nodes that are bound for all steps of all loops, also those
+ * of which nothing is left: loops in loops multiply. */
+enum { STEPS_MAX = 1 << 12, NODES_MAX = 1 << 16, UNROLLED_MAX = 1 << 17 };
 
 /* ----------------------------------------------------------------------------------------------------------- bodies */
 
@@ -58,6 +60,10 @@ static ons_status *run_body(body *y, const char *prefix, const ons_value_id *inp
     size_t blockers = y->b->blockers == NULL ? 0 : y->b->blockers->count, nodes = y->b->to->nodes.count;
     scope inner = {.from = graph, .outer = y->outer, .map = y->map, .prefix = prefix};
     if (y->steps++ > 0) forget_results(y);
+    y->b->unrolled += graph->nodes.count + 1;
+    ONS_CHECK(y->b->unrolled <= UNROLLED_MAX, ONS_UNSUPPORTED,
+              "node '%s' (%s): unrolled, the loops of the model are more than %d nodes; export it with shorter loops",
+              y->p->node->name, y->p->node->op->name, UNROLLED_MAX);
     for (size_t i = 0; i < graph->inputs.count; ++i) y->map[graph->inputs.items[i]] = inputs[i];
     ONS_TRY(ons_bind_nodes(y->b, &inner));
     for (size_t i = 0; i < graph->outputs.count; ++i)

@@ -235,6 +235,57 @@ Test(export, external_data_moves_to_a_new_file) {
     imported_free(&m);
 }
 
+/* The file `name` in the folder is there. */
+static bool is_there(const char *name) {
+    char path[160];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return access(path, F_OK) == 0;
+}
+
+/* A crash between the names of model and data would leave another model if the data file were written over. */
+Test(export, data_file_is_never_written_over) {
+    save_external();
+    imported m = import_path(in_path, NULL);
+    for (int i = 0; i < 4; ++i) {
+        base = (float)(1000 + i);
+        cr_assert_str_eq(export_to(out_path, m.file, &change_w), "");
+        expect_count_up(out_path, "w");
+        cr_assert_eq(is_there("out.onnx.data"), i % 2 == 0, "export %d", i);
+        cr_assert_eq(is_there("out.onnx.1.data"), i % 2 == 1, "export %d", i);
+    }
+    base = 1000;
+    imported_free(&m);
+}
+
+Test(export, data_file_that_the_old_model_does_not_state_stays) {
+    save_external();
+    write_file(data_path, "another model's", 15);
+    imported m = import_path(in_path, NULL);
+    for (int i = 0; i < 2; ++i) {
+        cr_assert_str_eq(export_to(out_path, m.file, &change_w), "");
+        bytes kept = read_file(data_path);
+        cr_assert_eq(kept.count, 15);
+        cr_assert_eq(memcmp(kept.data, "another model's", 15), 0);
+        bytes_free(&kept);
+        cr_assert_eq(is_there("out.onnx.1.data"), i == 0);
+        cr_assert_eq(is_there("out.onnx.2.data"), i == 1);
+    }
+    imported_free(&m);
+}
+
+Test(export, failed_export_keeps_the_old_data) {
+    save_external();
+    imported m = import_path(in_path, NULL);
+    cr_assert_str_eq(export_to(out_path, m.file, &change_w), "");
+    ons_export_options options = change_w;
+    options.read = fail;
+    cr_assert_str_eq(export_to(out_path, m.file, &options), "no contents for w");
+    expect_count_up(out_path, "w");
+    cr_assert(is_there("out.onnx.data"));
+    cr_assert_not(is_there("out.onnx.1.data"));
+    imported_free(&m);
+}
+
 Test(export, weights_move_out_of_a_model_that_is_too_large) {
     save(in_path, rich_model(raw_tensor("w", 1, DIMS(LARGE), large, sizeof large)));
     imported m = import_path(in_path, NULL);
