@@ -192,22 +192,57 @@ static ons_status *open_temporary(ons_file_writer *writer) {
     return NULL;
 }
 
-static ons_status *open_writer(ons_file_writer *writer, const char *path) {
-    writer->path = realpath(path, NULL); /* fails where there is no such file yet */
-    bool exists = writer->path != NULL;
-    if (!exists) writer->path = strdup(path);
-    if (writer->path == NULL) return ons_status_out_of_memory();
-    struct stat information;
-    if (!exists || stat(writer->path, &information) != 0) return open_temporary(writer);
-    ONS_CHECK(!S_ISDIR(information.st_mode), ONS_IO_ERROR, "cannot write '%s': it is a folder", path);
-    if (!S_ISREG(information.st_mode)) {
-        writer->descriptor = open(writer->path, O_WRONLY | O_CLOEXEC);
-        return writer->descriptor >= 0 ? NULL : ons_status_system(errno, "cannot write '%s'", path);
+/* Where the link at `path` leads, though there is no file yet: what it names, relative to its folder. */
+static char *follow_link(const char *path) {
+    char name[PATH_MAX];
+    ssize_t length = readlink(path, name, sizeof name - 1);
+    if (length <= 0) return NULL;
+    name[length] = '\0';
+    const char *slash = strrchr(path, '/');
+    char *whole = NULL;
+    if (name[0] == '/' || slash == NULL) return strdup(name);
+    return asprintf(&whole, "%.*s/%s", (int)(slash - path), path, name) < 0 ? NULL : whole;
+}
+
+/* The file that is to be replaced or made: links are followed, also one that leads to nothing yet. */
+static char *find_target(const char *path) {
+    enum { LINKS_MAX = 40 };
+    char *target = realpath(path, NULL), *next;
+    if (target != NULL) return target;
+    target = strdup(path);
+    for (int i = 0; i < LINKS_MAX && target != NULL && (next = follow_link(target)) != NULL; ++i) {
+        free(target);
+        target = next;
     }
+    return target;
+}
+
+/* A device or a pipe, which /dev/stdout and links may lead to. A pipe that nobody reads would block for ever. */
+static ons_status *open_directly(ons_file_writer *writer, const char *path) {
+    writer->path = strdup(path);
+    if (writer->path == NULL) return ons_status_out_of_memory();
+    writer->descriptor = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+    ONS_CHECK(writer->descriptor >= 0 || errno != ENXIO, ONS_IO_ERROR,
+              "cannot write '%s': no program reads this pipe; start the reader first", path);
+    if (writer->descriptor < 0) return ons_status_system(errno, "cannot write '%s'", path);
+    int flags = fcntl(writer->descriptor, F_GETFL);
+    if (flags >= 0) (void)fcntl(writer->descriptor, F_SETFL, flags & ~O_NONBLOCK);
+    return NULL;
+}
+
+static ons_status *open_writer(ons_file_writer *writer, const char *path) {
+    struct stat information;
+    bool exists = stat(path, &information) == 0;
+    ONS_CHECK(!exists || !S_ISDIR(information.st_mode), ONS_IO_ERROR, "cannot write '%s': it is a folder", path);
+    if (exists && !S_ISREG(information.st_mode)) return open_directly(writer, path);
+    writer->path = find_target(path);
+    if (writer->path == NULL) return ons_status_out_of_memory();
+    if (!exists) return open_temporary(writer);
     /* Replacing would succeed where writing is forbidden: respect a read-only file. */
     if (access(writer->path, W_OK) != 0) return ons_status_system(errno, "cannot write '%s'", path);
     ONS_TRY(open_temporary(writer));
-    (void)fchmod(writer->descriptor, information.st_mode & 07777);
+    /* Without the bits that let a program run as the file's owner: the contents are new. */
+    (void)fchmod(writer->descriptor, information.st_mode & 0777);
     return NULL;
 }
 
@@ -276,8 +311,8 @@ ons_status *ons_file_sync(ons_file_writer *writer) {
     return NULL;
 }
 
-/* Makes the new name itself durable. Some file systems cannot, and folders may be written without being read. */
-static ons_status *sync_folder_of(const char *path) {
+/* Some file systems cannot, and folders may be written without being read. */
+ons_status *ons_file_sync_name(const char *path) {
     const char *slash = strrchr(path, '/');
     char *folder = slash == NULL ? strdup(".") : strndup(path, slash == path ? 1 : (size_t)(slash - path));
     if (folder == NULL) return ons_status_out_of_memory();
@@ -294,12 +329,12 @@ static ons_status *sync_folder_of(const char *path) {
 
 ons_status *ons_file_rename(const char *from, const char *to) {
     if (rename(from, to) != 0) return ons_status_system(errno, "cannot rename '%s' to '%s'", from, to);
-    return sync_folder_of(to);
+    return ons_file_sync_name(to);
 }
 
 ons_status *ons_folder_make(const char *path) {
     struct stat information;
-    if (mkdir(path, 0777) == 0) return sync_folder_of(path);
+    if (mkdir(path, 0777) == 0) return ons_file_sync_name(path);
     if (errno == EEXIST && stat(path, &information) == 0) return NULL;
     return ons_status_system(errno, "cannot make the folder '%s'", path);
 }
@@ -314,7 +349,7 @@ static ons_status *finish(ons_file_writer *writer) {
         return ons_status_system(errno, "cannot replace '%s'", writer->path);
     free(writer->temporary); /* its name is gone */
     writer->temporary = NULL;
-    return sync_folder_of(writer->path);
+    return ons_file_sync_name(writer->path);
 }
 
 ons_status *ons_file_commit(ons_file_writer *writer) {

@@ -49,7 +49,8 @@ void ons_file_reader_close(ons_file_reader *reader); /* a zeroed one is fine */
 
 typedef struct ons_file_writer ons_file_writer;
 
-/* `path` may be a symbolic link: what it points to is replaced. An existing file's permissions are kept. */
+/* `path` may be a symbolic link: what it points to is replaced, or made. An existing file's permissions are kept, but
+ * for the bits that let a program run as the file's owner or group. */
 ons_status *ons_file_writer_open(const char *path, ons_file_writer **writer);
 
 /* Buffered. After a failure the writer can only be discarded. */
@@ -77,6 +78,9 @@ void ons_file_discard(ons_file_writer *writer);
 /* Removes a writer's temporary file ("….PID-N.tmp") where the writer is gone: it is locked no more, or where the file
  * system has no locks, its process is not here. Opening a writer does so with what others left of the same target. */
 void ons_file_remove_leftover(const char *path);
+
+/* The name of a file that was just made is on the disk then. */
+ons_status *ons_file_sync_name(const char *path);
 
 /* Gives a whole file another name in the same folder; the new name is on the disk then. */
 ons_status *ons_file_rename(const char *from, const char *to);

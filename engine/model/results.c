@@ -8,18 +8,26 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "engine/config/profile_list.h"
+
+/* By making the file that would take the name, and removing it: a name that is too long, a folder that was removed and
+ * a file system that is read-only fail here as they would at the end. */
+static ons_status *try_file(const char *path) {
+    struct stat found;
+    if (stat(path, &found) == 0 && !S_ISREG(found.st_mode)) return NULL; /* opening a pipe would tell its reader */
+    ons_file_writer *writer = NULL;
+    ons_status *status = ons_file_writer_open(path, &writer);
+    ons_file_discard(writer);
+    return status;
+}
 
 static ons_status *check_writable(const char *option, const char *path) {
     struct stat found;
     bool is_folder = stat(path, &found) == 0 && S_ISDIR(found.st_mode);
     ONS_CHECK(!is_folder, ONS_IO_ERROR, "--%s: %s is a folder; give the name of a file", option, path);
-    const char *slash = strrchr(path, '/');
-    char *folder = slash == NULL ? strdup(".") : strndup(path, (size_t)(slash == path ? 1 : slash - path));
-    if (folder == NULL) return ons_status_out_of_memory();
-    int reason = access(folder, W_OK) == 0 ? 0 : errno;
-    free(folder);
-    return reason == 0 ? NULL : ons_status_system(reason, "--%s: %s cannot be written", option, path);
+    ONS_TRY_AT(try_file(path), "--%s", option);
+    return NULL;
 }
 
 /* Devices and pipes may be anything at once. */

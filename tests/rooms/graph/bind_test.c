@@ -285,6 +285,40 @@ Test(bind, loop_is_unrolled) {
     close_bound(&b);
 }
 
+/* A body that does nothing but hold the loop `inner`, if any. */
+static bytes idle_body(bytes *inner) {
+    bytes g = {0};
+    if (inner != NULL) {
+        bytes loop = node("Loop", "", "many,going,state", "next");
+        put_graph_attribute(&loop, "body", *inner);
+        put_message(&g, GRAPH_NODE, loop);
+    } else {
+        put_message(&g, GRAPH_NODE, node("Identity", "", "state", "next"));
+    }
+    put_message(&g, GRAPH_NODE, node("Identity", "", "going", "goes_on"));
+    put_integers(&g, "many", SCALAR_DIMS, (const int64_t[]){4000}, 1);
+    put_text(&g, GRAPH_NAME, "body");
+    put_list(&g, GRAPH_INPUT, NAMES("i", "going", "state"), FLOAT);
+    put_list(&g, GRAPH_OUTPUT, NAMES("goes_on", "next"), FLOAT);
+    return g;
+}
+
+/* Some hundred bytes that would be 4000 x 4000 x 4000 steps. */
+Test(bind, loops_in_loops_have_one_limit) {
+    bytes innermost = idle_body(NULL), middle = idle_body(&innermost), outer = idle_body(&middle), g = {0};
+    bytes loop = node("Loop", "loop", "many,true,x", "last");
+    put_graph_attribute(&loop, "body", outer);
+    put_message(&g, GRAPH_NODE, loop);
+    put_integers(&g, "many", SCALAR_DIMS, (const int64_t[]){4000}, 1);
+    put_message(&g, GRAPH_INITIALIZER, raw_tensor("true", BOOL, SCALAR_DIMS, &(bool){true}, 1));
+    put_message(&g, GRAPH_INPUT, value_info("x", FLOAT, "2"));
+    put_message(&g, GRAPH_OUTPUT, value_info("last", FLOAT, "2"));
+    put_text(&g, GRAPH_NAME, "main");
+    bound b;
+    must_fail(try_bind(&b, g, &(ons_bind_options){.batch = 0}), ONS_UNSUPPORTED, "shorter loops");
+    close_bound(&b);
+}
+
 Test(bind, loop_that_depends_on_data_says_so) {
     bound b;
     must_fail(try_bind(&b, looping("trips,,x", "going"), &(ons_bind_options){.batch = 0}), ONS_UNSUPPORTED,

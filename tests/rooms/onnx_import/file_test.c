@@ -1,6 +1,7 @@
 #include "base/file.h"
 
 #include <criterion/criterion.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -86,4 +87,66 @@ Test(file, what_cannot_be_mapped) {
     ons_status *status = ons_mapping_open(pipe, &mapping);
     cr_assert_not_null(status);
     ons_status_free(status);
+}
+
+/* ------------------------------------------------------------------------------------------- links, pipes and devices
+ */
+
+static const char *in_folder(const char *name) {
+    static char text[200];
+    snprintf(text, sizeof text, "%s/%s", folder, name);
+    return text;
+}
+
+static bool holds(const char *at, const char *text) {
+    char found[64] = "";
+    FILE *file = fopen(at, "r");
+    size_t size = file == NULL ? 0 : fread(found, 1, sizeof found - 1, file);
+    if (file != NULL) fclose(file);
+    return size == strlen(text) && strcmp(found, text) == 0;
+}
+
+Test(file, link_to_nothing_yet_makes_its_target) {
+    char link[160];
+    snprintf(link, sizeof link, "%s/link", folder);
+    cr_assert_eq(symlink("later", link), 0); /* relative to the link's folder */
+    write_all(link, "abc", 3);
+    struct stat information;
+    cr_assert_eq(lstat(link, &information), 0);
+    cr_assert(S_ISLNK(information.st_mode));
+    cr_assert(holds(in_folder("later"), "abc"));
+}
+
+/* "/dev/stdout" is such a link: it must not become a file. */
+Test(file, link_to_a_pipe_writes_into_the_pipe) {
+    char link[160], target[160], got[8] = "";
+    int ends[2];
+    cr_assert_eq(pipe(ends), 0);
+    snprintf(link, sizeof link, "%s/link", folder);
+    snprintf(target, sizeof target, "/proc/self/fd/%d", ends[1]);
+    cr_assert_eq(symlink(target, link), 0);
+    write_all(link, "abc", 3);
+    cr_assert_eq(read(ends[0], got, sizeof got), 3);
+    cr_assert_str_eq(got, "abc");
+    struct stat information;
+    cr_assert_eq(lstat(link, &information), 0);
+    cr_assert(S_ISLNK(information.st_mode));
+}
+
+Test(file, pipe_without_a_reader_is_refused_at_once) {
+    cr_assert_eq(mkfifo(path, 0600), 0);
+    ons_file_writer *writer = NULL;
+    ons_status *status = ons_file_writer_open(path, &writer);
+    cr_assert_eq(ons_status_get_code(status), ONS_IO_ERROR);
+    cr_assert_not_null(strstr(ons_status_get_message(status), "no program reads this pipe"));
+    ons_status_free(status);
+}
+
+Test(file, set_user_id_does_not_stay) {
+    write_all(path, "abc", 3);
+    cr_assert_eq(chmod(path, 04755), 0);
+    write_all(path, "def", 3);
+    struct stat information;
+    cr_assert_eq(stat(path, &information), 0);
+    cr_assert_eq(information.st_mode & 07777, 0755);
 }

@@ -202,7 +202,7 @@ begin "prices that are not there"
 refuses 5 "prices.json" "${plan[@]}" --prices prices.json --report r.html
 
 begin "a folder that does not exist"
-refuses 5 "--report: none/r.html cannot be written" "${plan[@]}" --report none/r.html
+refuses 5 "--report: cannot write 'none/r.html'" "${plan[@]}" --report none/r.html
 
 begin "the model is not overwritten"
 cp "$golden/mlp/model.onnx" own.onnx
