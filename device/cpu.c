@@ -49,6 +49,7 @@ struct ons_stream {
     uint64_t taken;
     int waiting; /* users for whom the queue was full */
     int threads;
+    int team; /* threads that OpenMP gives; 0: not known yet */
     bool pin;
     command queue[QUEUE];
 };
@@ -186,13 +187,34 @@ static bool execute(const ons_stream *stream, const command *c) {
     return false;
 }
 
+/* The thread of a stream says once how many threads OpenMP gives it. */
+static void tell_team(ons_stream *stream, int team) {
+    pthread_mutex_lock(&stream->lock);
+    stream->team = team;
+    pthread_cond_broadcast(&stream->changed);
+    pthread_mutex_unlock(&stream->lock);
+}
+
+static int await_team(ons_stream *stream) {
+    pthread_mutex_lock(&stream->lock);
+    while (stream->team == 0) pthread_cond_wait(&stream->changed, &stream->lock);
+    int team = stream->team;
+    pthread_mutex_unlock(&stream->lock);
+    return team;
+}
+
 static void *stream_main(void *argument) {
     ons_stream *stream = argument;
     omp_set_num_threads(stream->threads);
     omp_set_dynamic(0);
     if (stream->pin) pin_team(stream->threads);
+    int team = 1;
 #pragma omp parallel num_threads(stream->threads) if (stream->threads > 1)
-    fill_thread_cache();
+    {
+        if (omp_get_thread_num() == 0) team = omp_get_num_threads();
+        fill_thread_cache();
+    }
+    tell_team(stream, team);
     for (bool going = true; going;) {
         look_for(&stream->put, stream->taken + 1);
         pthread_mutex_lock(&stream->lock);
@@ -222,6 +244,8 @@ static void put(ons_stream *stream, command c) {
     pthread_mutex_unlock(&stream->lock);
 }
 
+static void stream_free(ons_stream *stream);
+
 static ons_status *stream_new(ons_device *device, const char *name, int threads, ons_stream **result) {
     ons_stream *stream = calloc(1, sizeof *stream);
     if (stream == NULL) return ons_status_out_of_memory();
@@ -236,6 +260,15 @@ static ons_status *stream_new(ons_device *device, const char *name, int threads,
         return ons_status_system(failure, "cannot start a thread for stream '%s'", name);
     }
     pthread_setname_np(stream->thread, name);
+    /* Kernels are prepared for so many threads: with fewer, parts of their results would not be computed. */
+    int team = await_team(stream);
+    if (team != threads) {
+        stream_free(stream);
+        return ons_status_new(ONS_INVALID_ARGUMENT,
+                              "OpenMP gives %d of the %d threads that were asked for; take --threads %d, or unset "
+                              "OMP_THREAD_LIMIT and OMP_MAX_ACTIVE_LEVELS",
+                              team, threads, team);
+    }
     *result = stream;
     return NULL;
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file_kind.h"
 #include "onnx_import/model_parts.h"
 #include "onnx_import/newer.h"
 #include "onnx_import/splice.h"
@@ -117,7 +118,16 @@ static ons_status *build_skeleton(ons_model_file *file) {
 
 /* --------------------------------------------------------------------------------------------------- open and close */
 
-static ons_status *load(ons_model_file *file) {
+/* Where the file is known to be another kind of file, that says more than the byte at which it is no model. */
+static ons_status *name_kind(const ons_model_file *file, ons_status *status) {
+    const ons_file_kind *kind =
+        ons_status_get_code(status) == ONS_INVALID_MODEL ? ons_file_kind_find(file->bytes, file->size) : NULL;
+    if (kind == NULL) return status;
+    ons_status_free(status);
+    return ons_status_new(ONS_INVALID_MODEL, "this is %s, not an ONNX model; %s", kind->what, kind->remedy);
+}
+
+static ons_status *load_model(ons_model_file *file) {
     ONS_CHECK(file->size > 0, ONS_INVALID_MODEL, "the file is empty");
     ONS_TRY(ons_wire_scan(file->bytes, file->size, &onnx__model_proto__descriptor, &file->frames));
     ONS_TRY(build_skeleton(file));
@@ -125,6 +135,8 @@ static ons_status *load(ons_model_file *file) {
               "the file holds no graph; it is no ONNX model, or damaged");
     return NULL;
 }
+
+static ons_status *load(ons_model_file *file) { return name_kind(file, load_model(file)); }
 
 static ons_status *new_file(const char *path, ons_model_file **result) {
     ons_model_file *file = calloc(1, sizeof *file);

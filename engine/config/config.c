@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/c_locale.h"
 #include "base/environment.h"
@@ -253,12 +254,24 @@ static ons_status *parse_switch(const char *option, const char *text, bool *valu
     return NULL;
 }
 
+static bool is_file(const char *path) { return access(path, F_OK) == 0; }
+
+/* Where NAME=FILE is parted: names and paths may have '=' in them. NULL: all of it is a file. What is no file is parted
+ * at the first. */
+static char *find_equals(char *text) {
+    if (is_file(text)) return NULL;
+    for (char *at = strchr(text, '='); at != NULL; at = strchr(at + 1, '='))
+        if (is_file(at + 1)) return at;
+    return strchr(text, '=');
+}
+
 /* NAME=VALUE, parted at the first '='; what goes without a name (a file) is the value of "". */
 static ons_status *parse_pair(ons_config *config, const ons_option *option, const char *text, ons_pairs *pairs) {
     char *copy = ons_arena_copy_text(config->arena, text);
     if (copy == NULL) return ons_status_out_of_memory();
-    char *equals = strchr(copy, '=');
-    bool alone = strstr(option->argument, "FILE") != NULL || strncmp(option->argument, "OUTPUT=", 7) == 0;
+    bool file = strstr(option->argument, "FILE") != NULL;
+    char *equals = file ? find_equals(copy) : strchr(copy, '=');
+    bool alone = file || strncmp(option->argument, "OUTPUT=", 7) == 0;
     ONS_CHECK(equals != NULL || alone, ONS_INVALID_ARGUMENT, "--%s: '%s' is not of the form %s", option->name, text,
               option->argument);
     ons_pair pair = {"", copy};

@@ -314,23 +314,27 @@ double ons_rate_share(ons_rate_schedule schedule, int64_t warmup, int64_t step, 
     return 1;
 }
 
+/* Names have brackets and stars of their own: one that is given as it stands is found. */
+static bool matches(const char *glob, const char *name) {
+    return name != NULL && (strcmp(glob, name) == 0 || fnmatch(glob, name, 0) == 0);
+}
+
 bool ons_glob_names(const char *glob, const ons_value *value) {
-    return fnmatch(glob, ons_value_name_in_file(value), 0) == 0 ||
-           (value->parameter != NULL && fnmatch(glob, value->parameter, 0) == 0);
+    return matches(glob, ons_value_name_in_file(value)) || matches(glob, value->parameter);
 }
 
 ons_status *ons_config_check_choices(const ons_config *config, const ons_graph *graph) {
     for (size_t i = 0; i < config->choices.count; ++i) {
         const ons_choice *choice = &config->choices.items[i];
         ons_nearest nearest = ons_nearest_to(choice->glob);
-        bool matches = false;
-        for (ons_value_id id = 0; !matches && id < graph->values.count; ++id) {
+        bool found = false;
+        for (ons_value_id id = 0; !found && id < graph->values.count; ++id) {
             const ons_value *value = ons_graph_value(graph, id);
             if (value->producer != ONS_NONE || value->data == ONS_NO_DATA) continue;
-            matches = ons_glob_names(choice->glob, value);
+            found = ons_glob_names(choice->glob, value);
             ons_nearest_try(&nearest, ons_value_name_in_file(value));
         }
-        ONS_CHECK(matches, ONS_INVALID_ARGUMENT,
+        ONS_CHECK(found, ONS_INVALID_ARGUMENT,
                   "--%s '%s' matches no initialiser%s; `onstage inspect` shows their names",
                   choice->train ? "train" : "freeze", choice->glob, ons_nearest_hint(&nearest));
     }
@@ -348,7 +352,7 @@ bool ons_config_insists(const ons_config *config, const char *initialiser) {
     bool insists = false;
     for (size_t i = 0; i < config->choices.count; ++i) {
         const ons_choice *choice = &config->choices.items[i];
-        if (!choice->train && fnmatch(choice->glob, initialiser, 0) == 0) insists = false;
+        if (!choice->train && matches(choice->glob, initialiser)) insists = false;
         if (choice->train && strcmp(choice->glob, initialiser) == 0) insists = true;
     }
     return insists;

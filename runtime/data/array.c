@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file_kind.h"
 #include "runtime/data/idx.h"
 #include "runtime/data/npy.h"
 #include "runtime/data/npz.h"
@@ -71,12 +72,22 @@ static ons_status *parse(const uint8_t *bytes, size_t size, const char *path, co
     return read_tensor(bytes, size, path, reader, array);
 }
 
+/* Where the bytes are known to be another kind of file, that says more than what they lack as an array. */
+static ons_status *name_kind(const uint8_t *bytes, size_t size, ons_status *status) {
+    const ons_file_kind *kind =
+        ons_status_get_code(status) == ONS_INVALID_DATA && size > 0 ? ons_file_kind_find(bytes, size) : NULL;
+    if (kind == NULL || kind->may_hold_arrays) return status;
+    ons_status_free(status);
+    return ons_status_new(ONS_INVALID_DATA, "this is %s, not an array; %s", kind->what, kind->remedy);
+}
+
 static ons_status *open_bytes(const uint8_t *bytes, size_t size, const char *path, const char *member,
                               ons_tensor_reader *reader, ons_array *array) {
     *array = (ons_array){0};
     ons_status *status = parse(bytes, size, path, member, reader, array);
-    if (status != NULL) ons_array_close(array);
-    return status;
+    if (status == NULL) return NULL;
+    ons_array_close(array);
+    return name_kind(bytes, size, status);
 }
 
 ons_status *ons_array_open_memory(const uint8_t *bytes, size_t size, const char *member, ons_tensor_reader *reader,
