@@ -52,6 +52,10 @@ static ons_status *map_file(ons_model_file *file, const char *location, const ch
     char *copy = strdup(location);
     if (copy == NULL) return ons_status_out_of_memory();
     ons_status *status = ons_mapping_open(path, mapping);
+    if (status == NULL) {
+        status = ons_map_set(&file->external_names, copy, (uint32_t)file->externals.count);
+        if (status != NULL) ons_mapping_close(mapping);
+    }
     if (status != NULL) {
         free(copy);
         return status;
@@ -62,11 +66,10 @@ static ons_status *map_file(ons_model_file *file, const char *location, const ch
 
 ons_status *ons_external_open(ons_model_file *file, const char *location, ons_mapping *mapping, bool *missing) {
     if (missing != NULL) *missing = false;
-    for (size_t i = 0; i < file->externals.count; ++i) {
-        if (strcmp(file->externals.items[i].location, location) == 0) {
-            *mapping = file->externals.items[i].mapping;
-            return NULL;
-        }
+    uint32_t known = ons_map_get(&file->external_names, location);
+    if (known != ONS_MAP_ABSENT) {
+        *mapping = file->externals.items[known].mapping;
+        return NULL;
     }
     ONS_CHECK(is_plain(location), ONS_INVALID_MODEL,
               "external data '%s' is not in the model's folder; that is refused, as a model could read any file then",

@@ -219,6 +219,7 @@ void ons_model_file_close(ons_model_file *file) {
         free(file->externals.items[i].location);
     }
     ons_vector_free(&file->externals);
+    ons_map_free(&file->external_names);
     for (size_t i = 0; i < file->attributes.count; ++i)
         onnx__attribute_proto__free_unpacked(file->attributes.items[i], NULL);
     ons_vector_free(&file->attributes);

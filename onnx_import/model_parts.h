@@ -4,6 +4,7 @@
 
 #include "base/arena.h"
 #include "base/file.h"
+#include "base/map.h"
 #include "graph/graph.h"
 #include "onnx.pb-c.h"
 #include "onnx_import/import.h"
@@ -46,6 +47,7 @@ struct ons_model_file {
     Onnx__ModelProto *model; /* without the payloads that were left out */
     ons_arena *arena;        /* texts */
     ONS_VECTOR(ons_external_file) externals;
+    ons_map external_names; /* from a location to its index: models have a file for each weight */
     ONS_VECTOR(Onnx__AttributeProto *) attributes; /* unpacked later than the model */
     ONS_VECTOR(ons_graph *) branches;              /* of the last import */
     ONS_VECTOR(ons_untied_edit) untied;            /* by the last import */
