@@ -21,6 +21,7 @@ typedef struct ons_dataset_graphs {
     ons_model_graph graphs[ONS_BATCH_VARIANTS]; /* .graph NULL: no micro-batch is of this variant */
     ons_cut cuts[ONS_BATCH_VARIANTS];           /* of each graph, one a stage */
     bool counts_classes;
+    ons_totals_graphs totals; /* what the graphs take of a whole step, or dataset; zeroed: nothing */
     /* Where the schedule has forward parts in halves: the graphs of half a micro-batch's samples, the first ones and
      * the others, and how they are cut; else zeroed. */
     ons_model_graph half_graphs[ONS_REST][2];
@@ -38,6 +39,7 @@ typedef struct ons_dataset_graphs_options {
     const ons_config *config;
     int64_t rows[ONS_BATCH_VARIANTS]; /* samples of a micro-batch; 0: none is of this variant, or it is dropped */
     bool training, repeats;
+    bool divides; /* see ons_model_graph_options */
     const ons_graph *like; /* see ons_model_graph_options */
 } ons_dataset_graphs_options;
 /* Gives the options of training: `samples` is that of its dataset. */
@@ -91,6 +93,7 @@ typedef struct ons_share_program {
 typedef struct ons_share {
     ons_feed feed;         /* the fields that this stage reads */
     uint32_t target_field; /* of the feed; ONS_NO_FIELD: it has none */
+    ons_step_totals *totals; /* NULL: this stage reads none */
     ons_share_program programs[ONS_BATCH_VARIANTS];
 } ons_share;
 
@@ -116,6 +119,8 @@ ons_status *ons_share_build(const ons_share_options *options, ons_share *share);
 /* Lets a step's samples come to the device before it begins (runtime/pipeline/samples_ahead.h), where their places fit
  * into `room` bytes of it beside all that has been added: the last thing before the arena is taken. */
 ons_status *ons_share_reserve_samples(const ons_share_options *options, int64_t room);
+/* Gives back what lies in the device's host memory: before the device context. */
+void ons_share_drop_samples(ons_share *share);
 void ons_share_free(ons_share *share); /* after device context and worker; a zeroed one is fine */
 
 /* Appends the share's programs to those that a worker will run: ONS_BATCH_VARIANTS at most. */
