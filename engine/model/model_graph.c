@@ -1,5 +1,6 @@
 #include "engine/model/model_graph.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,10 +50,13 @@ static ons_status *bind(assembly *a) {
     return ons_bind_model(&options, a->o->rows, &a->r->graph);
 }
 
-/* What else than --micro-batches makes parts. */
-static const char *other_parts(const assembly *a) {
-    if (a->o->config->replicas > 1) return ", without --replicas";
-    return ons_exported_batch(a->o->model->graph) > 0 ? ", of an export with a dynamic batch axis" : "";
+/* What makes one part of a batch. */
+static const char *one_part(const assembly *a) {
+    int64_t exported = ons_exported_batch(a->o->model->graph);
+    if (a->o->config->replicas > 1) return "--micro-batches 1 without --replicas";
+    if (exported == 0) return "--micro-batches 1";
+    return ons_arena_format(a->r->graph->arena,
+                            "--batch %" PRId64 " --micro-batches 1, or an export with a dynamic batch axis,", exported);
 }
 
 /* The model's own loss becomes one that adds up over parts of the batch. */
@@ -65,12 +69,11 @@ static ons_status *divide_loss(assembly *a) {
     if (loss == ONS_NONE) return NULL;
     if (parts.obstacle.node != NULL) {
         ONS_CHECK(!a->o->training, ONS_UNSUPPORTED, ons_refusal_loss_in_parts, parts.obstacle.node,
-                  parts.obstacle.operator_name, parts.obstacle.reason, other_parts(a));
+                  parts.obstacle.operator_name, parts.obstacle.reason, one_part(a));
         r->loss_obstacle = parts.obstacle;
         return NULL;
     }
     ONS_TRY(ons_loss_parts_apply(r->graph, a->o->model->registry, &parts, &loss));
-    r->totals = parts.totals;
     r->total_count = parts.total_count;
     r->loss_sums = parts.degree == 1;
     return NULL;
@@ -91,6 +94,8 @@ static ons_status *note_ends(assembly *a) {
     r->input_count = (uint32_t)r->graph->inputs.count - r->total_count;
     ONS_NEW(r->inputs, r->graph->arena, r->input_count + 2);
     for (uint32_t i = 0; i < r->input_count; ++i) r->inputs[i] = r->graph->inputs.items[i];
+    ONS_NEW(r->totals, r->graph->arena, r->total_count + 1);
+    for (uint32_t i = 0; i < r->total_count; ++i) r->totals[i] = r->graph->inputs.items[r->input_count + i];
     r->output_count = (uint32_t)r->graph->outputs.count;
     ONS_NEW(r->outputs, r->graph->arena, r->output_count + 1);
     for (uint32_t i = 0; i < r->output_count; ++i) r->outputs[i] = r->graph->outputs.items[i];

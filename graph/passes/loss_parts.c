@@ -1,8 +1,10 @@
 #include "graph/passes/loss_parts.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/evaluate.h"
 #include "graph/operands.h"
 #include "graph/passes/loss_facts.h"
 
@@ -275,6 +277,21 @@ static ons_status *judge_terms(const judged *j, uint32_t first, ons_loss_fact *r
     return NULL;
 }
 
+/* Of a model that was exported for a fixed number of samples: whether a sum is divided by a constant that may be, or hold,
+ * that number, which nothing tells from any other. */
+static bool may_divide_by_batch(const judged *j) {
+    const ons_loss_view *v = j->p->view;
+    uint32_t input = j->form == ONS_LOSS_QUOTIENT || j->inputs[0].kind == ONS_LOSS_TOTAL ? 1 : 0;
+    if (v->other != NULL || v->rows == 1 || (j->form != ONS_LOSS_QUOTIENT && j->form != ONS_LOSS_PRODUCT)) return false;
+    const ons_tensor *known = ons_graph_constant(v->graph, j->node->inputs[input]);
+    if (known == NULL || known->data == NULL || ons_shape_elements(&known->type.shape) != 1) return false;
+    if (!ons_dtype_is_float(known->type.dtype)) return false;
+    double number;
+    ons_widen(known->type.dtype, known->data, 1, &number);
+    double samples = (j->form == ONS_LOSS_QUOTIENT ? number : 1 / number) / (double)v->rows;
+    return samples > 0.5 && fabs(samples - round(samples)) < 1e-5 * samples;
+}
+
 /* A node of totals and constants. */
 static ons_status *judge_total(const judged *j, ons_loss_fact *result) {
     static const char COMPUTES[] = "it is no linear function of what was summed up over a batch";
@@ -304,6 +321,8 @@ static ons_status *judge_total(const judged *j, ons_loss_fact *result) {
         *result = refuse(j, COMPUTES);
     else if (!find_degree(j, &result->degree))
         *result = refuse(j, ons_loss_other_proportion);
+    else if (result->degree == 1 && may_divide_by_batch(j))
+        *result = refuse(j, "it divides by a constant that may be the number of samples of the export");
     return NULL;
 }
 
