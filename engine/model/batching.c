@@ -96,6 +96,7 @@ static bool may_be_own_loss(const ons_model *model, const ons_config *config) {
 /* Where nobody asks for micro-batches, a loss that is none of parts is computed in one. */
 static ons_status *keep_loss_whole(const ons_model *model, const ons_config *config, ons_batching *b) {
     if (config->micro_batches > 0 || b->micro_batches == 1 || b->fixed || b->replicas > 1) return NULL;
+    if (config->stage_sizes.value == ONS_STAGES_BARRIER) return NULL; /* the stage of the loss takes them all at once */
     if (ons_config_is_asynchronous(config) || !may_be_own_loss(model, config)) return NULL;
     ons_blocker obstacle = {0};
     ons_arena *arena = ons_arena_new();

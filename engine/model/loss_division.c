@@ -1,7 +1,10 @@
 #include "engine/model/loss_division.h"
 
+#include <stdio.h>
 #include <string.h>
 
+#include "engine/model/notes.h"
+#include "graph/passes/batch.h"
 #include "graph/passes/bind.h"
 #include "graph/passes/loss.h"
 #include "kernels/loss_rules.h"
@@ -114,4 +117,20 @@ ons_status *ons_find_loss_obstacle(const ons_model *model, const ons_config *con
     *obstacle = parts.obstacle;
     ons_graph_free(graph);
     return status;
+}
+
+/* What makes one part of a batch. */
+static const char *one_part(const ons_model *model, const ons_config *config, char text[ONS_AT_LEAST(96)]) {
+    long long exported = (long long)ons_exported_batch(model->graph);
+    if (config->replicas > 1) return "--micro-batches 1 without --replicas";
+    if (exported == 0) return "--micro-batches 1";
+    snprintf(text, 96, "--batch %lld --micro-batches 1, or an export with a dynamic batch axis,", exported);
+    return text;
+}
+
+ons_status *ons_refuse_loss_in_parts(const ons_model *model, const ons_config *config, const ons_blocker *obstacle) {
+    char text[96];
+    ONS_CHECK(obstacle->node == NULL, ONS_UNSUPPORTED, ons_refusal_loss_in_parts, obstacle->node,
+              obstacle->operator_name, obstacle->reason, one_part(model, config, text));
+    return NULL;
 }

@@ -28,6 +28,9 @@ ons_status *ons_divide_loss(const ons_binding_options *options, int64_t rows, on
 ons_status *ons_find_loss_obstacle(const ons_model *model, const ons_config *config, int64_t rows, ons_arena *arena,
                                    ons_blocker *obstacle);
 
+/* Fails where the loss does not add up. */
+ons_status *ons_refuse_loss_in_parts(const ons_model *model, const ons_config *config, const ons_blocker *obstacle);
+
 /* Makes the graphs that compute totals from samples: as many as `count`, of these types, as a graph of `rows` samples
  * has them. */
 ons_status *ons_loss_totals_build(const ons_binding_options *options, int64_t rows, const ons_graph *like,

@@ -1,6 +1,5 @@
 #include "engine/model/model_graph.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,10 +8,8 @@
 #include "base/hash.h"
 #include "engine/model/class_weights.h"
 #include "engine/model/loss_division.h"
-#include "engine/model/notes.h"
 #include "engine/model/own_rates.h"
 #include "graph/graph.h"
-#include "graph/passes/batch.h"
 #include "graph/passes/fuse.h"
 #include "graph/passes/fuse_elementwise.h"
 #include "graph/passes/fuse_gemm.h"
@@ -50,15 +47,6 @@ static ons_status *bind(assembly *a) {
     return ons_bind_model(&options, a->o->rows, &a->r->graph);
 }
 
-/* What makes one part of a batch. */
-static const char *one_part(const assembly *a) {
-    int64_t exported = ons_exported_batch(a->o->model->graph);
-    if (a->o->config->replicas > 1) return "--micro-batches 1 without --replicas";
-    if (exported == 0) return "--micro-batches 1";
-    return ons_arena_format(a->r->graph->arena,
-                            "--batch %" PRId64 " --micro-batches 1, or an export with a dynamic batch axis,", exported);
-}
-
 /* The model's own loss becomes one that adds up over parts of the batch. */
 static ons_status *divide_loss(assembly *a) {
     const ons_binding_options options = binding_of(a);
@@ -67,12 +55,8 @@ static ons_status *divide_loss(assembly *a) {
     ons_loss_parts parts;
     ONS_TRY(ons_divide_loss(&options, a->o->rows, r->graph, r->graph->arena, &loss, &parts));
     if (loss == ONS_NONE) return NULL;
-    if (parts.obstacle.node != NULL) {
-        ONS_CHECK(!a->o->training, ONS_UNSUPPORTED, ons_refusal_loss_in_parts, parts.obstacle.node,
-                  parts.obstacle.operator_name, parts.obstacle.reason, one_part(a));
-        r->loss_obstacle = parts.obstacle;
-        return NULL;
-    }
+    r->loss_obstacle = parts.obstacle; /* whoever knows in which parts a batch comes says no */
+    if (parts.obstacle.node != NULL) return NULL;
     ONS_TRY(ons_loss_parts_apply(r->graph, a->o->model->registry, &parts, &loss));
     r->total_count = parts.total_count;
     r->loss_sums = parts.degree == 1;

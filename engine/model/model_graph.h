@@ -21,7 +21,8 @@ typedef struct ons_model_graph {
     ons_value_id *totals;     /* inputs that are numbers of the whole step: runtime/pipeline/step_totals.h */
     uint32_t total_count;
     bool loss_sums;            /* the model's own loss of a step is the sum of its micro-batches' as they are */
-    ons_blocker loss_obstacle; /* of inference in parts: where the model's own loss does not add up; node NULL: it does */
+    ons_blocker loss_obstacle; /* where the model's own loss does not add up over parts; node NULL: it does, or there are
+                                  none */
     ons_update_result update;  /* training */
     ons_value_id *squares;    /* training with norms: square sums of gradients, one a trained weight */
     bool squares_idle;        /* nobody reads them in this run: they have their place, so that a log takes no more

@@ -60,6 +60,10 @@ void ons_dataset_graphs_drop_groups(ons_dataset_graphs *graphs);
 /* Checks, once all graphs are cut, that stages of different sizes can send each other what they do. */
 ons_status *ons_dataset_graphs_check_groups(const ons_model *model, const ons_dataset_graphs *graphs);
 
+/* Whether one stage, or each that has a part of the loss or of its obstacle, takes all units of a step at once, so that a
+ * loss which does not add up is computed as a whole. Once all graphs are cut. */
+bool ons_dataset_graphs_keep_loss_whole(const ons_dataset_graphs *graphs, int64_t units);
+
 /* Find what a device runs of a variant: the graph, which may be absent, and the device's part of its cut. */
 const ons_model_graph *ons_dataset_graphs_of(const ons_dataset_graphs *graphs, ons_batch_variant variant,
                                              uint32_t device);
