@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/model/data.h"
+#include "engine/model/loss_division.h"
 #include "graph/passes/batch.h"
 
 static ons_status *try_batch(const ons_model *model, const ons_bind_options *options, ons_arena *arena,
@@ -84,6 +85,28 @@ static ons_status *multiply_batch(int64_t rows, int64_t micro_batches, int64_t *
     return NULL;
 }
 
+/* Whether the model's own loss may be what is trained: asked for, or, where nothing is, its first output. */
+static bool may_be_own_loss(const ons_model *model, const ons_config *config) {
+    if (config->loss.text != NULL) return (ons_role)config->loss.value == ONS_ROLE_SAMPLE_MEAN;
+    if (model->graph->outputs.count == 0) return false;
+    const ons_type *type = &ons_graph_value(model->graph, model->graph->outputs.items[0])->type;
+    return ons_shape_elements(&type->shape) == 1;
+}
+
+/* Where nobody asks for micro-batches, a loss that is none of parts is computed in one. */
+static ons_status *keep_loss_whole(const ons_model *model, const ons_config *config, ons_batching *b) {
+    if (config->micro_batches > 0 || b->micro_batches == 1 || b->fixed || b->replicas > 1) return NULL;
+    if (config->stage_sizes.value == ONS_STAGES_BARRIER) return NULL; /* the stage of the loss takes them all at once */
+    if (ons_config_is_asynchronous(config) || !may_be_own_loss(model, config)) return NULL;
+    ons_blocker obstacle = {0};
+    ons_arena *arena = ons_arena_new();
+    if (arena == NULL) return ons_status_out_of_memory();
+    ons_status *status = ons_find_loss_obstacle(model, config, b->batch, arena, &obstacle);
+    if (obstacle.node != NULL) b->micro_batches = 1;
+    ons_arena_free(arena);
+    return status;
+}
+
 ons_status *ons_choose_batching(const ons_model *model, const ons_config *config, ons_batching *b) {
     int64_t exported = ons_exported_batch(model->graph);
     ONS_CHECK(config->batch <= BATCH_MAX, ONS_INVALID_ARGUMENT,
@@ -102,6 +125,7 @@ ons_status *ons_choose_batching(const ons_model *model, const ons_config *config
     if (b->batch == 0) ONS_TRY(multiply_batch(exported > 0 ? exported : 32, exported > 0 ? together : 1, &b->batch));
     if (exported > 0) ONS_TRY(has_obstacle(model, config, &b->fixed));
     if (b->fixed && exported > 0) ONS_TRY(fit_micro_batches(b, exported));
+    ONS_TRY(keep_loss_whole(model, config, b));
     together = ons_batching_micro_batches(b);
     ONS_CHECK(together <= b->batch, ONS_INVALID_ARGUMENT,
               "--batch %lld has too few samples for %lld micro-batches%s, one of which is for each stage where "

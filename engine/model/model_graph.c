@@ -7,6 +7,7 @@
 #include "base/environment.h"
 #include "base/hash.h"
 #include "engine/model/class_weights.h"
+#include "engine/model/loss_division.h"
 #include "engine/model/own_rates.h"
 #include "graph/graph.h"
 #include "graph/passes/fuse.h"
@@ -36,19 +37,30 @@ void ons_model_graph_free(ons_model_graph *stage) {
     *stage = (ons_model_graph){0};
 }
 
-static ons_status *bind(assembly *a) {
+static ons_binding_options binding_of(const assembly *a) {
     const ons_model_graph_options *o = a->o;
-    ons_arena *arena = ons_arena_new();
-    if (arena == NULL) return ons_status_out_of_memory();
-    ons_bind_options options = {.batch = o->rows, .fallback = o->fallback};
-    ons_binding *bindings = NULL;
-    ons_status *status = ons_config_mode(o->config, o->training, &options.mode);
-    if (status == NULL)
-        status = ons_make_bindings(o->model, o->config, o->dataset, o->rows, arena, &bindings, &options.binding_count);
-    options.bindings = bindings;
-    if (status == NULL) status = ons_bind(o->model->graph, o->model->registry, &options, o->blockers, &a->r->graph);
-    ons_arena_free(arena);
-    return status;
+    return (ons_binding_options){o->model, o->config, o->dataset, o->fallback, o->training, o->blockers};
+}
+
+static ons_status *bind(assembly *a) {
+    const ons_binding_options options = binding_of(a);
+    return ons_bind_model(&options, a->o->rows, &a->r->graph);
+}
+
+/* The model's own loss becomes one that adds up over parts of the batch. */
+static ons_status *divide_loss(assembly *a) {
+    const ons_binding_options options = binding_of(a);
+    ons_model_graph *r = a->r;
+    ons_value_id loss;
+    ons_loss_parts parts;
+    ONS_TRY(ons_divide_loss(&options, a->o->rows, r->graph, r->graph->arena, &loss, &parts));
+    if (loss == ONS_NONE) return NULL;
+    r->loss_obstacle = parts.obstacle; /* whoever knows in which parts a batch comes says no */
+    if (parts.obstacle.node != NULL) return NULL;
+    ONS_TRY(ons_loss_parts_apply(r->graph, a->o->model->registry, &parts, &loss));
+    r->total_count = parts.total_count;
+    r->loss_sums = parts.degree == 1;
+    return NULL;
 }
 
 static bool has_shards(const assembly *a) { return ons_sharded_count(a->o->model->file) > 0; }
@@ -63,9 +75,11 @@ static ons_status *shard_loss(const assembly *a, ons_tracked_values *tracked) {
 static ons_status *note_ends(assembly *a) {
     ons_model_graph *r = a->r;
     r->rows = a->o->rows;
-    r->input_count = (uint32_t)r->graph->inputs.count;
+    r->input_count = (uint32_t)r->graph->inputs.count - r->total_count;
     ONS_NEW(r->inputs, r->graph->arena, r->input_count + 2);
     for (uint32_t i = 0; i < r->input_count; ++i) r->inputs[i] = r->graph->inputs.items[i];
+    ONS_NEW(r->totals, r->graph->arena, r->total_count + 1);
+    for (uint32_t i = 0; i < r->total_count; ++i) r->totals[i] = r->graph->inputs.items[r->input_count + i];
     r->output_count = (uint32_t)r->graph->outputs.count;
     ONS_NEW(r->outputs, r->graph->arena, r->output_count + 1);
     for (uint32_t i = 0; i < r->output_count; ++i) r->outputs[i] = r->graph->outputs.items[i];
@@ -123,6 +137,7 @@ static ons_status *attach_loss(assembly *a) {
     } else {
         ONS_TRY(ons_config_loss(o->config, &loss));
     }
+    loss.sums = r->loss_sums;
     ONS_TRY(resolve_output(a, &loss.output));
     ONS_TRY(ons_class_weights_read(o->config, r->graph->arena, &loss));
     bool target = o->dataset != NULL && ons_dataset_find(o->dataset, ONS_TARGET_FIELD) != ONS_NO_FIELD;
@@ -315,9 +330,13 @@ static ons_status *digest(assembly *a) {
 
 /* ----------------------------------------------------------------------------------------------------------- passes */
 
+/* What does not bind is reported alone: the rest would only report what follows from it. */
+static bool is_blocked(const assembly *a) { return a->o->blockers != NULL && a->o->blockers->count > 0; }
+
 static bool always(const assembly *a) { return true; }
 static bool trains(const assembly *a) { return a->o->training; }
 static bool has_loss(const assembly *a) { return a->o->training || a->o->config->loss.text != NULL; }
+static bool divides(const assembly *a) { return has_loss(a) && (a->o->repeats || a->o->divides) && !is_blocked(a); }
 static bool fuses(const assembly *a) { return !a->o->unfused; }
 static bool shards_loss(const assembly *a) { return has_shards(a) && has_loss(a); }
 static bool lowers(const assembly *a) { return ons_config_low_type(a->o->config) != ONS_FLOAT32; }
@@ -341,6 +360,7 @@ static const struct pass {
     ons_status *(*rewrite)(const assembly *a, ons_tracked_values *tracked);
 } passes[] = {
     {"bind", always, .build = bind},
+    {"divide-loss", divides, .build = divide_loss},
     {"shard", has_shards, .build = shard_layers},
     {"fuse", fuses, .build = fuse},
     {"ends", always, .build = note_ends},
@@ -371,6 +391,7 @@ static void visit_ids(assembly *a, ons_tracked_values *t, void (*visit)(ons_trac
     t->count = 0;
     for (size_t i = 0; i < sizeof single / sizeof *single; ++i) visit(t, single[i]);
     for (uint32_t i = 0; i < r->input_count; ++i) visit(t, &r->inputs[i]);
+    for (uint32_t i = 0; i < r->total_count; ++i) visit(t, &r->totals[i]);
     for (uint32_t i = 0; i < r->output_count; ++i) visit(t, &r->outputs[i]);
     for (size_t i = 0; i < r->kept_count; ++i) visit(t, &r->kept[i]);
     for (uint32_t i = 0; i < r->update.trained_count; ++i) {
@@ -406,9 +427,6 @@ static ons_status *run_pass(const struct pass *pass, assembly *a) {
 #endif
     return NULL;
 }
-
-/* What does not bind is reported alone: the rest would only report what follows from it. */
-static bool is_blocked(const assembly *a) { return a->o->blockers != NULL && a->o->blockers->count > 0; }
 
 static ons_status *assemble(assembly *a) {
     for (size_t i = 0; i < PASSES; ++i) {

@@ -18,7 +18,12 @@ typedef struct ons_model_graph {
     ons_target_weights class_weights; /* where the targets are classes: the loss's weights of them */
     ons_value_id *outputs;            /* inference: in the order of the model's outputs */
     uint32_t output_count;
-    ons_update_result update; /* training */
+    ons_value_id *totals;     /* inputs that are numbers of the whole step: runtime/pipeline/step_totals.h */
+    uint32_t total_count;
+    bool loss_sums;            /* the model's own loss of a step is the sum of its micro-batches' as they are */
+    ons_blocker loss_obstacle; /* where the model's own loss does not add up over parts; node NULL: it does, or there are
+                                  none */
+    ons_update_result update;  /* training */
     ons_value_id *squares;    /* training with norms: square sums of gradients, one a trained weight */
     bool squares_idle;        /* nobody reads them in this run: they have their place, so that a log takes no more
                                  memory than was planned, and are not computed */
@@ -35,6 +40,7 @@ typedef struct ons_model_graph_options {
     int64_t fallback; /* for dimensions that nothing binds; 0: an error */
     bool training;
     bool repeats; /* more than one micro-batch a step */
+    bool divides; /* inference: the loss is that of several batches together */
     bool unfused; /* operators stay as the file has them, for comparison with systems that run them so */
     bool for_gpu; /* elementwise operators are joined (graph/passes/fuse_elementwise.h), and layouts are chosen for
                      CUDA's kernels, from the model and the precision alone: the same graph wherever it is made */

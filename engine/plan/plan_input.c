@@ -2,6 +2,9 @@
 
 #include <inttypes.h>
 
+#include "engine/config/config_words.h"
+#include "engine/model/loss_division.h"
+
 ons_status *ons_plan_costs_find(const ons_model *model, const ons_config *config, const ons_device_profile *profile,
                                 const ons_model_graph *stage, bool updates_in_backward, ons_arena *arena,
                                 ons_plan_costs *costs) {
@@ -44,6 +47,8 @@ static ons_status *make(const ons_plan_input_options *o, ons_plan_input *in) {
         .for_gpu = !o->profile->processor,
     };
     ONS_TRY(ons_model_graph_build(&graph, &in->stage));
+    if (o->config->stage_sizes.value != ONS_STAGES_BARRIER)
+        ONS_TRY(ons_refuse_loss_in_parts(o->model, o->config, &in->stage.loss_obstacle));
     ons_model_graph_options less = graph;
     less.rows = graph.rows - 1;
     less.like = in->stage.graph;

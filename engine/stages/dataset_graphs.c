@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/model/assumptions.h"
+#include "engine/model/loss_division.h"
 #include "graph/arena_layout.h"
 #include "graph/passes/cheap_again.h"
 #include "kernels/kernels.h"
@@ -35,6 +36,7 @@ static ons_status *build_graph(const ons_dataset_graphs_options *o, const ons_da
         .rows = rows,
         .training = o->training,
         .repeats = o->repeats,
+        .divides = o->divides,
         .for_gpu = ons_config_uses_cuda(o->config),
     };
     ONS_TRY(ons_model_graph_build(&options, stage));
@@ -42,9 +44,19 @@ static ons_status *build_graph(const ons_dataset_graphs_options *o, const ons_da
                                            : NULL;
 }
 
+static ons_status *build_totals(const ons_dataset_graphs_options *o, ons_dataset_graphs *dataset_graphs) {
+    const ons_model_graph *whole = &dataset_graphs->graphs[ONS_WHOLE];
+    const ons_binding_options options = {
+        .model = o->model, .config = o->config, .dataset = dataset_graphs->dataset, .training = o->training};
+    if (whole->total_count == 0) return NULL;
+    return ons_loss_totals_build(&options, whole->rows, whole->graph, whole->totals, whole->total_count,
+                                 &dataset_graphs->totals);
+}
+
 ons_status *ons_dataset_graphs_build(const ons_dataset_graphs_options *o, ons_dataset_graphs *dataset_graphs) {
     for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v)
         if (o->rows[v] > 0) ONS_TRY(build_graph(o, dataset_graphs, o->rows[v], &dataset_graphs->graphs[v]));
+    ONS_TRY(build_totals(o, dataset_graphs));
     if (dataset_graphs->graphs[ONS_WHOLE].loss == ONS_NONE) return NULL;
     ons_loss_options loss;
     ONS_TRY(ons_config_loss(o->config, &loss));
@@ -143,6 +155,7 @@ void ons_dataset_graphs_free(ons_dataset_graphs *dataset_graphs) {
     for (ons_batch_variant v = ONS_WHOLE; v < ONS_REST; ++v)
         for (int half = 0; half < 2; ++half) ons_model_graph_free(&dataset_graphs->half_graphs[v][half]);
     ons_dataset_graphs_drop_groups(dataset_graphs);
+    ons_totals_graphs_free(&dataset_graphs->totals);
     ons_dataset_free(dataset_graphs->dataset);
     *dataset_graphs = (ons_dataset_graphs){0};
 }
@@ -198,9 +211,11 @@ static ons_status *describe_unit(const ons_share_options *o, ons_batch_variant v
     if (whole->graph == NULL) return NULL;
     const ons_cut_stage *cut = ons_dataset_graphs_cut_of(o->dataset_graphs, v, o->stage);
     ons_arena *arena = u->stage.arena;
-    ons_value_id *inputs, *squares = NULL;
+    ons_value_id *inputs, *squares = NULL, *totals = NULL;
     ONS_NEW(inputs, arena, share->feed.field_count + 1);
     for (uint32_t i = 0; i < share->feed.field_count; ++i) inputs[i] = share_of(cut, whole->inputs[fields[i]]);
+    if (whole->total_count > 0)
+        ONS_TRY(copy_ids(cut, arena, whole->totals, whole->total_count, share_of, &totals));
     if (whole->squares != NULL && !whole->squares_idle)
         ONS_TRY(copy_ids(cut, arena, whole->squares, whole->update.trained_count, made_here, &squares));
     if (whole->outputs != NULL)
@@ -210,6 +225,8 @@ static ons_status *describe_unit(const ons_share_options *o, ons_batch_variant v
         .stage = &u->stage,
         .rows = (size_t)whole->rows,
         .inputs = inputs,
+        .totals = totals,
+        .sums = whole->loss_sums,
         .loss = made_here(cut, whole->loss),
         .prediction = predicts(whole, cut) ? made_here(cut, whole->prediction) : ONS_NONE,
         .norm = made_here(cut, whole->update.norm),
@@ -337,10 +354,24 @@ static ons_status *build_feed(const ons_share_options *o, const uint32_t *fields
     return status;
 }
 
+/* Whether the stage reads any total, in any program. */
+static bool reads_totals(const ons_share_options *o) {
+    bool reads = false;
+    for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v) {
+        const ons_model_graph *whole = ons_dataset_graphs_of(o->dataset_graphs, v, o->stage);
+        for (uint32_t i = 0; whole->graph != NULL && i < whole->total_count; ++i)
+            reads |= share_of(ons_dataset_graphs_cut_of(o->dataset_graphs, v, o->stage), whole->totals[i]) != ONS_NONE;
+    }
+    return reads;
+}
+
 static ons_status *build(const ons_share_options *o, uint32_t *fields, ons_share *share) {
     ONS_TRY(ons_share_prepare(o, share));
     ONS_TRY(build_program(o, ONS_REST, share));
     ONS_TRY(build_feed(o, fields, list_fields(o, fields), share));
+    if (reads_totals(o))
+        ONS_TRY(ons_step_totals_new(&o->dataset_graphs->totals, o->dataset_graphs->dataset,
+                                    feeding_device(o->device_context), &share->totals));
     for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v) ONS_TRY(describe_unit(o, v, fields, share));
     return NULL;
 }
@@ -353,10 +384,16 @@ ons_status *ons_share_build(const ons_share_options *options, ons_share *share) 
     return status;
 }
 
+void ons_share_drop_samples(ons_share *share) {
+    ons_feed_free(&share->feed);
+    ons_step_totals_free(share->totals);
+    share->totals = NULL;
+}
+
 void ons_share_free(ons_share *share) {
     for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v)
         ons_stage_program_free(&share->programs[v].stage);
-    ons_feed_free(&share->feed);
+    ons_share_drop_samples(share);
     *share = (ons_share){0};
 }
 
@@ -376,6 +413,7 @@ ons_evaluator_options ons_share_evaluator(const ons_share *share, const ons_data
         .class_weights = dataset_graphs->graphs[ONS_WHOLE].class_weights,
         .class_axis = dataset_graphs->graphs[ONS_WHOLE].class_axis,
         .fed_target = share->target_field,
+        .totals = share->totals,
     };
     for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v)
         options.programs[v] = share->programs[v].step_program;

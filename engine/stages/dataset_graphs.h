@@ -21,6 +21,7 @@ typedef struct ons_dataset_graphs {
     ons_model_graph graphs[ONS_BATCH_VARIANTS]; /* .graph NULL: no micro-batch is of this variant */
     ons_cut cuts[ONS_BATCH_VARIANTS];           /* of each graph, one a stage */
     bool counts_classes;
+    ons_totals_graphs totals; /* what the graphs take of a whole step, or dataset; zeroed: nothing */
     /* Where the schedule has forward parts in halves: the graphs of half a micro-batch's samples, the first ones and
      * the others, and how they are cut; else zeroed. */
     ons_model_graph half_graphs[ONS_REST][2];
@@ -38,6 +39,7 @@ typedef struct ons_dataset_graphs_options {
     const ons_config *config;
     int64_t rows[ONS_BATCH_VARIANTS]; /* samples of a micro-batch; 0: none is of this variant, or it is dropped */
     bool training, repeats;
+    bool divides; /* see ons_model_graph_options */
     const ons_graph *like; /* see ons_model_graph_options */
 } ons_dataset_graphs_options;
 /* Gives the options of training: `samples` is that of its dataset. */
@@ -57,6 +59,10 @@ ons_status *ons_dataset_graphs_build_groups(const ons_model_graph_options *whole
 void ons_dataset_graphs_drop_groups(ons_dataset_graphs *graphs);
 /* Checks, once all graphs are cut, that stages of different sizes can send each other what they do. */
 ons_status *ons_dataset_graphs_check_groups(const ons_model *model, const ons_dataset_graphs *graphs);
+
+/* Whether one stage, or each that has a part of the loss or of its obstacle, takes all units of a step at once, so that a
+ * loss which does not add up is computed as a whole. Once all graphs are cut. */
+bool ons_dataset_graphs_keep_loss_whole(const ons_dataset_graphs *graphs, int64_t units);
 
 /* Find what a device runs of a variant: the graph, which may be absent, and the device's part of its cut. */
 const ons_model_graph *ons_dataset_graphs_of(const ons_dataset_graphs *graphs, ons_batch_variant variant,
@@ -91,6 +97,7 @@ typedef struct ons_share_program {
 typedef struct ons_share {
     ons_feed feed;         /* the fields that this stage reads */
     uint32_t target_field; /* of the feed; ONS_NO_FIELD: it has none */
+    ons_step_totals *totals; /* NULL: this stage reads none */
     ons_share_program programs[ONS_BATCH_VARIANTS];
 } ons_share;
 
@@ -116,6 +123,8 @@ ons_status *ons_share_build(const ons_share_options *options, ons_share *share);
 /* Lets a step's samples come to the device before it begins (runtime/pipeline/samples_ahead.h), where their places fit
  * into `room` bytes of it beside all that has been added: the last thing before the arena is taken. */
 ons_status *ons_share_reserve_samples(const ons_share_options *options, int64_t room);
+/* Gives back what lies in the device's host memory: before the device context. */
+void ons_share_drop_samples(ons_share *share);
 void ons_share_free(ons_share *share); /* after device context and worker; a zeroed one is fine */
 
 /* Appends the share's programs to those that a worker will run: ONS_BATCH_VARIANTS at most. */

@@ -192,8 +192,8 @@ static void free_stage(ons_local_stage *r) {
     ons_worker_free(r->worker);
     ons_reducer_free(r->reducer);
     ons_nccl_free(r->nccl);
-    ons_feed_free(&r->training.feed); /* its memory is the device's */
-    ons_feed_free(&r->validation.feed);
+    ons_share_drop_samples(&r->training); /* its memory is the device's */
+    ons_share_drop_samples(&r->validation);
     ons_device_context_free(r->device_context);
     ons_share_free(&r->training);
     ons_share_free(&r->validation);

@@ -77,6 +77,7 @@ static ons_status *start_stepper(ons_local_stages *local_stages, ons_local_stage
         .counts_classes = o->training->counts_classes,
         .ignore_index = (int64_t)o->config->ignore_index.value,
         .class_weights = o->training->graphs[ONS_WHOLE].class_weights,
+        .totals = r->training.totals,
     };
     for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v)
         options.programs[v] = r->training.programs[v].step_program;

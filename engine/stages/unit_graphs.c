@@ -131,3 +131,22 @@ ons_status *ons_dataset_graphs_check_groups(const ons_model *model, const ons_da
     }
     return ons_units_check_messages(cuts, g->sizes, model->registry);
 }
+
+/* Whether a node of the model, or what passes have made of it, is on the device. */
+static bool has_node(const ons_cut_stage *cut, const char *name) {
+    return ons_graph_find_node(cut->graph, name) != ONS_NONE;
+}
+
+bool ons_dataset_graphs_keep_loss_whole(const ons_dataset_graphs *g, int64_t units) {
+    const ons_model_graph *unit = &g->graphs[ONS_WHOLE];
+    bool whole = g->sizes != NULL, made = false;
+    for (uint32_t i = 0; whole && i < g->cuts[ONS_WHOLE].stage_count; ++i) {
+        const ons_model_graph *graph = ons_dataset_graphs_of(g, ONS_WHOLE, i);
+        const ons_cut_stage *cut = ons_dataset_graphs_cut_of(g, ONS_WHOLE, i);
+        ons_value_id loss = graph->loss == ONS_NONE ? ONS_NONE : cut->value_of[graph->loss];
+        bool makes = loss != ONS_NONE && ons_graph_value(cut->graph, loss)->producer != ONS_NONE;
+        made |= makes;
+        if (makes || has_node(cut, unit->loss_obstacle.node)) whole = g->sizes[i] == units;
+    }
+    return whole && made;
+}

@@ -5,6 +5,7 @@
 
 #include "base/c_locale.h"
 #include "engine/config/given.h"
+#include "engine/model/notes.h"
 #include "engine/model/results.h"
 #include "engine/stages/dataset_graphs.h"
 #include "runtime/checkpoint/checkpoint.h"
@@ -86,6 +87,14 @@ static ons_status *take_checkpoint(evaluation *e) {
     return status;
 }
 
+/* A loss that compares samples with each other has one value for each way to divide them into batches. */
+static ons_status *check_loss(const evaluation *e) {
+    const ons_blocker *obstacle = &e->dataset_graphs.graphs[ONS_WHOLE].loss_obstacle;
+    ONS_CHECK(obstacle->node == NULL, ONS_UNSUPPORTED, ons_refusal_evaluation_in_parts, obstacle->node,
+              obstacle->operator_name, obstacle->reason, e->used);
+    return NULL;
+}
+
 static ons_status *prepare(evaluation *e) {
     ons_config_load_early(e->config);
     ONS_TRY(ons_config_check_supported(e->config));
@@ -100,7 +109,9 @@ static ons_status *prepare(evaluation *e) {
     ONS_TRY(ons_open_training_data(e->model, e->config, &e->dataset_graphs.dataset));
     ons_dataset_graphs_options options = {.model = e->model, .config = e->config};
     ONS_TRY(choose_rows(e, &options));
+    options.divides = e->used > (int64_t)e->batch;
     ONS_TRY(ons_dataset_graphs_build(&options, &e->dataset_graphs));
+    ONS_TRY(check_loss(e));
     ONS_TRY(ons_dataset_graphs_cut_whole(e->model, (ons_step_form){0}, &e->dataset_graphs));
     const ons_share_options share = {
         .model = e->model,
@@ -204,7 +215,7 @@ ons_status *ons_model_evaluate(ons_model *model, const ons_config *config, ons_p
     evaluation e = {.model = model, .config = config};
     ons_status *status = evaluate_dataset(&e, progress, context, result);
     ons_worker_free(e.worker);
-    ons_feed_free(&e.share.feed); /* its memory is the device's */
+    ons_share_drop_samples(&e.share); /* its memory is the device's */
     ons_host_copy_free(&e.output);
     ons_device_context_free(e.device_context);
     ons_share_free(&e.share);

@@ -88,8 +88,14 @@ static ons_status *build_validation(ons_trainer *t) {
         .config = t->config,
         .rows = {[ONS_WHOLE] = rows, [ONS_REST] = t->batching.fixed ? 0 : samples % rows},
         .like = t->training.graphs[ONS_WHOLE].graph,
+        .divides = samples > rows,
     };
-    return ons_dataset_graphs_build(&options, &t->validation);
+    ONS_TRY(ons_dataset_graphs_build(&options, &t->validation));
+    const ons_blocker *obstacle = &t->validation.graphs[ONS_WHOLE].loss_obstacle;
+    if (obstacle->node == NULL) return NULL;
+    ONS_TRY(ons_note(&t->assumptions, t->arena, ons_note_validated_in_parts, samples, obstacle->node,
+                     obstacle->operator_name, obstacle->reason, rows, samples));
+    return ons_assumptions_check(t->config, &t->assumptions);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- stages */

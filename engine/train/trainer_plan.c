@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/config/plan_libraries.h"
+#include "engine/model/loss_division.h"
 #include "engine/plan/arena_search.h"
 #include "engine/plan/problem.h"
 #include "engine/train/trainer.h"
@@ -51,7 +52,9 @@ static ons_status *cut_training(ons_trainer *t) {
     /* A GPU has more arithmetic than bandwidth to spare, and a pass more costs it what it is long. Statistics that
      * replicas take together are not worth telling twice. */
     form.makes_again = !ons_config_uses_cuda(t->config) && !t->config->sync_batchnorm;
-    return ons_lowering_cut(&t->lowering, t->model, NULL, form, &t->training);
+    ONS_TRY(ons_lowering_cut(&t->lowering, t->model, NULL, form, &t->training));
+    if (ons_dataset_graphs_keep_loss_whole(&t->training, t->batching.micro_batches)) return NULL;
+    return ons_refuse_loss_in_parts(t->model, t->config, &t->training.graphs[ONS_WHOLE].loss_obstacle);
 }
 
 /* The training graphs are cut already. */

@@ -295,7 +295,7 @@ static ons_status *place_result(follower *f, const ons_node *node, ons_value_id 
     }
     if (changed > 1) return misfit(f, "its result would hold the batch in two axes");
     if (changed == 0) { /* a running statistic is the same for all samples */
-        *fits = ons_graph_value(f->graph, result)->pair != ONS_NONE;
+        *fits = f->map->sums || ons_graph_value(f->graph, result)->pair != ONS_NONE;
         return *fits ? NULL : misfit(f, "its result would not hold the batch any more");
     }
     if (many->shape.dims[axis] != one->shape.dims[axis] * SAMPLES)
@@ -478,6 +478,6 @@ ons_status *ons_follow_batch(const ons_graph *graph, const ons_registry *registr
             (ons_batch_place){.carries = shape->rank > 0 && shape->dims[0] == from, .outer = 1};
     }
     ONS_TRY(follow_nodes(&f, obstacle));
-    if (obstacle->node == NULL && graph->outputs.count > 0) check_output(&f, graph->outputs.items[0], obstacle);
+    if (obstacle->node == NULL && graph->outputs.count > 0 && !map->sums) check_output(&f, graph->outputs.items[0], obstacle);
     return NULL;
 }

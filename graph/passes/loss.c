@@ -124,6 +124,18 @@ static ons_status *build_class_loss(ons_builder *b, const ons_operator *op, cons
     return NULL;
 }
 
+/* The model's own number, as a scalar that is a value of its own. */
+static ons_value_id build_sum(ons_builder *b, ons_value_id own) {
+    const ons_type type = ons_graph_value(b->graph, own)->type;
+    const int64_t no_axes = 0;
+    ons_value_id loss = ons_build(b, ons_registry_role(b->registry, ONS_ROLE_SUM), ONS_IN(own), ONS_DEFAULTS);
+    if (type.shape.rank > 0)
+        loss = ons_build(b, ons_registry_role(b->registry, ONS_ROLE_RESHAPE), ONS_IN(loss, ons_build_integers(b, &no_axes, 0)),
+                         ONS_DEFAULTS);
+    if (type.dtype == ONS_FLOAT32 || type.dtype == ONS_FLOAT64) return loss;
+    return ons_build(b, ons_registry_role(b->registry, ONS_ROLE_CAST), ONS_IN(loss), ONS_WITH(ONS_AT_INT(0, ONS_FLOAT32)));
+}
+
 ons_status *ons_attach_loss(ons_graph *graph, const ons_registry *registry, const ons_loss_options *options,
                             ons_value_id *target, ons_value_id *loss, ons_value_id *prediction) {
     *target = ONS_NONE;
@@ -136,7 +148,7 @@ ons_status *ons_attach_loss(ons_graph *graph, const ons_registry *registry, cons
         ONS_CHECK(ons_shape_elements(&type.shape) == 1, ONS_INVALID_ARGUMENT,
                   "--loss graph: output '%s' is not a scalar; name the right one by --loss-output",
                   ons_graph_value(graph, *prediction)->name);
-        *loss = ons_build(&b, op, ONS_IN(*prediction), ONS_DEFAULTS);
+        *loss = options->sums ? build_sum(&b, *prediction) : ons_build(&b, op, ONS_IN(*prediction), ONS_DEFAULTS);
         return ons_builder_finish(&b);
     }
     bool classes = ons_loss_counts_classes(options->role);

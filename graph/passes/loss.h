@@ -4,7 +4,7 @@
  * float32: this micro-batch's part of the step's loss, that is, the sum over its counted targets ÷
  * ons_step.counted_targets, so that the parts of all micro-batches add up to the step's mean. Further outputs are saved
  * for backward. ONS_ROLE_SAMPLE_MEAN has one input, a scalar of the model's own, and gives it times
- * ons_step.sample_share.
+ * ons_step.sample_share; where the model's loss is a sum over samples, it is taken as it is.
  *
  *   ONS_ROLE_CROSS_ENTROPY: attributes axis, ignore_index, label_smoothing; input 2, which may be left out, is a weight
  *     for each class, of the loss's type; output 1 is the log of the sum of exponentials, of the loss's type and the
@@ -34,6 +34,7 @@ typedef struct ons_loss_options {
     int64_t class_axis; /* ONS_CLASS_AXIS_AUTO: the axis that the target lacks, axis 1 where ambiguous */
     int64_t ignore_index;
     double delta;
+    bool sums;                   /* of the model's own: parts add up as they are (graph/passes/loss_parts.h) */
     double label_smoothing;      /* of cross entropy */
     const double *class_weights; /* of losses with class targets; NULL: 1 each */
     int64_t class_weight_count;

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct evaluation {
@@ -20,6 +21,7 @@ typedef struct evaluation {
 static void load(void *context, uint32_t micro_batch, ons_part part, const ons_part_place *part_place) {
     (void)micro_batch;
     const evaluation *e = context;
+    ons_step_program_load_totals(e->step_program, e->o->worker, e->o->totals, 0, part, part_place);
     const ons_feed *feed = e->o->feed;
     for (uint32_t i = 0; i < feed->field_count; ++i) {
         ons_value_id input = e->step_program->inputs[i];
@@ -29,6 +31,10 @@ static void load(void *context, uint32_t micro_batch, ons_part part, const ons_p
             ons_worker_transfer(e->o->worker, address, ons_feed_sample(feed, e->slot, i, 0),
                                 e->step_program->rows * feed->fields[i].bytes);
     }
+}
+
+static uint64_t usable(const ons_evaluator_options *o) {
+    return o->programs[ONS_REST].program != NULL ? o->samples : o->samples - o->samples % o->programs[ONS_WHOLE].rows;
 }
 
 /* The forward parts with what comes before them; nothing is computed backward, nothing brought up to date. */
@@ -144,7 +150,7 @@ static ons_status *finish_batch(evaluation *e, uint64_t first, size_t count) {
         double loss;
         ONS_TRY(ons_device_context_scalar(ons_worker_device_context(o->worker), e->step_program->program,
                                           e->step_program->loss, &loss));
-        e->batch.loss = loss * e->step.counted_targets;
+        e->batch.loss = loss * (e->step_program->sums ? (double)usable(e->o) : e->step.counted_targets);
     }
     if (o->counts_classes && e->step_program->prediction != ONS_NONE)
         ONS_TRY(count_right(e, e->step_program->prediction));
@@ -164,6 +170,7 @@ static ons_status *run_batch(evaluation *e, uint64_t first, size_t count, size_t
     e->step_program = &e->o->programs[e->variant];
     e->number = (uint32_t)(first / e->o->programs[ONS_WHOLE].rows);
     ONS_TRY(count_batch(e, count));
+    e->step.sample_share = e->step_program->sums ? (double)count / (double)usable(e->o) : 1;
     ons_status *launched = launch(e), *ahead = NULL;
     if (launched == NULL) *next = fill(e, first + stride(e->o), 1 - e->slot, &ahead);
     ons_status *finished = finish_batch(e, first, count);
@@ -173,10 +180,6 @@ static ons_status *run_batch(evaluation *e, uint64_t first, size_t count, size_t
     ONS_TRY(finished);
     e->slot = 1 - e->slot;
     return ahead;
-}
-
-static uint64_t usable(const ons_evaluator_options *o) {
-    return o->programs[ONS_REST].program != NULL ? o->samples : o->samples - o->samples % o->programs[ONS_WHOLE].rows;
 }
 
 uint64_t ons_evaluator_batches(const ons_evaluator_options *o) {
@@ -218,6 +221,17 @@ static ons_status *run_batches(evaluation *e) {
     return NULL;
 }
 
+/* Of all samples that are evaluated, whichever rank takes them. */
+static ons_status *find_totals(const ons_evaluator_options *o) {
+    if (o->totals == NULL) return NULL;
+    uint64_t count = usable(o), *rows = malloc(((size_t)count + 1) * sizeof *rows);
+    if (rows == NULL) return ons_status_out_of_memory();
+    for (uint64_t i = 0; i < count; ++i) rows[i] = i;
+    ons_status *status = ons_step_totals_find(o->totals, 0, rows, (size_t)count);
+    free(rows);
+    return status;
+}
+
 static ons_status *evaluate(evaluation *e, ons_evaluation_result *result) {
     const ons_evaluator_options *o = e->o;
     ONS_CHECK(usable(o) > 0, ONS_INVALID_DATA, "the model takes batches of %zu samples, the data has only %" PRIu64,
@@ -226,6 +240,7 @@ static ons_status *evaluate(evaluation *e, ons_evaluation_result *result) {
         (ons_evaluation_result){.samples = usable(o), .dropped = o->samples - usable(o), .loss = NAN, .accuracy = NAN};
     for (uint64_t i = 0; o->batches != NULL && i < ons_evaluator_batches(o); ++i)
         o->batches[i] = (ons_evaluation_sums){NAN, NAN, NAN, NAN};
+    ONS_TRY(find_totals(o));
     ONS_TRY(run_batches(e));
     if (o->batches != NULL) return NULL;
     ONS_TRY(find_means(o, &e->total, result));

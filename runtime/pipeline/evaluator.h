@@ -33,6 +33,7 @@ typedef struct ons_evaluator_options {
     /* Accuracy where counts_classes: the axis of the prediction's classes, and the targets' field of the feed. */
     uint32_t class_axis;
     uint32_t fed_target;
+    ons_step_totals *totals; /* what the programs take of the whole dataset; NULL: nothing */
     ons_batch_reader *read; /* may be NULL */
     void *read_context;
     bool (*progress)(void *context, int64_t done, int64_t samples); /* may be NULL; false: stop */

@@ -10,6 +10,7 @@
 #include "runtime/data/feed.h"
 #include "runtime/data/order.h"
 #include "runtime/data/portions.h"
+#include "runtime/pipeline/step_totals.h"
 #include "runtime/pipeline/worker.h"
 
 /* A program for micro-batches of `rows` samples. Of a pipeline, one stage's share; what other stages have is ONS_NONE.
@@ -19,6 +20,8 @@ typedef struct ons_step_program {
     const ons_stage_program *stage; /* where a worker runs it */
     size_t rows;
     const ons_value_id *inputs;  /* of each of the feed's fields */
+    const ons_value_id *totals;  /* of each total; NULL: the program takes none */
+    bool sums;                   /* its loss is a sum over samples: see ons_loss_parts */
     ons_value_id loss;           /* float32 or float64 scalar: of the whole step, once its last micro-batch has run */
     ons_value_id prediction;     /* ONS_NONE: nobody's */
     ons_value_id norm;           /* ONS_NONE: not computed */
@@ -43,7 +46,13 @@ typedef struct ons_stepper_options {
     bool counts_classes; /* targets equal to ignore_index do not count */
     int64_t ignore_index;
     ons_target_weights class_weights; /* where counts_classes: what a target of each class counts */
+    ons_step_totals *totals; /* what the programs take of the whole step; NULL: nothing */
 } ons_stepper_options;
+
+/* Puts totals where a part of the program reads them, as ons_pipeline_pass.load does. */
+void ons_step_program_load_totals(const ons_step_program *step_program, ons_worker *worker,
+                                  const ons_step_totals *totals, int slot, ons_part part,
+                                  const ons_part_place *part_place);
 
 typedef struct ons_stepper ons_stepper;
 
