@@ -39,8 +39,9 @@ static ons_status *check_normalisation(ons_trainer *t) {
         "each by itself; export the model with a dynamic batch axis, or give --batchnorm eval",
         node->name);
     ONS_TRY(ons_note(&t->assumptions, t->arena, ons_note_batchnorm_by_micro_batches, node->name, together, b->batch,
-                     b->replicas == 1 || sync ? "fewer --micro-batches" : "fewer --micro-batches or --replicas, "
-                                                                          "--sync-batchnorm"));
+                     b->replicas == 1 || sync ? "fewer --micro-batches"
+                                              : "fewer --micro-batches or --replicas, "
+                                                "--sync-batchnorm"));
     return ons_assumptions_check(t->config, &t->assumptions);
 }
 
@@ -75,6 +76,17 @@ static ons_status *build_training(ons_trainer *t) {
     return check_normalisation(t);
 }
 
+/* Samples that are trained on and validated on, because --rows asks for them. */
+static ons_status *note_trained_validation(ons_trainer *t) {
+    uint64_t first, count;
+    if (t->validation.dataset == NULL || !ons_validates_on_training_arrays(t->config)) return NULL;
+    count = ons_dataset_overlap(t->training.dataset, t->validation.dataset, &first);
+    if (count == 0) return NULL;
+    ONS_TRY(ons_note(&t->assumptions, t->arena, ons_note_trained_validation_rows, count,
+                     ons_dataset_count(t->validation.dataset), t->config->val_rows, first, t->config->rows));
+    return ons_assumptions_check(t->config, &t->assumptions);
+}
+
 static ons_status *build_validation(ons_trainer *t) {
     ONS_TRY(ons_open_validation_data(t->model, t->config, &t->validation.dataset));
     if (t->validation.dataset == NULL) return NULL;
@@ -89,7 +101,8 @@ static ons_status *build_validation(ons_trainer *t) {
         .rows = {[ONS_WHOLE] = rows, [ONS_REST] = t->batching.fixed ? 0 : samples % rows},
         .like = t->training.graphs[ONS_WHOLE].graph,
     };
-    return ons_dataset_graphs_build(&options, &t->validation);
+    ONS_TRY(ons_dataset_graphs_build(&options, &t->validation));
+    return note_trained_validation(t);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- stages */
@@ -114,6 +127,7 @@ static ons_status *compute_ungrouped_digest(ons_trainer *t) {
     uint64_t digest = ons_hash_text(ONS_HASH_BASIS, text);
     free(text);
     digest = ons_hash_bytes(digest, weights->of_class, (size_t)weights->count * sizeof *weights->of_class);
+    digest = ons_dataset_hash_left_out(t->training.dataset, digest);
     t->ungrouped_digest = ons_hash_bytes(digest, run, strlen(run));
     return NULL;
 }
@@ -161,6 +175,7 @@ static ons_status *compute_digests(ons_trainer *t) {
     if (t->batching.replicas > 1)
         snprintf(run + strlen(run), sizeof run - strlen(run), " %" PRId64, t->batching.replicas);
     t->digest = ons_hash_bytes(t->training.graphs[ONS_WHOLE].digest, run, strlen(run));
+    t->digest = ons_dataset_hash_left_out(t->training.dataset, t->digest);
     t->digest = hash_sizes(t, hash_copies(t, t->digest));
     ONS_TRY(describe_copies(t));
     return compute_ungrouped_digest(t);

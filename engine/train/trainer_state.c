@@ -153,8 +153,8 @@ typedef bool option_filter(const ons_option *option);
 /* Whether a run with another value has other numbers; what only says how long or where it runs may change. */
 static bool decides_numbers(const ons_option *option) {
     static const char *const groups[] = {"Model", "Loss", "Optimiser"};
-    static const char *const others[] = {"seed",      "shuffle", "precision", "rows",    "seq",
-                                         "normalize", "stages",  "pipeline",  "replicas"};
+    static const char *const others[] = {"seed",   "shuffle",  "precision", "rows",     "seq",      "normalize",
+                                         "stages", "pipeline", "replicas",  "val-rows", "val-split"};
     static const char *const free_ones[] = {"lr", "lr-schedule", "warmup", "strict", "metric"};
     bool decides = false;
     for (size_t i = 0; i < sizeof groups / sizeof groups[0]; ++i) decides |= strcmp(option->group, groups[i]) == 0;
@@ -266,9 +266,10 @@ static ons_status *list_differences(const ons_trainer *t, const ons_checkpoint *
     return NULL;
 }
 
-/* What a step's sums are taken over; the same samples are in it all the same. */
+/* What a step's sums are taken over; the same samples are in it all the same, for what is left out of them is in the
+ * digest of both. */
 static bool decides_more_than_grouping(const ons_option *option) {
-    static const char *const grouping[] = {"replicas", "micro-batches", "stages", "pipeline"};
+    static const char *const grouping[] = {"replicas", "micro-batches", "stages", "pipeline", "val-rows", "val-split"};
     bool decides = decides_numbers(option);
     for (size_t i = 0; i < sizeof grouping / sizeof *grouping; ++i) decides &= strcmp(option->name, grouping[i]) != 0;
     return decides;
