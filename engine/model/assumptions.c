@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/model/layer_forms.h"
 #include "engine/model/notes.h"
 #include "graph/passes/loss.h"
 #include "graph/passes/names.h"
@@ -241,8 +242,7 @@ static ons_status *assume_no_effect(const ons_model *model, const ons_config *co
     bool normalises = ons_has_batch_statistics(model->graph);
     if (config->batchnorm.value == ONS_AS_TRAINING && !normalises)
         ONS_TRY(ons_note(list, arena, ons_note_batchnorm_without_effect));
-    if (config->sync_batchnorm && !normalises)
-        ONS_TRY(ons_note(list, arena, ons_note_sync_batchnorm_without_effect));
+    if (config->sync_batchnorm && !normalises) ONS_TRY(ons_note(list, arena, ons_note_sync_batchnorm_without_effect));
     ons_word as_usual;
     if (ons_word_find(ons_dropout_words, config->dropout, &as_usual) || drops(model->graph)) return NULL;
     return ons_note(list, arena, ons_note_dropout_without_effect, config->dropout);
@@ -259,6 +259,7 @@ ons_status *ons_assumptions_find(const ons_model *model, const ons_config *confi
     ONS_TRY(assume_transposed(model, arena, list));
     ONS_TRY(assume_single_numbers(model, arena, list));
     ONS_TRY(assume_probabilities(model, config, arena, list));
+    ONS_TRY(ons_assume_layer_forms(model, config, arena, list));
     return assume_no_effect(model, config, arena, list);
 }
 
@@ -285,7 +286,7 @@ ons_status *ons_assumptions_refuse(const ons_model *model, const ons_config *con
 /* ------------------------------------------------------------------------------------------------------------ forms */
 
 /* An attribute that is set, an output that inference lacks, or an input that says so. */
-static bool acts_as_in_training(const ons_graph *graph, const ons_node *node) {
+bool ons_acts_as_in_training(const ons_graph *graph, const ons_node *node) {
     const ons_inference_form *form = &node->op->forms.inference;
     if (!form->differs) return false;
     for (uint32_t i = 0; form->attribute != NULL && node->op->attributes[i].name != NULL; ++i)
@@ -301,6 +302,6 @@ static bool acts_as_in_training(const ons_graph *graph, const ons_node *node) {
 bool ons_is_in_training_form(const ons_graph *graph) {
     bool training = false;
     for (ons_node_id id = 0; id < graph->nodes.count && !training; ++id)
-        training = acts_as_in_training(graph, ons_graph_node(graph, id));
+        training = ons_acts_as_in_training(graph, ons_graph_node(graph, id));
     return training;
 }

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/environment.h"
 #include "base/hash.h"
+#include "engine/config/batchnorm_of.h"
 #include "engine/model/class_weights.h"
 #include "engine/model/own_rates.h"
 #include "graph/graph.h"
@@ -150,6 +151,7 @@ ons_status *ons_trainable_weights(const ons_model *model, const ons_config *conf
                                   const bool *reaches, ons_arena *arena, ons_value_id **weights, uint32_t *count) {
     *count = 0;
     ONS_TRY(ons_config_check_choices(config, model->graph));
+    ONS_TRY(ons_config_check_batchnorm_of(config, model->graph));
     ONS_NEW(*weights, arena, model->graph->values.count + 1);
     for (ons_value_id id = 0; id < model->graph->values.count; ++id) {
         const ons_value *value = ons_graph_value(model->graph, id);

@@ -42,9 +42,25 @@ static ons_status *build_graph(const ons_dataset_graphs_options *o, const ons_da
                                            : NULL;
 }
 
+/* Statistics of one value for each channel are refused; what is left of an epoch is left out for them. */
+static ons_status *check_values(const ons_dataset_graphs_options *o, ons_batch_variant v, ons_dataset_graphs *g) {
+    ons_model_graph *graph = &g->graphs[v];
+    if (v != ONS_REST) return ons_lone_values_refuse(o->config, graph->graph, graph->rows);
+    ons_lone_values lone = ons_lone_values_find(o->config, graph->graph);
+    if (lone.count == 0) return NULL;
+    lone.first = ons_arena_copy_text(g->graphs[ONS_WHOLE].graph->arena, lone.first);
+    if (lone.first == NULL) return ons_status_out_of_memory();
+    g->left_out = lone;
+    ons_model_graph_free(graph);
+    return NULL;
+}
+
 ons_status *ons_dataset_graphs_build(const ons_dataset_graphs_options *o, ons_dataset_graphs *dataset_graphs) {
-    for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v)
-        if (o->rows[v] > 0) ONS_TRY(build_graph(o, dataset_graphs, o->rows[v], &dataset_graphs->graphs[v]));
+    for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v) {
+        if (o->rows[v] == 0) continue;
+        ONS_TRY(build_graph(o, dataset_graphs, o->rows[v], &dataset_graphs->graphs[v]));
+        if (o->training) ONS_TRY(check_values(o, v, dataset_graphs));
+    }
     if (dataset_graphs->graphs[ONS_WHOLE].loss == ONS_NONE) return NULL;
     ons_loss_options loss;
     ONS_TRY(ons_config_loss(o->config, &loss));
