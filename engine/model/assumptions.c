@@ -6,6 +6,7 @@
 
 #include "engine/model/layer_forms.h"
 #include "engine/model/notes.h"
+#include "engine/model/raw_numbers.h"
 #include "graph/passes/loss.h"
 #include "graph/passes/names.h"
 #include "graph/sharing.h"
@@ -217,6 +218,14 @@ static ons_status *assume_probabilities(const ons_model *model, const ons_config
                     logarithms ? "--loss cross_entropy " : "", ons_graph_value(graph, maker->inputs[0])->name);
 }
 
+static ons_status *assume_raw_logits(const ons_model *model, const ons_config *config, ons_arena *arena,
+                                     ons_assumptions *list) {
+    if ((ons_role)config->loss.value != ONS_ROLE_NEGATIVE_LOG_LIKELIHOOD || config->loss.text == NULL) return NULL;
+    ons_value_id output = find_prediction(model->graph, config->loss_output);
+    if (output == ONS_NONE || !ons_makes_raw_numbers(model->graph, output)) return NULL;
+    return ons_note(list, arena, ons_note_loss_of_raw_numbers, ons_graph_value(model->graph, output)->name);
+}
+
 /* ---- options that find nothing to act on */
 
 bool ons_has_batch_statistics(const ons_graph *graph) {
@@ -259,6 +268,7 @@ ons_status *ons_assumptions_find(const ons_model *model, const ons_config *confi
     ONS_TRY(assume_transposed(model, arena, list));
     ONS_TRY(assume_single_numbers(model, arena, list));
     ONS_TRY(assume_probabilities(model, config, arena, list));
+    ONS_TRY(assume_raw_logits(model, config, arena, list));
     ONS_TRY(ons_assume_layer_forms(model, config, arena, list));
     return assume_no_effect(model, config, arena, list);
 }

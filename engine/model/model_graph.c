@@ -137,6 +137,10 @@ static ons_status *attach_loss(assembly *a) {
         r->class_axis =
             (uint32_t)ons_graph_node(r->graph, ons_graph_value(r->graph, a->loss_part)->producer)->attributes[0].i;
     r->class_weights = (ons_target_weights){loss.class_weights, loss.class_weight_count};
+    if (o->training && o->dataset != NULL && loss.output == NULL)
+        ONS_TRY(
+            ons_other_outputs_find(o->model, o->config, o->dataset, &loss, r->graph, r->prediction, &r->other_outputs));
+    r->prediction_name = ons_graph_value(r->graph, r->prediction)->name;
     if (r->target != ONS_NONE) r->inputs[r->input_count++] = r->target;
     r->loss = a->loss_part;
     return o->repeats ? accumulate_loss(a) : NULL;

@@ -346,9 +346,11 @@ static ons_status *build_feed(const ons_share_options *o, const uint32_t *fields
                                         .sample = sample_of(whole, fields[i])};
         if (target) share->target_field = i;
     }
+    uint32_t bounded = o->dataset_graphs->bounds_targets ? share->target_field : (uint32_t)ONS_NO_FIELD;
     if (status == NULL)
         status = ons_feed_init(&share->feed, feeding_device(o->device_context), o->dataset_graphs->dataset, described,
                                count, o->batch, o->step_batch > o->batch ? o->step_batch : o->batch);
+    share->feed.bounded = bounded;
     free(described);
     return status;
 }

@@ -22,6 +22,7 @@ typedef struct ons_dataset_graphs {
     ons_model_graph graphs[ONS_BATCH_VARIANTS]; /* .graph NULL: no micro-batch is of this variant */
     ons_cut cuts[ONS_BATCH_VARIANTS];           /* of each graph, one a stage */
     bool counts_classes;
+    bool bounds_targets;      /* targets outside of [0, 1] are refused */
     ons_lone_values left_out; /* layers for which graphs[ONS_REST] is left out; count 0: there are none */
     /* Where the schedule has forward parts in halves: the graphs of half a micro-batch's samples, the first ones and
      * the others, and how they are cut; else zeroed. */

@@ -60,16 +60,6 @@ static ons_status *explain_micro_batches(ons_trainer *t) {
     return t->in_parts == NULL ? ons_status_out_of_memory() : NULL;
 }
 
-/* Samples that no step takes, since a layer would normalise a single value. */
-static ons_status *note_left_out(ons_trainer *t, int64_t samples) {
-    const ons_lone_values *lone = &t->training.left_out;
-    if (lone->count == 0) return NULL;
-    ONS_TRY(ons_note(&t->assumptions, t->arena, ons_note_lone_values_left_out, lone->count, lone->first, samples,
-                     samples == 1 ? "" : "s", samples == 1 ? "it is" : "they are",
-                     (int64_t)ons_dataset_count(t->training.dataset)));
-    return ons_assumptions_check(t->config, &t->assumptions);
-}
-
 static ons_status *build_training(ons_trainer *t) {
     if (t->training.dataset == NULL) ONS_TRY(ons_open_training_data(t->model, t->config, &t->training.dataset));
     ONS_TRY(ons_choose_batching(t->model, t->config, &t->batching));
@@ -83,19 +73,8 @@ static ons_status *build_training(ons_trainer *t) {
     const ons_dataset_graphs_options options =
         ons_training_graphs_options(t->model, t->config, &t->batching, samples, ons_trainer_repeats(t));
     ONS_TRY(ons_dataset_graphs_build(&options, &t->training));
-    ONS_TRY(note_left_out(t, options.rows[ONS_REST]));
+    ONS_TRY(ons_trainer_tell_training(t, options.rows[ONS_REST]));
     return check_normalisation(t);
-}
-
-/* Samples that are trained on and validated on, because --rows asks for them. */
-static ons_status *note_trained_validation(ons_trainer *t) {
-    uint64_t first, count;
-    if (t->validation.dataset == NULL || !ons_validates_on_training_arrays(t->config)) return NULL;
-    count = ons_dataset_overlap(t->training.dataset, t->validation.dataset, &first);
-    if (count == 0) return NULL;
-    ONS_TRY(ons_note(&t->assumptions, t->arena, ons_note_trained_validation_rows, count,
-                     ons_dataset_count(t->validation.dataset), t->config->val_rows, first, t->config->rows));
-    return ons_assumptions_check(t->config, &t->assumptions);
 }
 
 static ons_status *build_validation(ons_trainer *t) {
@@ -113,7 +92,7 @@ static ons_status *build_validation(ons_trainer *t) {
         .like = t->training.graphs[ONS_WHOLE].graph,
     };
     ONS_TRY(ons_dataset_graphs_build(&options, &t->validation));
-    return note_trained_validation(t);
+    return ons_trainer_tell_validation(t);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- stages */

@@ -255,6 +255,10 @@ ons_status *ons_dataset_normalize(ons_dataset *dataset, const char *name, const 
 
 uint64_t ons_dataset_count(const ons_dataset *dataset) { return dataset->count; }
 
+uint64_t ons_dataset_place(const ons_dataset *dataset, uint64_t row) {
+    return dataset->first + row + (row >= dataset->gap_at ? dataset->gap : 0);
+}
+
 /* The two runs of samples that a selection consists of, in the arrays; the second may be empty. */
 typedef struct run_of_samples {
     uint64_t begin, end;
@@ -380,11 +384,6 @@ static void normalize(const field *f, const ons_shape *shape, float *x) {
 /* What is read of a file at a time to be converted, and how many targets are widened at a time. */
 enum { READ_BYTES = 16 << 10, PIECE = 512 };
 
-/* Where a sample of the selection stands in the arrays. */
-static uint64_t place_of(const ons_dataset *dataset, uint64_t row) {
-    return dataset->first + row + (row >= dataset->gap_at ? dataset->gap : 0);
-}
-
 /* `count` elements of the sample at `row` of the selection, from element `first` on: where they lie, or copied from the
  * file to `buffer`, which has room for as many. */
 static ons_status *look_at(const ons_dataset *dataset, const field *f, uint64_t row, uint64_t first, size_t count,
@@ -392,7 +391,7 @@ static ons_status *look_at(const ons_dataset *dataset, const field *f, uint64_t 
     ONS_CHECK(row < dataset->count, ONS_DEFECT, "sample %llu of %llu", (unsigned long long)row,
               (unsigned long long)dataset->count);
     size_t width = ons_dtype_size(f->stored);
-    uint64_t place = place_of(dataset, row) * f->stride + first * width;
+    uint64_t place = ons_dataset_place(dataset, row) * f->stride + first * width;
     *elements = f->base != NULL ? f->base + place : buffer;
     if (f->base != NULL) return NULL;
     return ons_status_at(ons_file_read(&f->reader, f->offset + place, buffer, count * width), "'%s'", f->origin);
@@ -411,7 +410,7 @@ static ons_status *gather_sample(const ons_dataset *dataset, const field *f, uin
         ONS_TRY(look_at(dataset, f, row, done, count, as_it_is ? (void *)to : buffer, &from));
         ONS_CHECK(as_it_is || ons_convert(f->stored, from, wanted, to, count), ONS_INVALID_DATA,
                   "'%s': sample %llu holds a number that does not fit into the model's %s", f->origin,
-                  (unsigned long long)place_of(dataset, row), ons_dtype_name(wanted));
+                  (unsigned long long)ons_dataset_place(dataset, row), ons_dtype_name(wanted));
     }
     return NULL;
 }

@@ -51,6 +51,8 @@ ons_status *ons_dataset_normalize(ons_dataset *dataset, const char *name, const 
 
 /* Counts the samples in the selection; 0 without fields. */
 uint64_t ons_dataset_count(const ons_dataset *dataset);
+/* Gives where a sample of the selection stands in the arrays. */
+uint64_t ons_dataset_place(const ons_dataset *dataset, uint64_t row);
 /* Counts the samples that are in both selections, of the same arrays; *first: the first of them, counted in the arrays.
  */
 uint64_t ons_dataset_overlap(const ons_dataset *a, const ons_dataset *b, uint64_t *first);
