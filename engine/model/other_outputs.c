@@ -121,3 +121,21 @@ ons_status *ons_other_outputs_find(const ons_model *model, const ons_config *con
     free(ancestors);
     return status;
 }
+
+ons_status *ons_other_outputs_hint(ons_status *failure, const ons_dataset *dataset, const ons_loss_options *loss,
+                                   const ons_graph *bound) {
+    if (failure == NULL || ons_status_get_code(failure) == ONS_OUT_OF_MEMORY) return failure;
+    for (size_t i = 0; i < bound->outputs.count; ++i) {
+        const ons_value *output = ons_graph_value(bound, bound->outputs.items[i]);
+        bool fit;
+        ons_status *status = check_fit(dataset, loss, &output->type, &fit);
+        ons_status_free(status); /* the first failure is the one to report */
+        if (status != NULL || !fit) continue;
+        ons_status *longer =
+            ons_status_new(ons_status_get_code(failure), "%s; the targets fit '%s': --loss-output '%s'",
+                           ons_status_get_message(failure), output->name, output->name);
+        ons_status_free(failure);
+        return longer;
+    }
+    return failure;
+}

@@ -16,4 +16,9 @@ ons_status *ons_other_outputs_find(const ons_model *model, const ons_config *con
                                    const ons_loss_options *loss, const ons_graph *bound, ons_value_id prediction,
                                    ons_other_outputs *others);
 
+/* Takes over a failure to take the loss of the first output, and adds the name of an output that the targets fit, where
+ * there is one. */
+ons_status *ons_other_outputs_hint(ons_status *failure, const ons_dataset *dataset, const ons_loss_options *loss,
+                                   const ons_graph *bound);
+
 #endif

@@ -315,11 +315,23 @@ static ons_status *find_regrouped(ons_trainer *t, const ons_checkpoint *c, const
     return t->regrouped == NULL ? ons_status_out_of_memory() : NULL;
 }
 
+/* Up to version 0.2.0 the samples of --val-rows were trained on, and a checkpoint did not keep the option. */
+static ons_status *check_validation_rows(const ons_trainer *t, const ons_checkpoint *c) {
+    const ons_json *kept = c->info.more == NULL ? NULL : ons_json_find(c->info.more, "options");
+    bool leaves_out = ons_validates_on_training_arrays(t->config) && t->config->rows == NULL;
+    ONS_CHECK(!leaves_out || ons_json_find(kept, "val-rows") != NULL, ONS_INVALID_ARGUMENT,
+              "--resume: the checkpoint in %s was written by version 0.2.0 or older, which trained on the samples of "
+              "--val-rows as well; give --rows :, which goes on so, or start a new run in another folder",
+              t->config->checkpoint);
+    return NULL;
+}
+
 static ons_status *check_fits(ons_trainer *t, const ons_checkpoint *c) {
     char digest[32];
     const char *differences = "";
     print_digest(t->digest, digest);
     bool fits = strcmp(c->info.options_digest, digest) == 0;
+    if (!fits) ONS_TRY(check_validation_rows(t, c));
     if (!fits) ONS_TRY(find_regrouped(t, c, &differences, &fits));
     ONS_CHECK(
         fits, ONS_INVALID_ARGUMENT,

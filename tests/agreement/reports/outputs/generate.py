@@ -124,6 +124,13 @@ def main():
     case("another_number_of_values", Net(both, body=nn.Linear(6, 5), one=nn.Linear(5, 4), two=nn.Linear(5, 3)), ["four", "three"], values, ["! note:"],
          word="mse")
 
+    def value_first(net, x):
+        hidden = net.body(x).relu()
+        return net.two(hidden).mean(-1), net.one(hidden)
+
+    case("first_output_does_not_fit", Net(value_first, **heads), ["value", "logits"], classes,
+         ["the targets fit 'logits': --loss-output 'logits'"], code=4)
+
     def with_choice(net, x):
         logits = net.one(net.body(x).relu())
         return logits, logits.argmax(-1)

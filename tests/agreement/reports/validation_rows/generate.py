@@ -111,6 +111,13 @@ def main():
         write_case(__file__, name, model, arrays,
                    [data + "--val-rows 5:10 --epochs 1 " + kept + common, data + other + " --epochs 3 --resume " + kept + common], None, [text], code=1)
 
+    # files_of_0.2.0: a checkpoint of that version, after `--val-rows 5:10 --epochs 1` over all samples.
+    old = {file.name: file.read_bytes() for file in (pathlib.Path(__file__).parent / "files_of_0.2.0").iterdir()}
+    if old:
+        write_case(__file__, "resumed_from_an_old_checkpoint", {"model.onnx": model, **old}, arrays,
+                   ["--version; mkdir kept; mv step-* kept", data + "--val-rows 5:10 --epochs 2 --resume " + kept + common],
+                   None, ["written by version 0.2.0 or older, which trained on the samples of --val-rows as well; give --rows :"], code=1)
+
     for name, options, text, code in (
             ("split_of_everything", "--val-split 1", "--val-split 1 does not lie above 0 and below 1", 1),
             ("split_of_nothing", "--val-split 0", "--val-split 0 does not lie above 0 and below 1", 1),
