@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "graph/passes/autograd.h"
+
 /* Marks all values that the value is computed from, itself included. */
 static ons_status *mark_ancestors(const ons_graph *graph, ons_value_id of, bool **marks) {
     *marks = calloc(graph->values.count + 1, sizeof **marks);
@@ -56,12 +58,14 @@ static ons_value_id find_origin(const ons_graph *graph, ons_value_id id) {
     }
 }
 
+/* Whether the gradient of an output reaches a weight that is trained; `but`: those do not count (NULL: all do). */
 static bool has_trained_weight(const ons_model *model, const ons_config *config, const ons_graph *bound,
-                               const bool *marks) {
+                               const bool *reaches, const bool *but) {
     bool has = false;
     for (ons_value_id id = 0; !has && id < bound->values.count; ++id) {
         const ons_value *value = ons_graph_value(bound, id);
-        if (!marks[id] || value->kind != ONS_PARAMETER || value->producer != ONS_NONE) continue;
+        bool counts = reaches[id] && (but == NULL || !but[id]);
+        if (!counts || value->kind != ONS_PARAMETER || value->producer != ONS_NONE) continue;
         ons_value_id imported = ons_graph_find_value(model->graph, value->name);
         has = imported != ONS_NONE && ons_config_trains(config, ons_graph_value(model->graph, imported));
     }
@@ -92,14 +96,25 @@ static ons_status *check_fit(const ons_dataset *dataset, const ons_loss_options 
     return NULL;
 }
 
-/* `ancestors`: of the prediction. */
-static ons_status *judge(const ons_model *model, const ons_config *config, const ons_graph *bound,
-                         ons_value_id prediction, const bool *ancestors, ons_value_id output, bool *other) {
-    bool *marks;
+typedef struct search {
+    const ons_model *model;
+    const ons_config *config;
+    const ons_graph *bound;
+    ons_value_id prediction;
+    bool *ancestors;  /* of the prediction; owned */
+    bool own_weights; /* only outputs with weights that the prediction lacks: beside a model's own loss a measure of the
+                         same weights is no other loss */
+} search;
+
+static ons_status *judge(const search *s, ons_value_id output, bool *other) {
+    bool *marks = NULL, *reaches = NULL;
     *other = false;
-    if (ancestors[output] || find_origin(bound, output) == find_origin(bound, prediction)) return NULL;
-    ons_status *status = mark_ancestors(bound, output, &marks);
-    *other = status == NULL && !marks[prediction] && has_trained_weight(model, config, bound, marks);
+    if (s->ancestors[output] || find_origin(s->bound, output) == find_origin(s->bound, s->prediction)) return NULL;
+    ons_status *status = mark_ancestors(s->bound, output, &marks);
+    if (status == NULL) status = ons_gradient_reaches(s->bound, output, &reaches);
+    *other = status == NULL && !marks[s->prediction] &&
+             has_trained_weight(s->model, s->config, s->bound, reaches, s->own_weights ? s->ancestors : NULL);
+    free(reaches);
     free(marks);
     return status;
 }
@@ -107,18 +122,18 @@ static ons_status *judge(const ons_model *model, const ons_config *config, const
 ons_status *ons_other_outputs_find(const ons_model *model, const ons_config *config, const ons_dataset *dataset,
                                    const ons_loss_options *loss, const ons_graph *bound, ons_value_id prediction,
                                    ons_other_outputs *others) {
-    bool *ancestors = NULL;
+    search s = {model, config, bound, prediction, NULL, loss->role == ONS_ROLE_SAMPLE_MEAN};
     *others = (ons_other_outputs){0};
     if (bound->outputs.count < 2) return NULL;
-    ons_status *status = mark_ancestors(bound, prediction, &ancestors);
+    ons_status *status = mark_ancestors(bound, prediction, &s.ancestors);
     for (size_t i = 0; status == NULL && i < bound->outputs.count; ++i) {
         ons_value_id output = bound->outputs.items[i];
         bool fit, other = false;
         status = check_fit(dataset, loss, &ons_graph_value(bound, output)->type, &fit);
-        if (status == NULL && fit) status = judge(model, config, bound, prediction, ancestors, output, &other);
+        if (status == NULL && fit) status = judge(&s, output, &other);
         if (other && others->count++ == 0) others->first = ons_graph_value(bound, output)->name;
     }
-    free(ancestors);
+    free(s.ancestors);
     return status;
 }
 

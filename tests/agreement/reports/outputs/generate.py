@@ -150,6 +150,57 @@ def main():
 
     y = numpy.arange(8) % 4
     case("scores_and_their_transpose", Net(transposed, body=nn.Linear(6, 4), one=nn.Linear(4, 4)), ["by_row", "by_column"], y, ["! note:"])
+    # A model's own loss, beside which other numbers stand.
+    def own(name, outputs, names, says, **layers):
+        module = Net(lambda net, pair: outputs(net, *pair), **layers)
+
+        class Two(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.net = module
+
+            def forward(self, x, y):
+                return self.net((x, y))
+
+        both_inputs = Two()
+        buffer = io.BytesIO()
+        torch.onnx.export(both_inputs.eval(), (torch.tensor(x[:2]), torch.tensor(classes[:2])), buffer, input_names=["x", "y"], output_names=names,
+                          opset_version=17, dynamic_axes={"x": {0: "N"}, "y": {0: "N"}}, dynamo=False)
+        model = onnx.load_from_string(buffer.getvalue())
+        optimizer = torch.optim.SGD(both_inputs.parameters(), lr=RATE)
+        losses = []
+        for begin in (0, 4, 0, 4):
+            loss = both_inputs(torch.tensor(x[begin:begin + 4]), torch.tensor(classes[begin:begin + 4]))[0]
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        write_case(__file__, name, model, {"x": x, "y": classes},
+                   f"train model.onnx --input x=x.npy --input y=y.npy --loss graph --optimizer sgd --lr {RATE} --no-shuffle --threads 1 --epochs 2 "
+                   "--batch 4 --log-json log.json", losses, says, 0, 2e-5)
+
+    def loss_and_accuracy(net, x, y):
+        logits = net.one(net.body(x).relu())
+        return nn.functional.cross_entropy(logits, y), (logits.argmax(-1) == y).float().mean()
+
+    def loss_and_confidence(net, x, y):
+        logits = net.one(net.body(x).relu())
+        return nn.functional.cross_entropy(logits, y), logits.softmax(-1).amax(-1).mean()
+
+    def sum_and_parts(net, x, y):
+        hidden = net.body(x).relu()
+        one, two = nn.functional.cross_entropy(net.one(hidden), y), nn.functional.cross_entropy(net.two(hidden), y)
+        return one + two, one, two
+
+    def two_losses(net, x, y):
+        hidden = net.body(x).relu()
+        return nn.functional.cross_entropy(net.one(hidden), y), nn.functional.cross_entropy(net.two(hidden), y)
+
+    own("own_loss_and_accuracy", loss_and_accuracy, ["loss", "accuracy"], ["! note: the loss is"], **one)
+    own("own_loss_and_confidence", loss_and_confidence, ["loss", "confidence"], ["! note: the loss is"], **one)
+    own("own_loss_and_its_parts", sum_and_parts, ["loss", "first_part", "second_part"], ["! note: the loss is"], **heads)
+    own("two_own_losses", two_losses, ["first_loss", "second_loss"], [note("first_loss", 1, "second_loss")], **heads)
+
     write_case(__file__, "two_heads_evaluated", export(two, x, ["boxes", "classes"]), {"x": x, "y": classes},
                "eval model.onnx --input x.npy --target y.npy --loss cross_entropy", None, ["! note:"])
 
