@@ -179,8 +179,8 @@ ons_status *ons_config_copy(const ons_config *config, ons_config **result) {
     copy->arena = arena;
     copy->holders = 1;
     copy->origin = ons_config_hold(config);
-    ons_pairs *lists[] = {&copy->inputs, &copy->val_inputs, &copy->normalize, &copy->outputs,
-                          &copy->dims,   &copy->ties,       &copy->new_heads, &copy->lr_of};
+    ons_pairs *lists[] = {&copy->inputs, &copy->val_inputs, &copy->normalize, &copy->outputs,     &copy->dims,
+                          &copy->ties,   &copy->new_heads,  &copy->lr_of,     &copy->batchnorm_of};
     bool copied = true; /* all of them, so that none is freed twice */
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; ++i) copied = OWN(lists[i]) && copied;
     copied = OWN(&copy->arrays) && copied;
@@ -199,8 +199,8 @@ ons_status *ons_config_copy(const ons_config *config, ons_config **result) {
 void ons_config_free(ons_config *config) {
     if (config == NULL || --config->holders > 0) return;
     ons_config *origin = config->origin;
-    ons_pairs *lists[] = {&config->inputs, &config->val_inputs, &config->normalize, &config->outputs,
-                          &config->dims,   &config->ties,       &config->new_heads, &config->lr_of};
+    ons_pairs *lists[] = {&config->inputs, &config->val_inputs, &config->normalize, &config->outputs,     &config->dims,
+                          &config->ties,   &config->new_heads,  &config->lr_of,     &config->batchnorm_of};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; ++i) ons_vector_free(lists[i]);
     ons_vector_free(&config->arrays);
     ons_vector_free(&config->untie);

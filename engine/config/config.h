@@ -47,13 +47,14 @@ struct ons_config {
     ons_arena *arena;
     int holders;               /* the caller, and who was made from it */
     struct ons_config *origin; /* of a copy: has the texts; held. NULL: it is none */
-    bool given[104];           /* by option: it was set, and is no default */
-    const char *texts[104];    /* what it was set to, its default included; all that was, where it is repeatable */
+    bool given[112];           /* by option: it was set, and is no default */
+    const char *texts[112];    /* what it was set to, its default included; all that was, where it is repeatable */
     int64_t stages_here;       /* that run on one machine, as is known once the processes are; 0: not known */
     /* data */
     ons_pairs inputs, val_inputs, normalize, outputs;
     ONS_VECTOR(ons_memory_array) arrays;
     const char *target, *val_target, *tokens, *val_tokens, *rows, *val_rows;
+    ons_number val_split; /* a share of the samples, above 0 and below 1 */
     int64_t seq;
     bool shuffle;
     /* model */
@@ -62,6 +63,7 @@ struct ons_config {
     ONS_VECTOR(ons_choice) choices;
     int64_t batch, micro_batches;
     ons_word batchnorm;
+    ons_pairs batchnorm_of; /* glob and one of ons_batchnorm_words */
     const char *dropout;
     bool strict;
     /* loss */

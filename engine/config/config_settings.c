@@ -1,4 +1,5 @@
 /* What the options mean to graph, loss, optimiser and device. */
+#include "engine/config/batchnorm_of.h"
 #include "engine/config/config.h"
 #include "engine/config/device_list.h"
 
@@ -107,6 +108,8 @@ ons_status *ons_config_optimizer(const ons_config *config, ons_optimizer_options
 ons_status *ons_config_mode(const ons_config *config, bool training, ons_mode *mode) {
     *mode = (ons_mode){.training = training, .replicas = config->sync_batchnorm ? (uint32_t)config->replicas : 0};
     mode->batchnorm = (ons_as_exported)config->batchnorm.value;
+    mode->batchnorm_of = ons_config_batchnorm_of;
+    mode->context = config;
     const char *dropout = config->dropout;
     ons_word word;
     if (ons_word_find(ons_dropout_words, dropout, &word)) {

@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/model/layer_forms.h"
 #include "engine/model/notes.h"
+#include "engine/model/raw_numbers.h"
 #include "graph/passes/loss.h"
 #include "graph/passes/names.h"
 #include "graph/sharing.h"
@@ -216,6 +218,14 @@ static ons_status *assume_probabilities(const ons_model *model, const ons_config
                     logarithms ? "--loss cross_entropy " : "", ons_graph_value(graph, maker->inputs[0])->name);
 }
 
+static ons_status *assume_raw_logits(const ons_model *model, const ons_config *config, ons_arena *arena,
+                                     ons_assumptions *list) {
+    if ((ons_role)config->loss.value != ONS_ROLE_NEGATIVE_LOG_LIKELIHOOD || config->loss.text == NULL) return NULL;
+    ons_value_id output = find_prediction(model->graph, config->loss_output);
+    if (output == ONS_NONE || !ons_makes_raw_numbers(model->graph, output)) return NULL;
+    return ons_note(list, arena, ons_note_loss_of_raw_numbers, ons_graph_value(model->graph, output)->name);
+}
+
 /* ---- options that find nothing to act on */
 
 bool ons_has_batch_statistics(const ons_graph *graph) {
@@ -241,8 +251,7 @@ static ons_status *assume_no_effect(const ons_model *model, const ons_config *co
     bool normalises = ons_has_batch_statistics(model->graph);
     if (config->batchnorm.value == ONS_AS_TRAINING && !normalises)
         ONS_TRY(ons_note(list, arena, ons_note_batchnorm_without_effect));
-    if (config->sync_batchnorm && !normalises)
-        ONS_TRY(ons_note(list, arena, ons_note_sync_batchnorm_without_effect));
+    if (config->sync_batchnorm && !normalises) ONS_TRY(ons_note(list, arena, ons_note_sync_batchnorm_without_effect));
     ons_word as_usual;
     if (ons_word_find(ons_dropout_words, config->dropout, &as_usual) || drops(model->graph)) return NULL;
     return ons_note(list, arena, ons_note_dropout_without_effect, config->dropout);
@@ -259,6 +268,8 @@ ons_status *ons_assumptions_find(const ons_model *model, const ons_config *confi
     ONS_TRY(assume_transposed(model, arena, list));
     ONS_TRY(assume_single_numbers(model, arena, list));
     ONS_TRY(assume_probabilities(model, config, arena, list));
+    ONS_TRY(assume_raw_logits(model, config, arena, list));
+    ONS_TRY(ons_assume_layer_forms(model, config, arena, list));
     return assume_no_effect(model, config, arena, list);
 }
 
@@ -285,7 +296,7 @@ ons_status *ons_assumptions_refuse(const ons_model *model, const ons_config *con
 /* ------------------------------------------------------------------------------------------------------------ forms */
 
 /* An attribute that is set, an output that inference lacks, or an input that says so. */
-static bool acts_as_in_training(const ons_graph *graph, const ons_node *node) {
+bool ons_acts_as_in_training(const ons_graph *graph, const ons_node *node) {
     const ons_inference_form *form = &node->op->forms.inference;
     if (!form->differs) return false;
     for (uint32_t i = 0; form->attribute != NULL && node->op->attributes[i].name != NULL; ++i)
@@ -301,6 +312,6 @@ static bool acts_as_in_training(const ons_graph *graph, const ons_node *node) {
 bool ons_is_in_training_form(const ons_graph *graph) {
     bool training = false;
     for (ons_node_id id = 0; id < graph->nodes.count && !training; ++id)
-        training = acts_as_in_training(graph, ons_graph_node(graph, id));
+        training = ons_acts_as_in_training(graph, ons_graph_node(graph, id));
     return training;
 }

@@ -20,6 +20,9 @@ ons_status *ons_note(ons_assumptions *list, ons_arena *arena, const char *format
  * does so wherever it runs. */
 bool ons_is_in_training_form(const ons_graph *graph);
 
+/* Whether the node does so, by what the file says. */
+bool ons_acts_as_in_training(const ons_graph *graph, const ons_node *node);
+
 /* Whether some node normalises by the batch where it acts as in training. */
 bool ons_has_batch_statistics(const ons_graph *graph);
 

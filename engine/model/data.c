@@ -7,11 +7,15 @@
 #include "base/nearest.h"
 #include "onnx_import/tensor_file.h"
 
-/* Where the arrays of one set come from. */
+/* Where the arrays of one set come from, and which of their samples are in it. */
 typedef struct sources {
     const ons_pairs *inputs;
-    const char *target, *tokens, *rows;
-    bool validation;
+    const char *target, *tokens;
+    const char *option, *rows; /* those samples, as the option says; rows NULL: all */
+    const char *left_out;      /* but for those of --val-rows; NULL: none is left out */
+    const ons_number *share;   /* those in front of --val-split, or ... */
+    bool last;                 /* ... that share itself; share NULL: all */
+    bool validation;           /* arrays in memory that are for validation */
 } sources;
 
 static const char *input_name(const ons_model *model, size_t index) {
@@ -70,6 +74,12 @@ static ons_status *add_memory(const ons_model *model, const ons_config *config, 
     return NULL;
 }
 
+static ons_status *select_samples(const sources *from, ons_dataset *dataset) {
+    if (from->rows != NULL) ONS_TRY(ons_dataset_select(dataset, from->option, from->rows));
+    if (from->left_out != NULL) ONS_TRY(ons_dataset_leave_out(dataset, "val-rows", from->left_out));
+    return from->share == NULL ? NULL : ons_dataset_split(dataset, "val-split", from->share->value, from->last);
+}
+
 static ons_status *fill_dataset(const ons_model *model, const ons_config *config, const sources *from,
                                 ons_dataset *dataset) {
     if (from->tokens != NULL) ONS_TRY(add_tokens(model, config, from, dataset));
@@ -85,7 +95,7 @@ static ons_status *fill_dataset(const ons_model *model, const ons_config *config
         ONS_TRY(check_input(model, config->normalize.items[i].name, &field));
         ONS_TRY(ons_dataset_normalize(dataset, field, config->normalize.items[i].value));
     }
-    if (from->rows != NULL) ONS_TRY(ons_dataset_select(dataset, from->rows));
+    ONS_TRY(select_samples(from, dataset));
     for (size_t i = 0; i < model->graph->inputs.count; ++i)
         ONS_CHECK(ons_dataset_find(dataset, input_name(model, i)) != ONS_NO_FIELD, ONS_INVALID_ARGUMENT,
                   "model input '%s' has no data; give --%sinput %s=FILE", input_name(model, i),
@@ -106,22 +116,88 @@ static ons_status *open_data(const ons_model *model, const ons_config *config, c
     return NULL;
 }
 
+/* Whether there are arrays for validation alone. */
+static bool has_validation_arrays(const ons_config *config) {
+    bool memory = false;
+    for (size_t i = 0; i < config->arrays.count; ++i) memory |= config->arrays.items[i].validation;
+    return config->val_inputs.count > 0 || config->val_tokens != NULL || memory;
+}
+
+bool ons_validates_on_training_arrays(const ons_config *config) {
+    return !has_validation_arrays(config) && (config->val_rows != NULL || config->val_split.given);
+}
+
+static bool has_target(const ons_config *config, bool validation) {
+    bool has = (validation ? config->val_target : config->target) != NULL;
+    for (size_t i = 0; i < config->arrays.count; ++i)
+        has |= config->arrays.items[i].validation == validation && strcmp(config->arrays.items[i].name, "target") == 0;
+    return has;
+}
+
+/* What options about validation say against each other. */
+static ons_status *check_validation(const ons_config *config) {
+    bool own = has_validation_arrays(config);
+    ONS_CHECK(!config->val_split.given || (config->val_split.value > 0 && config->val_split.value < 1),
+              ONS_INVALID_ARGUMENT, "--val-split %g does not lie above 0 and below 1; 0.2 is a fifth of the samples",
+              config->val_split.value);
+    ONS_CHECK(!config->val_split.given || config->val_rows == NULL, ONS_INVALID_ARGUMENT,
+              "--val-split and --val-rows both say which samples to validate on; give one of them");
+    ONS_CHECK(
+        !config->val_split.given || !own, ONS_INVALID_ARGUMENT,
+        "--val-split takes samples from --input or --tokens, and there are arrays for validation; leave it out, or "
+        "leave --val-input and --val-tokens out");
+    ONS_CHECK(own || config->val_target == NULL, ONS_INVALID_ARGUMENT,
+              "--val-target: there are no validation inputs; give --val-input FILE, or instead of it --val-rows A:B, "
+              "which validates on samples of --input and --target");
+    bool needs = (ons_role)config->loss.value != ONS_ROLE_SAMPLE_MEAN && has_target(config, false);
+    ONS_CHECK(!own || config->val_tokens != NULL || !needs || has_target(config, true), ONS_INVALID_ARGUMENT,
+              "the validation arrays have no targets; give --val-target FILE");
+    return NULL;
+}
+
+/* All that --input, --target, --tokens and --rows give. */
+static sources all_samples(const ons_config *config) {
+    return (sources){.inputs = &config->inputs,
+                     .target = config->target,
+                     .tokens = config->tokens,
+                     .option = "rows",
+                     .rows = config->rows};
+}
+
+ons_status *ons_open_evaluation_data(const ons_model *model, const ons_config *config, ons_dataset **dataset) {
+    sources from = all_samples(config);
+    return open_data(model, config, &from, dataset);
+}
+
 ons_status *ons_open_training_data(const ons_model *model, const ons_config *config, ons_dataset **dataset) {
-    sources from = {&config->inputs, config->target, config->tokens, config->rows, false};
+    sources from = all_samples(config);
+    if (ons_validates_on_training_arrays(config)) {
+        ONS_TRY(check_validation(config));
+        if (config->val_split.given) from.share = &config->val_split;
+        if (config->rows == NULL) from.left_out = config->val_rows; /* else what --rows asks for stays */
+    }
     return open_data(model, config, &from, dataset);
 }
 
 ons_status *ons_open_validation_data(const ons_model *model, const ons_config *config, ons_dataset **dataset) {
     *dataset = NULL;
-    bool memory = false;
-    for (size_t i = 0; i < config->arrays.count; ++i) memory |= config->arrays.items[i].validation;
-    sources from = {&config->val_inputs, config->val_target, config->val_tokens, config->val_rows, true};
-    if (config->val_inputs.count == 0 && config->val_tokens == NULL && !memory) {
-        if (config->val_rows == NULL) return NULL;
-        from.inputs = &config->inputs; /* other rows of the same files */
-        from.target = config->target;
-        from.tokens = config->tokens;
-        from.validation = false;
+    ONS_TRY(check_validation(config));
+    sources from = {.inputs = &config->val_inputs,
+                    .target = config->val_target,
+                    .tokens = config->val_tokens,
+                    .option = "val-rows",
+                    .rows = config->val_rows,
+                    .validation = true};
+    if (!has_validation_arrays(config)) {
+        if (!ons_validates_on_training_arrays(config)) return NULL;
+        from = all_samples(config); /* other samples of the same arrays */
+        if (config->val_split.given) {
+            from.share = &config->val_split;
+            from.last = true;
+        } else {
+            from.option = "val-rows";
+            from.rows = config->val_rows;
+        }
     }
     return open_data(model, config, &from, dataset);
 }

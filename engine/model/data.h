@@ -6,11 +6,16 @@
 #include "graph/passes/bind.h"
 #include "runtime/data/dataset.h"
 
-/* Opens the training set, or the validation set (*dataset NULL: there is none). Fields are named after the model's
- * inputs, and "target" (ONS_TARGET_FIELD). */
+/* Opens the training set, without the samples that it is validated on (unless --rows asks for them), or the validation
+ * set (*dataset NULL: there is none), or all that an evaluation takes. Fields are named after the model's inputs, and
+ * "target" (ONS_TARGET_FIELD). */
 #define ONS_TARGET_FIELD "\ntarget" /* no input can have this name */
 ons_status *ons_open_training_data(const ons_model *model, const ons_config *config, ons_dataset **dataset);
 ons_status *ons_open_validation_data(const ons_model *model, const ons_config *config, ons_dataset **dataset);
+ons_status *ons_open_evaluation_data(const ons_model *model, const ons_config *config, ons_dataset **dataset);
+
+/* Whether --val-rows or --val-split take samples of the arrays that are trained on. */
+bool ons_validates_on_training_arrays(const ons_config *config);
 
 /* Of a dimension with a symbol that nobody gave a size: enough to look at a model's structure. */
 enum { ONS_ASSUMED_DIMENSION = 64 };

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/environment.h"
 #include "base/hash.h"
+#include "engine/config/batchnorm_of.h"
 #include "engine/model/class_weights.h"
 #include "engine/model/loss_division.h"
 #include "engine/model/own_rates.h"
@@ -146,11 +147,18 @@ static ons_status *attach_loss(assembly *a) {
                   o->config->loss.text);
         if (target) loss.target = target_type(o->dataset, o->rows);
     }
-    ONS_TRY(ons_attach_loss(r->graph, o->model->registry, &loss, &r->target, &a->loss_part, &r->prediction));
+    ons_status *status =
+        ons_attach_loss(r->graph, o->model->registry, &loss, &r->target, &a->loss_part, &r->prediction);
+    if (target && loss.output == NULL) status = ons_other_outputs_hint(status, o->dataset, &loss, r->graph);
+    ONS_TRY(status);
     if (ons_loss_counts_classes(loss.role)) /* the loss's own attribute 0, see graph/passes/loss.h */
         r->class_axis =
             (uint32_t)ons_graph_node(r->graph, ons_graph_value(r->graph, a->loss_part)->producer)->attributes[0].i;
     r->class_weights = (ons_target_weights){loss.class_weights, loss.class_weight_count};
+    if (o->training && o->dataset != NULL && loss.output == NULL)
+        ONS_TRY(
+            ons_other_outputs_find(o->model, o->config, o->dataset, &loss, r->graph, r->prediction, &r->other_outputs));
+    r->prediction_name = ons_graph_value(r->graph, r->prediction)->name;
     if (r->target != ONS_NONE) r->inputs[r->input_count++] = r->target;
     r->loss = a->loss_part;
     return o->repeats ? accumulate_loss(a) : NULL;
@@ -165,6 +173,7 @@ ons_status *ons_trainable_weights(const ons_model *model, const ons_config *conf
                                   const bool *reaches, ons_arena *arena, ons_value_id **weights, uint32_t *count) {
     *count = 0;
     ONS_TRY(ons_config_check_choices(config, model->graph));
+    ONS_TRY(ons_config_check_batchnorm_of(config, model->graph));
     ONS_NEW(*weights, arena, model->graph->values.count + 1);
     for (ons_value_id id = 0; id < model->graph->values.count; ++id) {
         const ons_value *value = ons_graph_value(model->graph, id);

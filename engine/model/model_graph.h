@@ -3,6 +3,7 @@
 #define ONSTAGE_ENGINE_MODEL_MODEL_GRAPH_H
 
 #include "engine/model/data.h"
+#include "engine/model/other_outputs.h"
 #include "graph/passes/autograd.h"
 
 typedef struct ons_model_graph {
@@ -14,6 +15,8 @@ typedef struct ons_model_graph {
     ons_value_id loss;                /* ONS_NONE: none (inference without targets) */
     ons_value_id prediction;          /* inference; ONS_NONE: none */
     const char *loss_name;            /* training: as asked for, or the usual one */
+    const char *prediction_name;      /* with a loss: of the output that it is taken of */
+    ons_other_outputs other_outputs;  /* training with data: that could be meant as well */
     uint32_t class_axis;              /* of the prediction, where the targets are classes */
     ons_target_weights class_weights; /* where the targets are classes: the loss's weights of them */
     ons_value_id *outputs;            /* inference: in the order of the model's outputs */

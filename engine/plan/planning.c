@@ -11,6 +11,7 @@
 #include "engine/config/schedule_file.h"
 #include "engine/model/assumptions.h"
 #include "engine/model/batching.h"
+#include "engine/model/layer_forms.h"
 #include "engine/model/results.h"
 #include "engine/plan/arena_search.h"
 #include "engine/plan/node_shards.h"
@@ -349,7 +350,10 @@ static ons_status *plan_largest(ons_planning *p, int64_t micro_batches) {
 static ons_status *plan_model(ons_planning *p) {
     ons_batching batching;
     ONS_TRY(ons_choose_batching(p->model, p->config, &batching));
-    if (!p->config->max_batch) return plan_batch(p, batching.batch, batching.micro_batches);
+    if (!p->config->max_batch) {
+        ONS_TRY(plan_batch(p, batching.batch, batching.micro_batches));
+        return ons_lone_values_refuse(p->config, p->input.stage.graph, p->input.stage.rows);
+    }
     ONS_CHECK(!batching.fixed, ONS_INVALID_ARGUMENT,
               "--max-batch needs a model with a batch that is not fixed; export it with a dynamic batch axis");
     return plan_largest(p, batching.micro_batches);

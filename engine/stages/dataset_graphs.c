@@ -53,9 +53,25 @@ static ons_status *build_totals(const ons_dataset_graphs_options *o, ons_dataset
                                  &dataset_graphs->totals);
 }
 
+/* Statistics of one value for each channel are refused; what is left of an epoch is left out for them. */
+static ons_status *check_values(const ons_dataset_graphs_options *o, ons_batch_variant v, ons_dataset_graphs *g) {
+    ons_model_graph *graph = &g->graphs[v];
+    if (v != ONS_REST) return ons_lone_values_refuse(o->config, graph->graph, graph->rows);
+    ons_lone_values lone = ons_lone_values_find(o->config, graph->graph);
+    if (lone.count == 0) return NULL;
+    lone.first = ons_arena_copy_text(g->graphs[ONS_WHOLE].graph->arena, lone.first);
+    if (lone.first == NULL) return ons_status_out_of_memory();
+    g->left_out = lone;
+    ons_model_graph_free(graph);
+    return NULL;
+}
+
 ons_status *ons_dataset_graphs_build(const ons_dataset_graphs_options *o, ons_dataset_graphs *dataset_graphs) {
-    for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v)
-        if (o->rows[v] > 0) ONS_TRY(build_graph(o, dataset_graphs, o->rows[v], &dataset_graphs->graphs[v]));
+    for (ons_batch_variant v = ONS_WHOLE; v < ONS_BATCH_VARIANTS; ++v) {
+        if (o->rows[v] == 0) continue;
+        ONS_TRY(build_graph(o, dataset_graphs, o->rows[v], &dataset_graphs->graphs[v]));
+        if (o->training) ONS_TRY(check_values(o, v, dataset_graphs));
+    }
     ONS_TRY(build_totals(o, dataset_graphs));
     if (dataset_graphs->graphs[ONS_WHOLE].loss == ONS_NONE) return NULL;
     ons_loss_options loss;
@@ -347,9 +363,11 @@ static ons_status *build_feed(const ons_share_options *o, const uint32_t *fields
                                         .sample = sample_of(whole, fields[i])};
         if (target) share->target_field = i;
     }
+    uint32_t bounded = o->dataset_graphs->bounds_targets ? share->target_field : (uint32_t)ONS_NO_FIELD;
     if (status == NULL)
         status = ons_feed_init(&share->feed, feeding_device(o->device_context), o->dataset_graphs->dataset, described,
                                count, o->batch, o->step_batch > o->batch ? o->step_batch : o->batch);
+    share->feed.bounded = bounded;
     free(described);
     return status;
 }

@@ -3,6 +3,7 @@
 #define ONSTAGE_ENGINE_STAGES_DATASET_GRAPHS_H
 
 #include "engine/model/batching.h"
+#include "engine/model/layer_forms.h"
 #include "engine/model/model_graph.h"
 #include "graph/passes/cut.h"
 #include "planner/schedule/schedule.h"
@@ -22,6 +23,8 @@ typedef struct ons_dataset_graphs {
     ons_cut cuts[ONS_BATCH_VARIANTS];           /* of each graph, one a stage */
     bool counts_classes;
     ons_totals_graphs totals; /* what the graphs take of a whole step, or dataset; zeroed: nothing */
+    bool bounds_targets;      /* targets outside of [0, 1] are refused */
+    ons_lone_values left_out; /* layers for which graphs[ONS_REST] is left out; count 0: there are none */
     /* Where the schedule has forward parts in halves: the graphs of half a micro-batch's samples, the first ones and
      * the others, and how they are cut; else zeroed. */
     ons_model_graph half_graphs[ONS_REST][2];

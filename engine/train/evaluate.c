@@ -106,7 +106,7 @@ static ons_status *prepare(evaluation *e) {
     ONS_TRY(ons_device_new(e->config->device, cap, e->config->pin, &device));
     ONS_TRY(ons_device_context_new(device, e->model->registry, threads, &e->device_context));
     ons_device_context_set_tf32(e->device_context, ons_config_takes_tf32(e->config));
-    ONS_TRY(ons_open_training_data(e->model, e->config, &e->dataset_graphs.dataset));
+    ONS_TRY(ons_open_evaluation_data(e->model, e->config, &e->dataset_graphs.dataset));
     ons_dataset_graphs_options options = {.model = e->model, .config = e->config};
     ONS_TRY(choose_rows(e, &options));
     options.divides = e->used > (int64_t)e->batch;

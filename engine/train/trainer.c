@@ -191,6 +191,7 @@ static ons_status *write_notes(ons_trainer *t) {
     FILE *out = open_memstream(&t->notes, &size);
     if (out == NULL) return ons_status_out_of_memory();
     uint64_t dropped = ons_stepper_dropped(ons_local_stages_get(t->local_stages, 0)->stepper);
+    if (t->training.left_out.count > 0) dropped = 0; /* a note says so */
     if (dropped > 0 && t->batching.fixed)
         fprintf(out,
                 "samples left out at the end of every epoch: %" PRIu64 "; the model was exported for batches of %lld\n",

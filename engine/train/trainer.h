@@ -87,6 +87,11 @@ struct ons_trainer {
 /* trainer_build.c: from model and configuration to local stages that are ready to start */
 ons_status *ons_trainer_build(ons_trainer *trainer);
 
+/* Note what the run's numbers depend on and the user may not know, once the graphs of training, or those of validation,
+ * are built (trainer_notes.c). `rest`: samples that would be left of an epoch. With --strict a note is a failure. */
+ons_status *ons_trainer_tell_training(ons_trainer *trainer, int64_t rest);
+ons_status *ons_trainer_tell_validation(ons_trainer *trainer);
+
 /* Whether gradients are summed over micro-batches: not where each is an update of its own. */
 bool ons_trainer_repeats(const ons_trainer *trainer);
 

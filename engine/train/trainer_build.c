@@ -39,8 +39,9 @@ static ons_status *check_normalisation(ons_trainer *t) {
         "each by itself; export the model with a dynamic batch axis, or give --batchnorm eval",
         node->name);
     ONS_TRY(ons_note(&t->assumptions, t->arena, ons_note_batchnorm_by_micro_batches, node->name, together, b->batch,
-                     b->replicas == 1 || sync ? "fewer --micro-batches" : "fewer --micro-batches or --replicas, "
-                                                                          "--sync-batchnorm"));
+                     b->replicas == 1 || sync ? "fewer --micro-batches"
+                                              : "fewer --micro-batches or --replicas, "
+                                                "--sync-batchnorm"));
     return ons_assumptions_check(t->config, &t->assumptions);
 }
 
@@ -72,6 +73,7 @@ static ons_status *build_training(ons_trainer *t) {
     const ons_dataset_graphs_options options =
         ons_training_graphs_options(t->model, t->config, &t->batching, samples, ons_trainer_repeats(t));
     ONS_TRY(ons_dataset_graphs_build(&options, &t->training));
+    ONS_TRY(ons_trainer_tell_training(t, options.rows[ONS_REST]));
     return check_normalisation(t);
 }
 
@@ -92,10 +94,11 @@ static ons_status *build_validation(ons_trainer *t) {
     };
     ONS_TRY(ons_dataset_graphs_build(&options, &t->validation));
     const ons_blocker *obstacle = &t->validation.graphs[ONS_WHOLE].loss_obstacle;
-    if (obstacle->node == NULL) return NULL;
-    ONS_TRY(ons_note(&t->assumptions, t->arena, ons_note_validated_in_parts, samples, obstacle->node,
-                     obstacle->operator_name, obstacle->reason, rows, samples));
-    return ons_assumptions_check(t->config, &t->assumptions);
+    if (obstacle->node != NULL)
+        ONS_TRY(ons_note(&t->assumptions, t->arena, ons_note_validated_in_parts, samples, obstacle->node,
+                         obstacle->operator_name, obstacle->reason, rows, samples));
+    ONS_TRY(ons_assumptions_check(t->config, &t->assumptions));
+    return ons_trainer_tell_validation(t);
 }
 
 /* ----------------------------------------------------------------------------------------------------------- stages */
@@ -120,6 +123,7 @@ static ons_status *compute_ungrouped_digest(ons_trainer *t) {
     uint64_t digest = ons_hash_text(ONS_HASH_BASIS, text);
     free(text);
     digest = ons_hash_bytes(digest, weights->of_class, (size_t)weights->count * sizeof *weights->of_class);
+    digest = ons_dataset_hash_left_out(t->training.dataset, digest);
     t->ungrouped_digest = ons_hash_bytes(digest, run, strlen(run));
     return NULL;
 }
@@ -167,6 +171,7 @@ static ons_status *compute_digests(ons_trainer *t) {
     if (t->batching.replicas > 1)
         snprintf(run + strlen(run), sizeof run - strlen(run), " %" PRId64, t->batching.replicas);
     t->digest = ons_hash_bytes(t->training.graphs[ONS_WHOLE].digest, run, strlen(run));
+    t->digest = ons_dataset_hash_left_out(t->training.dataset, t->digest);
     t->digest = hash_sizes(t, hash_copies(t, t->digest));
     ONS_TRY(describe_copies(t));
     return compute_ungrouped_digest(t);

@@ -154,8 +154,8 @@ typedef bool option_filter(const ons_option *option);
 /* Whether a run with another value has other numbers; what only says how long or where it runs may change. */
 static bool decides_numbers(const ons_option *option) {
     static const char *const groups[] = {"Model", "Loss", "Optimiser"};
-    static const char *const others[] = {"seed",      "shuffle", "precision", "rows",    "seq",
-                                         "normalize", "stages",  "pipeline",  "replicas"};
+    static const char *const others[] = {"seed",   "shuffle",  "precision", "rows",     "seq",      "normalize",
+                                         "stages", "pipeline", "replicas",  "val-rows", "val-split"};
     static const char *const free_ones[] = {"lr", "lr-schedule", "warmup", "strict", "metric"};
     bool decides = false;
     for (size_t i = 0; i < sizeof groups / sizeof groups[0]; ++i) decides |= strcmp(option->group, groups[i]) == 0;
@@ -268,9 +268,10 @@ static ons_status *list_differences(const ons_trainer *t, const ons_checkpoint *
     return NULL;
 }
 
-/* What a step's sums are taken over; the same samples are in it all the same. */
+/* What a step's sums are taken over; the same samples are in it all the same, for what is left out of them is in the
+ * digest of both. */
 static bool decides_more_than_grouping(const ons_option *option) {
-    static const char *const grouping[] = {"replicas", "micro-batches", "stages", "pipeline"};
+    static const char *const grouping[] = {"replicas", "micro-batches", "stages", "pipeline", "val-rows", "val-split"};
     bool decides = decides_numbers(option);
     for (size_t i = 0; i < sizeof grouping / sizeof *grouping; ++i) decides &= strcmp(option->name, grouping[i]) != 0;
     return decides;
@@ -316,11 +317,23 @@ static ons_status *find_regrouped(ons_trainer *t, const ons_checkpoint *c, const
     return t->regrouped == NULL ? ons_status_out_of_memory() : NULL;
 }
 
+/* Up to version 0.2.0 the samples of --val-rows were trained on, and a checkpoint did not keep the option. */
+static ons_status *check_validation_rows(const ons_trainer *t, const ons_checkpoint *c) {
+    const ons_json *kept = c->info.more == NULL ? NULL : ons_json_find(c->info.more, "options");
+    bool leaves_out = ons_validates_on_training_arrays(t->config) && t->config->rows == NULL;
+    ONS_CHECK(!leaves_out || ons_json_find(kept, "val-rows") != NULL, ONS_INVALID_ARGUMENT,
+              "--resume: the checkpoint in %s was written by version 0.2.0 or older, which trained on the samples of "
+              "--val-rows as well; give --rows :, which goes on so, or start a new run in another folder",
+              t->config->checkpoint);
+    return NULL;
+}
+
 static ons_status *check_fits(ons_trainer *t, const ons_checkpoint *c) {
     char digest[32];
     const char *differences = "";
     print_digest(t->digest, digest);
     bool fits = strcmp(c->info.options_digest, digest) == 0;
+    if (!fits) ONS_TRY(check_validation_rows(t, c));
     if (!fits) ONS_TRY(find_regrouped(t, c, &differences, &fits));
     ONS_CHECK(
         fits, ONS_INVALID_ARGUMENT,

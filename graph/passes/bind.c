@@ -195,7 +195,11 @@ static ons_status *replace(binder *b, scope *s, pending *p) {
         .name = p->name,
     };
     if (forms->decompose != NULL) ONS_TRY(forms->decompose(&replacement));
-    if (forms->training_form != NULL) ONS_TRY(forms->training_form(&replacement, &b->options->mode));
+    if (forms->training_form != NULL) {
+        ons_mode mode = b->options->mode;
+        if (mode.batchnorm_of != NULL) mode.batchnorm = mode.batchnorm_of(mode.context, s->from, p->node);
+        ONS_TRY(forms->training_form(&replacement, &mode));
+    }
     p->replaced = replacement.replaced;
     return ons_builder_finish(&b->builder);
 }

@@ -29,6 +29,17 @@ static bool lacks_axis(const ons_shape *prediction, const ons_shape *target, uin
     return true;
 }
 
+bool ons_loss_has_class_axis(const ons_loss_options *options, const ons_type *output) {
+    uint32_t axis;
+    if (options->class_axis != ONS_CLASS_AXIS_AUTO)
+        return ons_axis_resolve(options->class_axis, output->shape.rank, &axis) &&
+               lacks_axis(&output->shape, &options->target.shape, axis);
+    bool has = false;
+    for (uint32_t i = 0; !has && i < output->shape.rank; ++i)
+        has = lacks_axis(&output->shape, &options->target.shape, i);
+    return has;
+}
+
 /* Whether `target` has a number for each class of the prediction, whose classes are along `axis` or stand last. */
 static bool has_all_classes(const ons_shape *prediction, const ons_shape *target, uint32_t axis) {
     if (ons_shape_equal(prediction, target)) return true;

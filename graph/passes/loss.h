@@ -48,6 +48,9 @@ ons_status *ons_attach_loss(ons_graph *graph, const ons_registry *registry, cons
 /* Whether the role's targets are class numbers, of which those equal to ignore_index do not count. */
 bool ons_loss_counts_classes(ons_role role);
 
+/* Whether class targets of the type options->target fit the output: it has an axis more, that of the classes. */
+bool ons_loss_has_class_axis(const ons_loss_options *options, const ons_type *output);
+
 /* Whether it takes logits, or logarithms: of probabilities it is another loss. */
 bool ons_loss_refuses_probabilities(ons_role role);
 

@@ -12,6 +12,9 @@ struct ons_mode {
     ons_as_exported dropout;   /* while training; ONS_AS_TRAINING uses dropout_ratio */
     double dropout_ratio;
     uint32_t replicas; /* that normalise their micro-batches together while training; 0: each by itself */
+    /* `batchnorm` of one node of the graph that is bound; NULL: all have the same. */
+    ons_as_exported (*batchnorm_of)(const void *context, const ons_graph *graph, const ons_node *node);
+    const void *context;
 };
 
 /* Build the node's replacement with `builder` from `inputs` and set every output (ONS_NONE for those that the new form

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/vector.h"
 #include "runtime/data/convert.h"
 
@@ -27,7 +28,9 @@ struct ons_dataset {
     ONS_VECTOR(field *) fields;
     ONS_VECTOR(ons_array) owned;
     uint64_t total;        /* samples of each field */
-    uint64_t first, count; /* the selection */
+    uint64_t first, count; /* the selection: so many samples from the first one on, ... */
+    uint64_t gap_at, gap;  /* ... but for `gap` samples behind as many as `gap_at` */
+    bool leaves_out;       /* of the samples that were selected */
 };
 
 /* ------------------------------------------------------------------------------------------------------- setting up */
@@ -158,16 +161,58 @@ static bool parse_end(const char **text, uint64_t count, uint64_t absent, uint64
     return true;
 }
 
-ons_status *ons_dataset_select(ons_dataset *dataset, const char *rows) {
-    uint64_t begin, end;
+/* Begin and end of the slice, counted within the selection. */
+static ons_status *parse_rows(const ons_dataset *dataset, const char *option, const char *rows, uint64_t *begin,
+                              uint64_t *end) {
     const char *at = rows;
-    bool valid = parse_end(&at, dataset->count, 0, &begin) && *at++ == ':' &&
-                 parse_end(&at, dataset->count, dataset->count, &end) && *at == '\0';
-    ONS_CHECK(valid, ONS_INVALID_ARGUMENT, "--rows '%s': expected A:B, for instance 0:9000, 9000: or :-1000", rows);
-    ONS_CHECK(begin < end, ONS_INVALID_DATA, "--rows '%s' leaves none of %llu samples", rows,
+    bool valid = parse_end(&at, dataset->count, 0, begin) && *at++ == ':' &&
+                 parse_end(&at, dataset->count, dataset->count, end) && *at == '\0';
+    ONS_CHECK(valid, ONS_INVALID_ARGUMENT, "--%s '%s': expected A:B, for instance 0:9000, 9000: or :-1000", option,
+              rows);
+    ONS_CHECK(*begin < *end, ONS_INVALID_DATA, "--%s '%s' leaves none of %llu samples", option, rows,
               (unsigned long long)dataset->count);
+    return NULL;
+}
+
+static void select_range(ons_dataset *dataset, uint64_t begin, uint64_t end) {
     dataset->first += begin;
     dataset->count = end - begin;
+}
+
+ons_status *ons_dataset_select(ons_dataset *dataset, const char *option, const char *rows) {
+    uint64_t begin, end;
+    ONS_TRY(parse_rows(dataset, option, rows, &begin, &end));
+    select_range(dataset, begin, end);
+    return NULL;
+}
+
+ons_status *ons_dataset_leave_out(ons_dataset *dataset, const char *option, const char *rows) {
+    uint64_t begin, end;
+    ONS_TRY(parse_rows(dataset, option, rows, &begin, &end));
+    ONS_CHECK(end - begin < dataset->count, ONS_INVALID_DATA,
+              "--%s '%s' takes all %llu samples, and none is left to train on; take fewer, or give --rows :, which "
+              "trains on them as well",
+              option, rows, (unsigned long long)dataset->count);
+    dataset->leaves_out = true;
+    if (begin == 0) {
+        select_range(dataset, end, dataset->count);
+        return NULL;
+    }
+    dataset->gap_at = begin;
+    dataset->gap = end - begin;
+    dataset->count -= dataset->gap;
+    return NULL;
+}
+
+ons_status *ons_dataset_split(ons_dataset *dataset, const char *option, double share, bool last) {
+    double exact = share * (double)dataset->count;
+    uint64_t split_off = (uint64_t)ceil(exact - 1e-9 * exact); /* 0.1 of 10 is 1, though 0.1 is a little more */
+    ONS_CHECK(split_off > 0 && split_off < dataset->count, ONS_INVALID_DATA,
+              "--%s %g takes %llu of %llu samples, and none is left to train on; take a smaller share, or more samples",
+              option, share, (unsigned long long)split_off, (unsigned long long)dataset->count);
+    dataset->leaves_out = true;
+    uint64_t border = dataset->count - split_off;
+    select_range(dataset, last ? border : 0, last ? dataset->count : border);
     return NULL;
 }
 
@@ -209,6 +254,41 @@ ons_status *ons_dataset_normalize(ons_dataset *dataset, const char *name, const 
 /* ----------------------------------------------------------------------------------------------------------- asking */
 
 uint64_t ons_dataset_count(const ons_dataset *dataset) { return dataset->count; }
+
+uint64_t ons_dataset_place(const ons_dataset *dataset, uint64_t row) {
+    return dataset->first + row + (row >= dataset->gap_at ? dataset->gap : 0);
+}
+
+/* The two runs of samples that a selection consists of, in the arrays; the second may be empty. */
+typedef struct run_of_samples {
+    uint64_t begin, end;
+} run_of_samples;
+
+static run_of_samples run_at(const ons_dataset *d, int index) {
+    uint64_t border = d->gap > 0 ? d->first + d->gap_at : d->first + d->count;
+    return index == 0 ? (run_of_samples){d->first, border}
+                      : (run_of_samples){border + d->gap, d->first + d->count + d->gap};
+}
+
+uint64_t ons_dataset_overlap(const ons_dataset *a, const ons_dataset *b, uint64_t *first) {
+    uint64_t count = 0;
+    *first = UINT64_MAX;
+    for (int i = 0; i < 4; ++i) {
+        run_of_samples left = run_at(a, i / 2), right = run_at(b, i % 2);
+        uint64_t begin = left.begin > right.begin ? left.begin : right.begin;
+        uint64_t end = left.end < right.end ? left.end : right.end;
+        if (begin >= end) continue;
+        count += end - begin;
+        if (begin < *first) *first = begin;
+    }
+    return count;
+}
+
+uint64_t ons_dataset_hash_left_out(const ons_dataset *dataset, uint64_t hash) {
+    if (!dataset->leaves_out) return hash;
+    const uint64_t selection[] = {dataset->first, dataset->count, dataset->gap_at, dataset->gap};
+    return ons_hash_bytes(hash, selection, sizeof selection);
+}
 
 uint32_t ons_dataset_find(const ons_dataset *dataset, const char *name) {
     for (size_t i = 0; i < dataset->fields.count; ++i)
@@ -311,7 +391,7 @@ static ons_status *look_at(const ons_dataset *dataset, const field *f, uint64_t 
     ONS_CHECK(row < dataset->count, ONS_DEFECT, "sample %llu of %llu", (unsigned long long)row,
               (unsigned long long)dataset->count);
     size_t width = ons_dtype_size(f->stored);
-    uint64_t place = (dataset->first + row) * f->stride + first * width;
+    uint64_t place = ons_dataset_place(dataset, row) * f->stride + first * width;
     *elements = f->base != NULL ? f->base + place : buffer;
     if (f->base != NULL) return NULL;
     return ons_status_at(ons_file_read(&f->reader, f->offset + place, buffer, count * width), "'%s'", f->origin);
@@ -330,7 +410,7 @@ static ons_status *gather_sample(const ons_dataset *dataset, const field *f, uin
         ONS_TRY(look_at(dataset, f, row, done, count, as_it_is ? (void *)to : buffer, &from));
         ONS_CHECK(as_it_is || ons_convert(f->stored, from, wanted, to, count), ONS_INVALID_DATA,
                   "'%s': sample %llu holds a number that does not fit into the model's %s", f->origin,
-                  (unsigned long long)(dataset->first + row), ons_dtype_name(wanted));
+                  (unsigned long long)ons_dataset_place(dataset, row), ons_dtype_name(wanted));
     }
     return NULL;
 }

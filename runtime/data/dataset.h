@@ -31,9 +31,16 @@ ons_status *ons_dataset_add_tokens(ons_dataset *dataset, const char *input, cons
 /* Refers to `data`, which outlives the dataset; type's dims[0] counts the samples. */
 ons_status *ons_dataset_add_memory(ons_dataset *dataset, const char *name, const ons_type *type, const void *data);
 
-/* `--rows A:B` as a Python slice: either end may be missing or negative (from the end). Counts from the last selection.
- * Fails where nothing is left. */
-ons_status *ons_dataset_select(ons_dataset *dataset, const char *rows);
+/* A:B as a Python slice: either end may be missing or negative (from the end). Counts from the last selection. `option`
+ * names the option in messages. Fails where nothing is left. */
+ons_status *ons_dataset_select(ons_dataset *dataset, const char *option, const char *rows);
+
+/* Leaves these samples out of the selection, from which nothing was left out before. */
+ons_status *ons_dataset_leave_out(ons_dataset *dataset, const char *option, const char *rows);
+
+/* Of the selection, the last `share` of its samples (above 0, below 1; rounded up), or those in front of them. Fails
+ * where either would have no sample. */
+ons_status *ons_dataset_split(ons_dataset *dataset, const char *option, double share, bool last);
 
 /* `--normalize FIELD=MEAN,STD`: (x - MEAN) / STD in float, of what is in the file. With 2C numbers, C means and then C
  * deviations: per channel, the channel being the first dimension of the model's sample, or the last where only that
@@ -44,6 +51,13 @@ ons_status *ons_dataset_normalize(ons_dataset *dataset, const char *name, const 
 
 /* Counts the samples in the selection; 0 without fields. */
 uint64_t ons_dataset_count(const ons_dataset *dataset);
+/* Gives where a sample of the selection stands in the arrays. */
+uint64_t ons_dataset_place(const ons_dataset *dataset, uint64_t row);
+/* Counts the samples that are in both selections, of the same arrays; *first: the first of them, counted in the arrays.
+ */
+uint64_t ons_dataset_overlap(const ons_dataset *a, const ons_dataset *b, uint64_t *first);
+/* Continues the hash with which samples were left out or split off; the same hash where none were. */
+uint64_t ons_dataset_hash_left_out(const ons_dataset *dataset, uint64_t hash);
 /* ONS_NO_FIELD where there is none. */
 uint32_t ons_dataset_find(const ons_dataset *dataset, const char *name);
 /* Type of one sample as it is in the file, without the sample axis; int64 [N] for tokens. */

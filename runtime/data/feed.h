@@ -22,6 +22,7 @@ typedef struct ons_feed {
     uint64_t *rows[ONS_FEED_SLOTS]; /* of the whole step, of which a slot may hold some */
     uint8_t *slots[ONS_FEED_SLOTS]; /* field after field, each rows_max samples */
     size_t bytes;
+    uint32_t bounded;   /* one of the fields, whose values are refused outside of [0, 1]; ONS_NO_FIELD: none */
     ons_device *device; /* not owned; its host memory is what the slots lie in. NULL: usual memory */
 } ons_feed;
 
@@ -33,6 +34,10 @@ void ons_feed_free(ons_feed *feed);
 
 /* Gathers the samples rows[slot][first..first + count), which the caller has set, to the slot's places from `to` on. */
 ons_status *ons_feed_fill(ons_feed *feed, int slot, size_t first, size_t count, size_t to);
+
+/* Finds the first of `count` floats that lies outside of [low, high]; false: none does. NaN does not. */
+bool ons_find_outside(ons_dtype dtype, const void *data, size_t count, double low, double high, size_t *index,
+                      double *value);
 
 /* Finds where sample `row` of a field lies in a slot. */
 const void *ons_feed_sample(const ons_feed *feed, int slot, uint32_t field, size_t row);

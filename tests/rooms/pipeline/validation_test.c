@@ -37,7 +37,10 @@ typedef struct outcome {
 
 static run prepare(const setting *s, int stages) {
     run r = run_golden(s->model);
-    if (s->rows[0] != '\0') set(&r, "val-rows", s->rows);
+    if (s->rows[0] != '\0') {
+        set(&r, "rows", ":"); /* trained on as well */
+        set(&r, "val-rows", s->rows);
+    }
     set(&r, "val-every", "1");
     set(&r, "optimizer", "adamw");
     set(&r, "lr", "0.01");

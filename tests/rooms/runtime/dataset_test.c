@@ -63,7 +63,7 @@ Test(dataset, selects_rows_like_python) {
                  {":", 4, 7},   {"-99:99", 4, 7}, {"-3:-2", 1, -100}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
         ons_dataset *dataset = make_dataset();
-        expect_success(ons_dataset_select(dataset, cases[i].rows));
+        expect_success(ons_dataset_select(dataset, "rows", cases[i].rows));
         cr_expect_eq(ons_dataset_count(dataset), cases[i].count, "%s", cases[i].rows);
         ons_type scalar = ons_type_make(ONS_INT64, (ons_shape){0});
         int64_t y;
@@ -74,13 +74,84 @@ Test(dataset, selects_rows_like_python) {
     ons_dataset *dataset = make_dataset();
     static const char *const bad[] = {"", "3", "a:b", "1:2:3", "1 :2", ":99999999999999999999", "--1:"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; ++i)
-        expect_failure(ons_dataset_select(dataset, bad[i]), ONS_INVALID_ARGUMENT, "expected A:B");
-    expect_failure(ons_dataset_select(dataset, "2:2"), ONS_INVALID_DATA, "leaves none of 4");
-    expect_failure(ons_dataset_select(dataset, "-9223372036854775808:-9223372036854775808"), ONS_INVALID_DATA,
+        expect_failure(ons_dataset_select(dataset, "rows", bad[i]), ONS_INVALID_ARGUMENT, "expected A:B");
+    expect_failure(ons_dataset_select(dataset, "rows", "2:2"), ONS_INVALID_DATA, "leaves none of 4");
+    expect_failure(ons_dataset_select(dataset, "rows", "-9223372036854775808:-9223372036854775808"), ONS_INVALID_DATA,
                    "leaves none");
-    expect_success(ons_dataset_select(dataset, "1:"));
-    expect_success(ons_dataset_select(dataset, "1:"));
+    expect_success(ons_dataset_select(dataset, "rows", "1:"));
+    expect_success(ons_dataset_select(dataset, "rows", "1:"));
     cr_expect_eq(ons_dataset_count(dataset), 2);
+    ons_dataset_free(dataset);
+}
+
+/* Labels of the selection, in order; returns how many. */
+static uint64_t gather_labels(ons_dataset *dataset, int64_t gathered[4]) {
+    ons_type scalar = ons_type_make(ONS_INT64, (ons_shape){0});
+    static const uint64_t rows[] = {0, 1, 2, 3};
+    expect_success(ons_dataset_gather(dataset, 1, rows, ons_dataset_count(dataset), &scalar, gathered));
+    return ons_dataset_count(dataset);
+}
+
+Test(dataset, leaves_rows_out) {
+    static const struct {
+        const char *rows;
+        uint64_t count;
+        int64_t labels[4];
+    } cases[] = {{":1", 3, {-100, 9, 8}},
+                 {"-1:", 3, {7, -100, 9}},
+                 {"1:3", 2, {7, 8}},
+                 {"1:2", 3, {7, 9, 8}},
+                 {"2:9", 2, {7, -100}}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i) {
+        ons_dataset *dataset = make_dataset(), *others = make_dataset();
+        int64_t gathered[4];
+        uint64_t first;
+        expect_success(ons_dataset_leave_out(dataset, "val-rows", cases[i].rows));
+        expect_success(ons_dataset_select(others, "val-rows", cases[i].rows));
+        cr_expect_eq(gather_labels(dataset, gathered), cases[i].count, "%s", cases[i].rows);
+        cr_expect_arr_eq(gathered, cases[i].labels, cases[i].count * sizeof *gathered, "%s", cases[i].rows);
+        cr_expect_eq(ons_dataset_overlap(dataset, others, &first), 0, "%s", cases[i].rows);
+        cr_expect_neq(ons_dataset_hash_left_out(dataset, 1), 1);
+        cr_expect_eq(ons_dataset_hash_left_out(others, 1), 1);
+        ons_dataset_free(others);
+        ons_dataset_free(dataset);
+    }
+    ons_dataset *dataset = make_dataset();
+    expect_failure(ons_dataset_leave_out(dataset, "val-rows", ":"), ONS_INVALID_DATA, "none is left to train on");
+    expect_failure(ons_dataset_leave_out(dataset, "val-rows", "1"), ONS_INVALID_ARGUMENT,
+                   "--val-rows '1': expected A:B");
+    ons_dataset_free(dataset);
+}
+
+Test(dataset, overlaps_on_both_sides_of_a_gap) {
+    ons_dataset *dataset = make_dataset(), *others = make_dataset();
+    uint64_t first;
+    expect_success(ons_dataset_leave_out(dataset, "val-rows", "1:2"));
+    expect_success(ons_dataset_select(others, "rows", ":-1"));
+    cr_expect_eq(ons_dataset_overlap(dataset, others, &first), 2);
+    cr_expect_eq(first, 0);
+    cr_expect_eq(ons_dataset_overlap(others, dataset, &first), 2);
+    ons_dataset_free(others);
+    ons_dataset_free(dataset);
+}
+
+Test(dataset, splits_off_a_share) {
+    static const struct {
+        double share;
+        uint64_t last;
+    } cases[] = {{0.25, 1}, {0.5, 2}, {0.51, 3}, {0.01, 1}, {0.75, 3}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; ++i)
+        for (int last = 0; last < 2; ++last) {
+            ons_dataset *dataset = make_dataset();
+            int64_t gathered[4];
+            uint64_t count = last ? cases[i].last : 4 - cases[i].last;
+            expect_success(ons_dataset_split(dataset, "val-split", cases[i].share, last));
+            cr_expect_eq(gather_labels(dataset, gathered), count, "%g", cases[i].share);
+            cr_expect_eq(gathered[0], labels[last ? 4 - count : 0]);
+            ons_dataset_free(dataset);
+        }
+    ons_dataset *dataset = make_dataset();
+    expect_failure(ons_dataset_split(dataset, "val-split", 0.9, false), ONS_INVALID_DATA, "takes 4 of 4 samples");
     ons_dataset_free(dataset);
 }
 

@@ -121,6 +121,7 @@ static run train(const setting *s, const char *form) {
     set(&r, "lr", "0.001");
     set(&r, "steps", "4");
     set(&r, "export", form);
+    set(&r, "rows", ":"); /* trained on as well */
     set(&r, "val-rows", "16:48");
     set(&r, "val-every", "1000");
     if (s->option[0][0] != '\0') set(&r, s->option[0], s->option[1]);

@@ -523,7 +523,7 @@ if succeeds plan "${both[@]}" "${data[@]}" --stages 6 --partition graphpipe --st
 fi
 begin "such a plan for devices that are not here is trained here, to the bits of its own"
 planned=("${both[@]}" --stages 6 --partition graphpipe --stage-sizes free --stage-replicas free --device-profile a100-40gb)
-if succeeds plan "${planned[@]}" -o p.json && succeeds train "${both[@]}" "${data[@]}" --steps 9 --plan p.json --val-rows 0:50 --out a.onnx &&
+if succeeds plan "${planned[@]}" -o p.json && succeeds train "${both[@]}" "${data[@]}" --steps 9 --plan p.json --rows : --val-rows 0:50 --out a.onnx &&
     succeeds train "${both[@]}" "${data[@]}" --steps 9 --plan p.json --shard-optimizer --memory 1MiB --out b.onnx; then
     if ! grep -q '"replicas":.[2-9]' p.json || ! grep -q '"micro_batch":.[2-9]' p.json; then fail "$name" "the plan has not both"
     elif ! cmp -s a.onnx b.onnx; then fail "$name" "divided updates come to other weights"
