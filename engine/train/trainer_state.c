@@ -399,6 +399,7 @@ static ons_status *load_value(ons_trainer *t, const ons_checkpoint *c, const ons
 }
 
 static ons_status *restore(ons_trainer *t, const ons_checkpoint *c) {
+    ONS_TRY(ons_trainer_check_masters(t, c));
     ONS_TRY(check_fits(t, c));
     ons_state_owners owners;
     ONS_TRY(ons_status_at(find_owners(c, &owners), "--resume: %s", t->config->checkpoint));
