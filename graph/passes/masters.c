@@ -115,18 +115,23 @@ static ons_status *narrow_all(holder *h) {
     return NULL;
 }
 
-/* Outputs, and what the caller tracks, in the types that they had. What is tracked is an output for as long as it takes
- * to prune. */
-static ons_status *finish(holder *h, ons_tracked_values *tracked) {
+/* What the model hands out has the type that it had, also where the caller tracks it. A tracked master is itself. */
+static ons_status *narrow_outputs(holder *h, ons_tracked_values *tracked) {
+    for (size_t i = 0; i < h->graph->outputs.count; ++i) {
+        ons_value_id old = h->graph->outputs.items[i];
+        ONS_TRY(narrow(h, old, ONS_NONE, &h->graph->outputs.items[i]));
+        for (size_t k = 0; k < ons_tracked_count(tracked); ++k)
+            if (tracked->ids[k] == old) tracked->ids[k] = h->graph->outputs.items[i];
+    }
+    return NULL;
+}
+
+/* What is tracked is an output for as long as it takes to prune. */
+static ons_status *prune(holder *h, ons_tracked_values *tracked) {
     ons_graph *graph = h->graph;
     size_t outputs = graph->outputs.count;
-    for (size_t i = 0; i < outputs; ++i)
-        ONS_TRY(narrow(h, graph->outputs.items[i], ONS_NONE, &graph->outputs.items[i]));
-    for (size_t i = 0; i < ons_tracked_count(tracked); ++i) {
-        if (tracked->ids[i] == ONS_NONE) continue;
-        ONS_TRY(narrow(h, tracked->ids[i], ONS_NONE, &tracked->ids[i]));
-        ONS_PUSH(&graph->outputs, tracked->ids[i]);
-    }
+    for (size_t i = 0; i < ons_tracked_count(tracked); ++i)
+        if (tracked->ids[i] != ONS_NONE) ONS_PUSH(&graph->outputs, tracked->ids[i]);
     ONS_TRY(ons_prune(graph, h->order.items, tracked));
     graph->outputs.count = outputs;
     return NULL;
@@ -140,7 +145,8 @@ ons_status *ons_hold_masters(ons_graph *graph, const ons_registry *registry, con
     for (size_t i = 0; i < h.values; ++i) h.reads[i] = ONS_NO_DTYPE;
     widen_all(&h, ids, count);
     ons_status *status = narrow_all(&h);
-    if (status == NULL) status = finish(&h, tracked);
+    if (status == NULL) status = narrow_outputs(&h, tracked);
+    if (status == NULL) status = prune(&h, tracked);
     ons_vector_free(&h.order);
     return status;
 }
