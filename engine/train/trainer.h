@@ -124,6 +124,13 @@ ons_status *ons_trainer_share_failure(ons_trainer *trainer, ons_status *status);
 /* trainer_state.c: checkpoints and export */
 ons_status *ons_trainer_resume(ons_trainer *trainer, bool *resumed);
 
+/* trainer_versions.c: checkpoints of other versions of onstage */
+/* Notes the version among what a checkpoint has of its own. */
+ons_status *ons_trainer_write_version(ons_json *more);
+/* Fails where the checkpoint is of the same model, data and options, and yet does not fit: another version, which the
+ * message names, made another training graph of the model. */
+ons_status *ons_trainer_check_version(const ons_trainer *trainer, const ons_checkpoint *checkpoint);
+
 /* trainer_stages.c: what the plan says beside what came; first, once the arenas are there, all processes tell each
  * other what they have */
 ons_status *ons_trainer_gather_stages(ons_trainer *trainer);
