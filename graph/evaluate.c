@@ -130,7 +130,7 @@ static ons_status *load_values(const ons_graph *graph, void **words) {
         ONS_TRY(allocate_words(&value->type, &words[id]));
         const ons_tensor *tensor = ons_store_get(graph->store, value->data);
         if (tensor != NULL && tensor->data != NULL)
-            ons_widen(value->type.dtype, tensor->data, ons_shape_elements(&value->type.shape), words[id]);
+            ons_widen(tensor->type.dtype, tensor->data, ons_shape_elements(&value->type.shape), words[id]);
     }
     return NULL;
 }

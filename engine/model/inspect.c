@@ -56,7 +56,11 @@ static const char *reason_of(const ons_value *value) {
  */
 static const char *weight_text(ons_arena *arena, const ons_value *value) {
     const char *text = reason_of(value);
-    if (value->parameter != NULL) text = ons_arena_format(arena, "%s, the module's '%s'", text, value->parameter);
+    if (ons_dtype_is_half(value->type.dtype))
+        text = ons_arena_format(arena, "%s, trained in float32 and written as %s", text,
+                                ons_dtype_name(value->type.dtype));
+    if (value->parameter != NULL && text != NULL)
+        text = ons_arena_format(arena, "%s, the module's '%s'", text, value->parameter);
     if (value->repeated && text != NULL) text = ons_arena_format(arena, "%s, repeated in the file", text);
     return text == NULL ? "" : text;
 }

@@ -9,6 +9,7 @@
 #include "engine/config/batchnorm_of.h"
 #include "engine/model/class_weights.h"
 #include "engine/model/loss_division.h"
+#include "engine/model/masters.h"
 #include "engine/model/own_rates.h"
 #include "graph/graph.h"
 #include "graph/passes/fuse.h"
@@ -18,6 +19,7 @@
 #include "graph/passes/hoist_accumulation.h"
 #include "graph/passes/layout.h"
 #include "graph/passes/low_gradients.h"
+#include "graph/passes/masters.h"
 #include "graph/passes/precision.h"
 #include "graph/passes/shard.h"
 #include "kernels/kernels.h"
@@ -31,6 +33,8 @@ typedef struct assembly {
     ons_parameter_gradient *gradients; /* of each */
     uint32_t weight_count;
     ons_optimizer_options optimizer;
+    ons_value_id *masters; /* what the pass of that name holds in float32; of no use behind it */
+    uint32_t master_count;
 } assembly;
 
 void ons_model_graph_free(ons_model_graph *stage) {
@@ -287,7 +291,9 @@ static bool uses_matrix_units(const ons_config *config) {
 }
 
 static ons_status *share_casts(const assembly *a, ons_tracked_values *tracked) {
-    return ons_share_weight_casts(a->r->graph, a->o->model->registry);
+    return ons_config_low_type(a->o->config) != ONS_FLOAT32
+               ? ons_share_weight_casts(a->r->graph, a->o->model->registry)
+               : ons_share_master_casts(a->r->graph, a->o->model->registry);
 }
 
 /* ONSTAGE_HALF_WEIGHTS=off, for comparison: steps begin with casts. */
@@ -349,13 +355,31 @@ static bool divides(const assembly *a) { return has_loss(a) && (a->o->repeats ||
 static bool fuses(const assembly *a) { return !a->o->unfused; }
 static bool shards_loss(const assembly *a) { return has_shards(a) && has_loss(a); }
 static bool lowers(const assembly *a) { return ons_config_low_type(a->o->config) != ONS_FLOAT32; }
-static bool lowers_on_gpu(const assembly *a) { return a->o->for_gpu && lowers(a); }
+static bool may_have_masters(const assembly *a) {
+    return (a->o->training || a->o->like != NULL) && ons_has_half_weights(a->o->model);
+}
+/* Behind the pass that finds masters. */
+static bool casts_weights(const assembly *a) { return lowers(a) || a->master_count > 0; }
+static bool casts_weights_on_gpu(const assembly *a) { return a->o->for_gpu && casts_weights(a); }
 static bool has_half_weights(const assembly *a) {
-    return trains(a) && lowers_on_gpu(a) && keeps_half_weights(a->o->config);
+    return trains(a) && casts_weights_on_gpu(a) && keeps_half_weights(a->o->config);
 }
 static bool joins_chains(const assembly *a) { return a->o->for_gpu && fuses(a) && joins_elementwise(); }
 static bool has_layouts(const assembly *a) {
     return !a->o->for_gpu || (!a->o->unfused && uses_matrix_units(a->o->config));
+}
+
+typedef ons_status *rewriting(const assembly *a, ons_tracked_values *tracked);
+static ons_status *rewrite(rewriting *pass, assembly *a);
+
+static ons_status *put_masters(const assembly *a, ons_tracked_values *tracked) {
+    return ons_hold_masters(a->r->graph, a->o->model->registry, a->masters, a->master_count, tracked);
+}
+
+/* Float32 for what is trained in a half type. */
+static ons_status *hold_masters(assembly *a) {
+    ONS_TRY(ons_find_masters(a->o, a->r->graph, a->loss_part, &a->masters, &a->master_count));
+    return a->master_count == 0 ? NULL : rewrite(put_masters, a);
 }
 
 static ons_status *fuse(assembly *a) { return ons_fuse(&a->r->graph, a->o->model->registry); }
@@ -366,7 +390,7 @@ static const struct pass {
     const char *name;
     bool (*applies)(const assembly *a);
     ons_status *(*build)(assembly *a);
-    ons_status *(*rewrite)(const assembly *a, ons_tracked_values *tracked);
+    rewriting *rewrite;
 } passes[] = {
     {"bind", always, .build = bind},
     {"divide-loss", divides, .build = divide_loss},
@@ -376,13 +400,14 @@ static const struct pass {
     {"loss", has_loss, .build = attach_loss},
     {"shard-loss", shards_loss, .rewrite = shard_loss},
     {"precision", lowers, .rewrite = lower},
+    {"masters", may_have_masters, .build = hold_masters},
     {"differentiate", trains, .build = differentiate},
     {"update", trains, .build = update},
     {"digest", trains, .build = digest},
     {"outputs", always, .build = choose_outputs},
-    {"share-casts", lowers, .rewrite = share_casts},
+    {"share-casts", casts_weights, .rewrite = share_casts},
     {"half-weights", has_half_weights, .rewrite = keep_half_weights},
-    {"low-gradients", lowers_on_gpu, .rewrite = read_low_gradients},
+    {"low-gradients", casts_weights_on_gpu, .rewrite = read_low_gradients},
     {"hoist-accumulation", always, .rewrite = hoist_accumulation},
     {"fuse-gemm", fuses, .rewrite = fuse_gemm},
     {"fuse-elementwise", joins_chains, .rewrite = fuse_elementwise},
@@ -417,19 +442,19 @@ static void take_id(ons_tracked_values *t, ons_value_id *id) { t->ids[t->count++
 static void give_id(ons_tracked_values *t, ons_value_id *id) { *id = t->ids[t->count++]; }
 
 /* Ids that the pass has changed are changed wherever they are held. */
-static ons_status *rewrite(const struct pass *pass, assembly *a) {
+static ons_status *rewrite(rewriting *pass, assembly *a) {
     ons_tracked_values tracked = {.count = 0};
     visit_ids(a, &tracked, count_id);
     ONS_NEW(tracked.ids, a->r->graph->arena, tracked.count + 1);
     visit_ids(a, &tracked, take_id);
-    ONS_TRY(pass->rewrite(a, &tracked));
+    ONS_TRY(pass(a, &tracked));
     visit_ids(a, &tracked, give_id);
     return NULL;
 }
 
 static ons_status *run_pass(const struct pass *pass, assembly *a) {
     double begin = ons_clock_seconds();
-    ONS_TRY(pass->build != NULL ? pass->build(a) : rewrite(pass, a));
+    ONS_TRY(pass->build != NULL ? pass->build(a) : rewrite(pass->rewrite, a));
     if (a->o->observe != NULL) a->o->observe(a->o->context, pass->name, ons_clock_seconds() - begin, a->r->graph);
 #ifndef NDEBUG
     ONS_TRY_AT(ons_graph_verify(a->r->graph), "after the pass '%s'", pass->name);

@@ -8,6 +8,7 @@
 #include "engine/model/notes.h"
 #include "engine/model/results.h"
 #include "engine/stages/dataset_graphs.h"
+#include "engine/train/narrow.h"
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/data/npy.h"
 
@@ -52,13 +53,32 @@ static ons_status *start_worker(evaluation *e) {
     return ons_worker_new(&options, &e->worker);
 }
 
+/* A master is read as the trained model's file would have it. */
+static ons_status *copy_narrowed(evaluation *e, const ons_named_tensor *master, ons_dtype dtype, void *address) {
+    int64_t count = ons_shape_elements(&master->tensor.type.shape);
+    uint16_t *halves = malloc(((size_t)count + 1) * sizeof *halves);
+    if (halves == NULL) return ons_status_out_of_memory();
+    ons_status *status = ons_narrow_master(master->name, master->tensor.data, count, dtype, halves);
+    if (status == NULL)
+        status = ons_device_context_copy(e->device_context, address, halves, (size_t)count * sizeof *halves);
+    free(halves);
+    return ons_status_at(status, "--checkpoint %s", e->config->checkpoint);
+}
+
+/* Whether the checkpoint has the value as the model has it, or a master of it. */
+static bool fits(const ons_value *value, const ons_type *kept, bool *master) {
+    *master = ons_dtype_is_half(value->type.dtype) && kept->dtype == ONS_FLOAT32;
+    return *master ? ons_shape_equal(&value->type.shape, &kept->shape) : ons_type_equal(&value->type, kept);
+}
+
 /* Puts a tensor of a checkpoint in place of the file's. States of the optimiser are not the model's. */
 static ons_status *take_tensor(evaluation *e, const ons_named_tensor *tensor) {
     const char *folder = e->config->checkpoint;
     if (strchr(tensor->name, '#') != NULL && ons_graph_find_value(e->model->graph, tensor->name) == ONS_NONE)
         return NULL;
     ons_value_id id = ons_graph_find_value(e->model->graph, tensor->name);
-    ONS_CHECK(id != ONS_NONE && ons_type_equal(&ons_graph_value(e->model->graph, id)->type, &tensor->tensor.type),
+    bool master = false;
+    ONS_CHECK(id != ONS_NONE && fits(ons_graph_value(e->model->graph, id), &tensor->tensor.type, &master),
               ONS_INVALID_DATA,
               "--checkpoint: the model has no weight '%s' as the checkpoint in %s has it; give the model that was "
               "trained, and the same --tie and --untie",
@@ -68,6 +88,7 @@ static ons_status *take_tensor(evaluation *e, const ons_named_tensor *tensor) {
     bool needed = ons_graph_find_value(e->dataset_graphs.graphs[ONS_WHOLE].graph, tensor->name) != ONS_NONE;
     ONS_CHECK(address != NULL || !needed, ONS_DEFECT, "'%s' has no place in the arena", tensor->name);
     if (address == NULL) return NULL; /* --loss-output leaves it out */
+    if (master) return copy_narrowed(e, tensor, type.dtype, address);
     return ons_device_context_copy(e->device_context, address, tensor->tensor.data,
                                    (size_t)ons_type_dense_bytes(&type));
 }

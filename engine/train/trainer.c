@@ -12,6 +12,7 @@
 #include "engine/config/given.h"
 #include "engine/config/plan_libraries.h"
 #include "runtime/checkpoint/removal.h"
+#include "runtime/data/convert.h"
 
 ons_status *ons_trainer_new(ons_model *model, const ons_config *config, ons_trainer **result) {
     ONS_IN_C_LOCALE;
@@ -276,10 +277,11 @@ static ons_status *read_values(ons_trainer *t, const char *initialiser, float *v
     ons_type type;
     const void *contents;
     ONS_TRY(ons_trainer_collect(t, initialiser, &type, &contents));
-    ONS_CHECK(type.dtype == ONS_FLOAT32, ONS_INVALID_ARGUMENT, "there is no float32 weight named '%s'", initialiser);
+    ONS_CHECK(type.dtype == ONS_FLOAT32 || ons_dtype_is_half(type.dtype), ONS_INVALID_ARGUMENT,
+              "there is no float32 weight named '%s'", initialiser);
     ONS_CHECK(count == (size_t)ons_shape_elements(&type.shape), ONS_INVALID_ARGUMENT, "'%s' has %lld elements, not %zu",
               initialiser, (long long)ons_shape_elements(&type.shape), count);
-    memcpy(values, contents, count * sizeof *values);
+    ons_convert(type.dtype, contents, ONS_FLOAT32, values, count);
     return NULL;
 }
 

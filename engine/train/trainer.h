@@ -29,6 +29,13 @@ typedef struct ons_best {
     bool is_read; /* whoever reads weights gets these */
 } ons_best;
 
+/* A weight in the type that the file has it in. */
+typedef struct ons_narrowed {
+    const char *name; /* NULL: none */
+    uint16_t *contents;
+    size_t size; /* bytes */
+} ons_narrowed;
+
 struct ons_trainer {
     ons_model *model;
     ons_config *config; /* its own: a plan, or the number of processes, may change it */
@@ -65,6 +72,7 @@ struct ons_trainer {
     ons_host_copy looked_at;             /* what was read last from a device that the host cannot access */
     const char *looked_name;             /* its name, the graph's; NULL: nothing, or it may have changed */
     ons_whole_weight whole;              /* while weights are collected: the last one that comes in shards */
+    ons_narrowed narrowed;               /* while weights are collected: the last master, as the file has it */
     ons_exchange *exchange;              /* NULL: nothing was collected from other processes yet */
     atomic_bool stop_requested;
     bool stopping;         /* all processes have agreed on it */
@@ -123,6 +131,13 @@ ons_status *ons_trainer_share_failure(ons_trainer *trainer, ons_status *status);
 /* trainer_state.c: checkpoints and export */
 ons_status *ons_trainer_resume(ons_trainer *trainer, bool *resumed);
 
+/* trainer_versions.c: checkpoints of other versions of onstage */
+/* Notes the version among what a checkpoint has of its own. */
+ons_status *ons_trainer_write_version(ons_json *more);
+/* Fails where the checkpoint is of the same model, data and options, and yet does not fit: another version, which the
+ * message names, made another training graph of the model. */
+ons_status *ons_trainer_check_version(const ons_trainer *trainer, const ons_checkpoint *checkpoint);
+
 /* trainer_stages.c: what the plan says beside what came; first, once the arenas are there, all processes tell each
  * other what they have */
 ons_status *ons_trainer_gather_stages(ons_trainer *trainer);
@@ -164,6 +179,14 @@ ons_status *ons_trainer_meet(const ons_trainer *trainer, ons_status *mine, const
 /* The contents of a persistent value, wherever it lies; valid until the next call. `type` may be NULL. */
 ons_status *ons_trainer_collect(ons_trainer *trainer, const char *name, ons_type *type, const void **contents);
 ons_status *ons_trainer_collected(ons_trainer *trainer, ons_status *status);
+
+/* trainer_masters.c: weights that are held in float32 and have a half type in the file (graph/passes/masters.h) */
+/* Collects a value as the file has it: a master is rounded to the nearest number of that type. Fails with its name
+ * where it holds a number that the type does not have. Valid until the next call. */
+ons_status *ons_trainer_collect_for_file(ons_trainer *trainer, const char *name, const void **contents);
+void ons_trainer_drop_narrowed(ons_trainer *trainer);
+/* Fails where the checkpoint was written without masters. */
+ons_status *ons_trainer_check_masters(const ons_trainer *trainer, const ons_checkpoint *checkpoint);
 ons_status *ons_trainer_hand_over(ons_trainer *trainer);
 void ons_trainer_close_exchange(ons_trainer *trainer);
 

@@ -141,13 +141,13 @@ static ons_status *collect(ons_trainer *t, const char *name, ons_type *type, con
 
 /* All shards, from wherever they lie, in one place; the exporter reads that in pieces. */
 static ons_status *collect_shards(ons_trainer *t, const ons_sharded *sharded) {
-    const void *part;
+    const void *part; /* as the file has it */
     if (t->whole.of == sharded) return NULL;
     free(t->whole.contents);
     t->whole = (ons_whole_weight){.contents = malloc((size_t)ons_type_dense_bytes(&sharded->type) + 1)};
     if (t->whole.contents == NULL) return ons_status_out_of_memory();
     for (uint32_t i = 0; i < sharded->shards; ++i) {
-        ONS_TRY(collect(t, sharded->parts[i], NULL, &part));
+        ONS_TRY(ons_trainer_collect_for_file(t, sharded->parts[i], &part));
         ons_sharded_put(sharded, i, part, t->whole.contents);
     }
     t->whole.of = sharded;
@@ -169,7 +169,8 @@ static void drop_whole(ons_trainer *t) {
 }
 
 ons_status *ons_trainer_collected(ons_trainer *t, ons_status *status) {
-    drop_whole(t); /* the next step changes it */
+    drop_whole(t); /* the next step changes them */
+    ons_trainer_drop_narrowed(t);
     if (!t->remote) return status;
     ons_transport *transport = ons_trainer_world(t);
     if (status == NULL) status = open_exchange(t);

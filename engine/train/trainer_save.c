@@ -15,7 +15,7 @@ static ons_status *read_weight(void *context, const char *initialiser, int64_t o
         if (strcmp(t->config->ties.items[i].name, initialiser) == 0) initialiser = t->config->ties.items[i].value;
     const ons_derived *derived = ons_derived_find(t->model->file, initialiser);
     const char *contents;
-    ONS_TRY(ons_trainer_collect(t, derived == NULL ? initialiser : derived->source, NULL, (const void **)&contents));
+    ONS_TRY(ons_trainer_collect_for_file(t, derived == NULL ? initialiser : derived->source, (const void **)&contents));
     if (derived == NULL)
         memcpy(buffer, contents + offset, bytes);
     else
@@ -84,9 +84,11 @@ static ons_status *save(ons_trainer *t, const char *path) {
 }
 
 /* What was trained is worth more than where it was to go: where the model cannot be written, the weights are kept in a
- * checkpoint, if need be in a folder beside it. Takes over the failure, and says so in it. */
+ * checkpoint, if need be in a folder beside it. Takes over the failure, and says so in it. Weights that are not finite
+ * are worth nothing, and a model that cannot be written at all is not written by a resumed run either. */
 static ons_status *keep_weights(ons_trainer *t, const char *path, ons_status *failure) {
-    if (failure == NULL || t->remote) return failure;
+    ons_status_code code = ons_status_get_code(failure);
+    if (failure == NULL || t->remote || code == ONS_DIVERGED) return failure;
     const char *given = t->config->checkpoint;
     if (given == NULL) {
         char *folder = ons_arena_format(t->config->arena, "%s.checkpoint", path);
@@ -96,8 +98,10 @@ static ons_status *keep_weights(ons_trainer *t, const char *path, ons_status *fa
     ons_status *kept = ons_trainer_checkpoint(t);
     if (kept == NULL)
         failure = ons_status_at(failure,
-                                "the model is not written, but its weights are kept: --checkpoint %s --resume "
-                                "writes it without training again",
+                                code == ONS_UNSUPPORTED
+                                    ? "the model is not written, but its weights are kept in the checkpoint of %s"
+                                    : "the model is not written, but its weights are kept: --checkpoint %s --resume "
+                                      "writes it without training again",
                                 t->config->checkpoint);
     else
         rmdir(t->config->checkpoint); /* what is left of it where there was no room; if it is not empty, it stays */

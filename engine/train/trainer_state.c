@@ -219,6 +219,7 @@ static ons_status *write_checkpoint(ons_trainer *t, const named_tensors *list) {
     ONS_TRY(ons_json_new_object(&more));
     ons_status *status = list_options(t, more);
     if (status == NULL) status = write_grouping(t, more);
+    if (status == NULL) status = ons_trainer_write_version(more);
     if (status == NULL) status = ons_trainer_write_best(t, more);
     if (status == NULL) status = write_with(t, list, more);
     ons_json_free(more);
@@ -335,6 +336,7 @@ static ons_status *check_fits(ons_trainer *t, const ons_checkpoint *c) {
     bool fits = strcmp(c->info.options_digest, digest) == 0;
     if (!fits) ONS_TRY(check_validation_rows(t, c));
     if (!fits) ONS_TRY(find_regrouped(t, c, &differences, &fits));
+    if (!fits && differences[0] == '\0') ONS_TRY(ons_trainer_check_version(t, c));
     ONS_CHECK(
         fits, ONS_INVALID_ARGUMENT,
         "--resume: the checkpoint in %s was written with %s%s; resume with the same options, or start a new run in "
@@ -414,6 +416,7 @@ static ons_status *load_value(ons_trainer *t, const ons_checkpoint *c, const ons
 }
 
 static ons_status *restore(ons_trainer *t, const ons_checkpoint *c) {
+    ONS_TRY(ons_trainer_check_masters(t, c));
     ONS_TRY(check_fits(t, c));
     ons_state_owners owners;
     ONS_TRY(ons_status_at(find_owners(c, &owners), "--resume: %s", t->config->checkpoint));

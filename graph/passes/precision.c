@@ -6,6 +6,7 @@
 
 #include "graph/evaluate.h"
 #include "graph/operands.h"
+#include "graph/passes/masters.h"
 #include "graph/passes/prune.h"
 
 typedef struct lowering {
@@ -262,7 +263,7 @@ static bool casts_weight(const ons_graph *graph, const ons_operator *op, const o
            ons_graph_value(graph, node->inputs[0])->pair == ONS_NONE;
 }
 
-ons_status *ons_share_weight_casts(ons_graph *graph, const ons_registry *registry) {
+static ons_status *share_casts(ons_graph *graph, const ons_registry *registry, bool masters_alone) {
     const ons_operator *op = ons_registry_role(registry, ONS_ROLE_CAST);
     ons_value_id *first, *same; /* of each weight: its first cast; of each value: the one that stands for it */
     ONS_NEW(first, graph->arena, graph->values.count + 1);
@@ -273,6 +274,7 @@ ons_status *ons_share_weight_casts(ons_graph *graph, const ons_registry *registr
         for (uint32_t i = 0; i < node->input_count; ++i)
             if (node->inputs[i] != ONS_NONE) node->inputs[i] = same[node->inputs[i]];
         if (!casts_weight(graph, op, node)) continue;
+        if (masters_alone && !ons_is_master(graph, ons_graph_value(graph, node->inputs[0]))) continue;
         node->per_step = true;
         ons_value_id *known = &first[node->inputs[0]];
         if (*known == ONS_NONE)
@@ -281,4 +283,12 @@ ons_status *ons_share_weight_casts(ons_graph *graph, const ons_registry *registr
             same[node->outputs[0]] = *known;
     }
     return NULL;
+}
+
+ons_status *ons_share_weight_casts(ons_graph *graph, const ons_registry *registry) {
+    return share_casts(graph, registry, false);
+}
+
+ons_status *ons_share_master_casts(ons_graph *graph, const ons_registry *registry) {
+    return share_casts(graph, registry, true);
 }

@@ -41,5 +41,7 @@ ons_status *ons_lower_precision(ons_graph *graph, const ons_registry *registry, 
  * those of one weight are joined. (Before differentiation each use has its own, and so its own gradient.) What is not
  * needed any more is left for ons_prune. */
 ons_status *ons_share_weight_casts(ons_graph *graph, const ons_registry *registry);
+/* The same of masters' casts alone (masters.h); those of the file stay as they are. */
+ons_status *ons_share_master_casts(ons_graph *graph, const ons_registry *registry);
 
 #endif

@@ -234,6 +234,7 @@ ons_status *ons_device_context_predict(const ons_device_context *c, ons_device_c
 static ons_status *load_contents(ons_device_context *c, const ons_resident *each) {
     const ons_tensor *tensor = ons_store_get(each->store, each->data);
     if (tensor == NULL || tensor->data == NULL) return NULL;
+    if (each->type.dtype != tensor->type.dtype) return ons_device_context_load_widened(c, each, tensor);
     char *address = (char *)c->arena + each->offset;
     if (each->type.layout != ONS_LAYOUT_ONNX && each->type.layout != tensor->type.layout)
         return c->registry->relayout(&tensor->type, each->type.layout, tensor->data, address);

@@ -40,6 +40,10 @@ struct ons_device_context {
     uint32_t scalar_count;
 };
 
+/* Loads the first contents of a master (graph/passes/masters.h), which the file has in a half type. */
+ons_status *ons_device_context_load_widened(ons_device_context *context, const ons_resident *master,
+                                            const ons_tensor *tensor);
+
 /* Makes all half weights that updates write of the weights that they stand for. */
 ons_status *ons_device_context_round_all(ons_device_context *context);
 

@@ -114,6 +114,52 @@ ons_status *ons_device_context_write_value(ons_device_context *c, const char *na
     return ons_device_context_changed(c, name);
 }
 
+/* ---------------------------------------------------------------------------------------------------------- masters */
+
+static void widen_halves(const uint16_t *from, int64_t count, ons_dtype dtype, float *widened) {
+    for (int64_t i = 0; i < count; ++i)
+        widened[i] = dtype == ONS_BFLOAT16 ? ons_bfloat16_to_float(from[i]) : ons_half_to_float(from[i]);
+}
+
+/* A piece at a time, so that no weight is held twice. */
+static ons_status *load_pieces(ons_device_context *c, const ons_tensor *tensor, char *address) {
+    enum { PIECE = 1 << 16 };
+    const uint16_t *halves = tensor->data;
+    int64_t count = ons_shape_elements(&tensor->type.shape);
+    float *piece = malloc(PIECE * sizeof *piece);
+    ons_status *status = piece == NULL ? ons_status_out_of_memory() : NULL;
+    for (int64_t at = 0; status == NULL && at < count; at += PIECE) {
+        int64_t length = count - at < PIECE ? count - at : PIECE;
+        widen_halves(halves + at, length, tensor->type.dtype, piece);
+        status =
+            ons_device_context_copy(c, address + (size_t)at * sizeof *piece, piece, (size_t)length * sizeof *piece);
+    }
+    free(piece);
+    return status;
+}
+
+/* In another order of elements it is made whole. */
+static ons_status *load_reordered(ons_device_context *c, const ons_resident *master, const ons_tensor *tensor,
+                                  char *address) {
+    ons_type type = ons_type_make(ONS_FLOAT32, tensor->type.shape);
+    float *whole = malloc((size_t)ons_type_dense_bytes(&type) + 1);
+    if (whole == NULL) return ons_status_out_of_memory();
+    widen_halves(tensor->data, ons_shape_elements(&type.shape), tensor->type.dtype, whole);
+    ons_status *status = c->registry->relayout(&type, master->type.layout, whole, address);
+    free(whole);
+    return status;
+}
+
+ons_status *ons_device_context_load_widened(ons_device_context *c, const ons_resident *master,
+                                            const ons_tensor *tensor) {
+    char *address = (char *)c->arena + master->offset;
+    ONS_CHECK(master->type.dtype == ONS_FLOAT32 && ons_dtype_is_half(tensor->type.dtype), ONS_DEFECT,
+              "'%s' is %s in the file and %s in the arena", master->name, ons_dtype_name(tensor->type.dtype),
+              ons_dtype_name(master->type.dtype));
+    return master->type.layout == ONS_LAYOUT_ONNX ? load_pieces(c, tensor, address)
+                                                  : load_reordered(c, master, tensor, address);
+}
+
 /* ----------------------------------------------------------------------------------------------------- half weights */
 
 static void round_floats(const float *from, int64_t count, ons_dtype to, uint16_t *rounded) {
