@@ -39,8 +39,9 @@ static ons_status *check_normalisation(ons_trainer *t) {
         "each by itself; export the model with a dynamic batch axis, or give --batchnorm eval",
         node->name);
     ONS_TRY(ons_note(&t->assumptions, t->arena, ons_note_batchnorm_by_micro_batches, node->name, together, b->batch,
-                     b->replicas == 1 || sync ? "fewer --micro-batches" : "fewer --micro-batches or --replicas, "
-                                                                          "--sync-batchnorm"));
+                     b->replicas == 1 || sync ? "fewer --micro-batches"
+                                              : "fewer --micro-batches or --replicas, "
+                                                "--sync-batchnorm"));
     return ons_assumptions_check(t->config, &t->assumptions);
 }
 
