@@ -93,11 +93,21 @@ const char ons_loss_other_proportion[] = "it computes with the number of samples
 
 /* ---------------------------------------------------------------------------------------------------------- samples */
 
+/* Of a recurrence, which goes along the other of the first two axes. */
+static bool samples_come_first(const ons_node *node) {
+    bool first = false;
+    for (uint32_t i = 0; node->op->attributes[i].name != NULL; ++i)
+        if (strcmp(node->op->attributes[i].name, "layout") == 0) first = node->attributes[i].i == 1;
+    return first;
+}
+
 /* Whether a node works along the axis of its samples. */
 static bool works_along_samples(const judged *j) {
     const ons_loss_fact *data = &j->inputs[0];
     if (data->kind != ONS_LOSS_SAMPLES || !data->carries || is_view(j->node)) return false;
     if (has_role(j, ONS_ROLE_CONCAT) || has_role(j, ONS_ROLE_SPLIT)) return false;
+    if (j->form == ONS_LOSS_SAMPLES_FIRST) return data->axis != 0;
+    if (j->node->op->roles.states != 0) return data->axis != (samples_come_first(j->node) ? 0U : 1U);
     /* An axis that a result has, and the data has not, is counted in the result. */
     bool adds_axis = j->shape->rank > shape_of(j, 0)->rank && (j->node->op->roles.traits & ONS_TRAIT_ALONG_AXIS) == 0;
     const ons_loss_fact *result = &j->p->facts[j->node->outputs[j->output]];
