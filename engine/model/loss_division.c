@@ -23,7 +23,8 @@ ons_status *ons_bind_model(const ons_binding_options *o, int64_t rows, ons_graph
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- proof */
+/* ------------------------------------------------------------------------------------------------------------- proof
+ */
 
 /* The output that --loss graph takes; ONS_NONE: the loss is another one, or attaching it says what is wrong. */
 static ons_status *find_own_loss(const ons_binding_options *o, const ons_graph *bound, ons_value_id *loss) {
@@ -54,8 +55,8 @@ static bool has_other_inputs(const ons_graph *a, const ons_graph *b) {
     return differ;
 }
 
-/* The same model for another number of samples: one that is neither a multiple of the first nor next to it, so that what
- * rounds or clamps the number shows. NULL: it takes no other. */
+/* The same model for another number of samples: one that is neither a multiple of the first nor next to it, so that
+ * what rounds or clamps the number shows. NULL: it takes no other. */
 static ons_status *bind_other(const ons_binding_options *o, int64_t rows, const ons_graph *graph, ons_graph **other) {
     ons_binding_options quiet = *o;
     quiet.blockers = NULL;

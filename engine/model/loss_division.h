@@ -1,4 +1,5 @@
-/* The model's own loss (--loss graph) of a batch that is computed in parts: graph/passes/loss_parts.h, asked of a model. */
+/* The model's own loss (--loss graph) of a batch that is computed in parts: graph/passes/loss_parts.h, asked of a
+ * model. */
 #ifndef ONSTAGE_ENGINE_MODEL_LOSS_DIVISION_H
 #define ONSTAGE_ENGINE_MODEL_LOSS_DIVISION_H
 

@@ -17,7 +17,8 @@ typedef struct totals_builder {
 /* The name of a total is that of the value which it stands for, and a word more (graph/passes/loss_parts_apply.c). */
 static bool is_named_after(const char *total, const char *value) {
     size_t length = strlen(value);
-    return strncmp(total, value, length) == 0 && strncmp(total + length, ONS_LOSS_TOTAL_SUFFIX, strlen(ONS_LOSS_TOTAL_SUFFIX)) == 0;
+    return strncmp(total, value, length) == 0 &&
+           strncmp(total + length, ONS_LOSS_TOTAL_SUFFIX, strlen(ONS_LOSS_TOTAL_SUFFIX)) == 0;
 }
 
 static bool find_totals(totals_builder *b, const ons_graph *graph) {

@@ -21,16 +21,16 @@ typedef struct ons_model_graph {
     ons_target_weights class_weights; /* where the targets are classes: the loss's weights of them */
     ons_value_id *outputs;            /* inference: in the order of the model's outputs */
     uint32_t output_count;
-    ons_value_id *totals;     /* inputs that are numbers of the whole step: runtime/pipeline/step_totals.h */
+    ons_value_id *totals; /* inputs that are numbers of the whole step: runtime/pipeline/step_totals.h */
     uint32_t total_count;
     bool loss_sums;            /* the model's own loss of a step is the sum of its micro-batches' as they are */
-    ons_blocker loss_obstacle; /* where the model's own loss does not add up over parts; node NULL: it does, or there are
-                                  none */
+    ons_blocker loss_obstacle; /* where the model's own loss does not add up over parts; node NULL: it does, or there
+                                  are none */
     ons_update_result update;  /* training */
-    ons_value_id *squares;    /* training with norms: square sums of gradients, one a trained weight */
-    bool squares_idle;        /* nobody reads them in this run: they have their place, so that a log takes no more
-                                 memory than was planned, and are not computed */
-    ons_value_id *kept;       /* what the host reads */
+    ons_value_id *squares;     /* training with norms: square sums of gradients, one a trained weight */
+    bool squares_idle;         /* nobody reads them in this run: they have their place, so that a log takes no more
+                                  memory than was planned, and are not computed */
+    ons_value_id *kept;        /* what the host reads */
     size_t kept_count;
     uint64_t digest; /* training: of the graph before layouts are chosen, the same whatever kernels a machine has */
 } ons_model_graph;

@@ -230,8 +230,7 @@ static ons_status *describe_unit(const ons_share_options *o, ons_batch_variant v
     ons_value_id *inputs, *squares = NULL, *totals = NULL;
     ONS_NEW(inputs, arena, share->feed.field_count + 1);
     for (uint32_t i = 0; i < share->feed.field_count; ++i) inputs[i] = share_of(cut, whole->inputs[fields[i]]);
-    if (whole->total_count > 0)
-        ONS_TRY(copy_ids(cut, arena, whole->totals, whole->total_count, share_of, &totals));
+    if (whole->total_count > 0) ONS_TRY(copy_ids(cut, arena, whole->totals, whole->total_count, share_of, &totals));
     if (whole->squares != NULL && !whole->squares_idle)
         ONS_TRY(copy_ids(cut, arena, whole->squares, whole->update.trained_count, made_here, &squares));
     if (whole->outputs != NULL)

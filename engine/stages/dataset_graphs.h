@@ -42,7 +42,7 @@ typedef struct ons_dataset_graphs_options {
     const ons_config *config;
     int64_t rows[ONS_BATCH_VARIANTS]; /* samples of a micro-batch; 0: none is of this variant, or it is dropped */
     bool training, repeats;
-    bool divides; /* see ons_model_graph_options */
+    bool divides;          /* see ons_model_graph_options */
     const ons_graph *like; /* see ons_model_graph_options */
 } ons_dataset_graphs_options;
 /* Gives the options of training: `samples` is that of its dataset. */
@@ -63,8 +63,8 @@ void ons_dataset_graphs_drop_groups(ons_dataset_graphs *graphs);
 /* Checks, once all graphs are cut, that stages of different sizes can send each other what they do. */
 ons_status *ons_dataset_graphs_check_groups(const ons_model *model, const ons_dataset_graphs *graphs);
 
-/* Whether one stage, or each that has a part of the loss or of its obstacle, takes all units of a step at once, so that a
- * loss which does not add up is computed as a whole. Once all graphs are cut. */
+/* Whether one stage, or each that has a part of the loss or of its obstacle, takes all units of a step at once, so that
+ * a loss which does not add up is computed as a whole. Once all graphs are cut. */
 bool ons_dataset_graphs_keep_loss_whole(const ons_dataset_graphs *graphs, int64_t units);
 
 /* Find what a device runs of a variant: the graph, which may be absent, and the device's part of its cut. */
@@ -98,8 +98,8 @@ typedef struct ons_share_program {
 } ons_share_program;
 
 typedef struct ons_share {
-    ons_feed feed;         /* the fields that this stage reads */
-    uint32_t target_field; /* of the feed; ONS_NO_FIELD: it has none */
+    ons_feed feed;           /* the fields that this stage reads */
+    uint32_t target_field;   /* of the feed; ONS_NO_FIELD: it has none */
     ons_step_totals *totals; /* NULL: this stage reads none */
     ons_share_program programs[ONS_BATCH_VARIANTS];
 } ons_share;

@@ -478,6 +478,7 @@ ons_status *ons_follow_batch(const ons_graph *graph, const ons_registry *registr
             (ons_batch_place){.carries = shape->rank > 0 && shape->dims[0] == from, .outer = 1};
     }
     ONS_TRY(follow_nodes(&f, obstacle));
-    if (obstacle->node == NULL && graph->outputs.count > 0 && !map->sums) check_output(&f, graph->outputs.items[0], obstacle);
+    if (obstacle->node == NULL && graph->outputs.count > 0 && !map->sums)
+        check_output(&f, graph->outputs.items[0], obstacle);
     return NULL;
 }

@@ -27,7 +27,8 @@ typedef struct ons_batch_choice {
 } ons_batch_choice;
 
 typedef struct ons_batch_map {
-    bool sums; /* set by the caller: a result that does not hold the batch any more is no obstacle, nor such an output */
+    bool
+        sums; /* set by the caller: a result that does not hold the batch any more is no obstacle, nor such an output */
     ons_batch_place *places;   /* of each value */
     ons_batch_choice *choices; /* of each node */
 } ons_batch_map;

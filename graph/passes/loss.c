@@ -141,10 +141,11 @@ static ons_value_id build_sum(ons_builder *b, ons_value_id own) {
     const int64_t no_axes = 0;
     ons_value_id loss = ons_build(b, ons_registry_role(b->registry, ONS_ROLE_SUM), ONS_IN(own), ONS_DEFAULTS);
     if (type.shape.rank > 0)
-        loss = ons_build(b, ons_registry_role(b->registry, ONS_ROLE_RESHAPE), ONS_IN(loss, ons_build_integers(b, &no_axes, 0)),
-                         ONS_DEFAULTS);
+        loss = ons_build(b, ons_registry_role(b->registry, ONS_ROLE_RESHAPE),
+                         ONS_IN(loss, ons_build_integers(b, &no_axes, 0)), ONS_DEFAULTS);
     if (type.dtype == ONS_FLOAT32 || type.dtype == ONS_FLOAT64) return loss;
-    return ons_build(b, ons_registry_role(b->registry, ONS_ROLE_CAST), ONS_IN(loss), ONS_WITH(ONS_AT_INT(0, ONS_FLOAT32)));
+    return ons_build(b, ons_registry_role(b->registry, ONS_ROLE_CAST), ONS_IN(loss),
+                     ONS_WITH(ONS_AT_INT(0, ONS_FLOAT32)));
 }
 
 ons_status *ons_attach_loss(ons_graph *graph, const ons_registry *registry, const ons_loss_options *options,

@@ -17,7 +17,8 @@ ons_loss_form ons_loss_form_of(const ons_loss_rules *rules, const ons_operator *
     return ONS_LOSS_NO_FORM;
 }
 
-/* --------------------------------------------------------------------------------------------------------- the batch */
+/* --------------------------------------------------------------------------------------------------------- the batch
+ */
 
 static const char HOLDS_TWICE[] = "it compares the samples of a batch with each other: its result has two axes of them";
 static const char NOT_IN_PROPORTION[] = "the size of its result is not in proportion to the samples";
@@ -73,7 +74,8 @@ static ons_status *follow_shapes(ons_loss_proof *p, ons_blocker *obstacle) {
     return NULL;
 }
 
-/* --------------------------------------------------------------------------------------------------------- constants */
+/* --------------------------------------------------------------------------------------------------------- constants
+ */
 
 /* Whether elements [0, count) of both are in the proportion of the samples to the power of `degree`. */
 static bool has_degree(const double *here, const double *there, int64_t count, double ratio, int degree) {
@@ -124,6 +126,21 @@ static bool is_uniform(const ons_tensor *tensor, uint32_t axis) {
     return uniform;
 }
 
+/* How far integers along an axis are from each other; 0: not the same everywhere. */
+static ons_status *find_stride(const ons_tensor *tensor, uint32_t axis, int64_t *stride) {
+    const ons_shape *shape = &tensor->type.shape;
+    int64_t count = ons_shape_elements(shape);
+    *stride = 0;
+    if (count != shape->dims[axis] || count < 2) return NULL;
+    double *numbers = numbers_of(tensor, 0, count);
+    if (numbers == NULL) return ons_status_out_of_memory();
+    *stride = (int64_t)(numbers[1] - numbers[0]);
+    for (int64_t i = 0; i < count; ++i)
+        if (numbers[i] != (double)(i * *stride)) *stride = 0;
+    free(numbers);
+    return NULL;
+}
+
 static ons_status *judge_constant(ons_loss_proof *p, ons_value_id id) {
     const ons_loss_view *v = p->view;
     ons_loss_fact *fact = &p->facts[id];
@@ -134,12 +151,11 @@ static ons_status *judge_constant(ons_loss_proof *p, ons_value_id id) {
     if (here == NULL || there == NULL || here->data == NULL || there->data == NULL) return NULL;
     if (!fact->carries && here->data == there->data) return NULL;
     int64_t count = ons_shape_elements(&here->type.shape);
-    if (fact->carries && !is_uniform(here, fact->axis)) {
+    if (fact->carries && (!is_uniform(here, fact->axis) || !is_uniform(there, fact->axis))) {
         bool whole = !ons_dtype_is_float(here->type.dtype) && here->type.dtype != ONS_BOOL;
-        if (whole)
-            fact->kind = ONS_LOSS_POSITIONS;
-        else
-            *fact = ons_loss_coupled(ONS_NONE, "a constant of it differs from sample to sample");
+        fact->kind = ONS_LOSS_POSITIONS;
+        if (whole) return find_stride(there, fact->axis, &fact->stride);
+        *fact = ons_loss_coupled(ONS_NONE, "a constant of it differs from sample to sample");
         return NULL;
     }
     if (fact->carries) count = ons_shape_span(&here->type.shape, fact->axis + 1, here->type.shape.rank);

@@ -9,7 +9,8 @@ typedef enum ons_loss_kind {
     ONS_LOSS_CONSTANT,  /* the same whatever the samples are, or grows with their number alone */
     ONS_LOSS_SAMPLES,   /* each sample's elements follow from that sample alone */
     ONS_LOSS_TOTAL,     /* a sum or mean over samples, or what follows from such */
-    ONS_LOSS_POSITIONS, /* integers that count the samples of the batch: indices, as long as nobody computes with them */
+    ONS_LOSS_POSITIONS, /* integers that count the samples of the batch: indices, as long as nobody computes with them
+                         */
     ONS_LOSS_COUPLED,   /* anything else */
 } ons_loss_kind;
 
@@ -18,13 +19,14 @@ enum { ONS_LOSS_VARIES = 100 };
 
 typedef struct ons_loss_fact {
     ons_loss_kind kind;
-    bool known;  /* follows from inputs and constants alone: no weight, no random number */
-    bool atom;   /* TOTAL: the node that makes it takes samples */
-    bool mean;   /* of an atom */
-    int degree;  /* the power of the number of samples with which it grows: of CONSTANT, SAMPLES and TOTAL */
+    bool known;   /* follows from inputs and constants alone: no weight, no random number */
+    bool atom;    /* TOTAL: the node that makes it takes samples */
+    bool mean;    /* of an atom */
+    int degree;   /* the power of the number of samples with which it grows: of CONSTANT, SAMPLES and TOTAL */
     bool carries; /* its shape holds the batch: at `axis`, as outer × samples × inner indices */
     uint32_t axis;
     int64_t outer;
+    int64_t stride; /* POSITIONS: from a sample's number to the next one's, plus what follows from each; 0: not known */
     ons_node_id node;   /* COUPLED: which node couples; ONS_NONE: the next one that reads it */
     const char *reason; /* COUPLED: static text */
 } ons_loss_fact;

@@ -93,17 +93,29 @@ const char ons_loss_other_proportion[] = "it computes with the number of samples
 
 /* ---------------------------------------------------------------------------------------------------------- samples */
 
+/* Of a recurrence, which goes along the other of the first two axes. */
+static bool samples_come_first(const ons_node *node) {
+    bool first = false;
+    for (uint32_t i = 0; node->op->attributes[i].name != NULL; ++i)
+        if (strcmp(node->op->attributes[i].name, "layout") == 0) first = node->attributes[i].i == 1;
+    return first;
+}
+
 /* Whether a node works along the axis of its samples. */
 static bool works_along_samples(const judged *j) {
     const ons_loss_fact *data = &j->inputs[0];
     if (data->kind != ONS_LOSS_SAMPLES || !data->carries || is_view(j->node)) return false;
     if (has_role(j, ONS_ROLE_CONCAT) || has_role(j, ONS_ROLE_SPLIT)) return false;
-    const ons_shape *shape = shape_of(j, 0);
-    uint32_t axis;
+    if (j->form == ONS_LOSS_SAMPLES_FIRST) return data->axis != 0;
+    if (j->node->op->roles.states != 0) return data->axis != (samples_come_first(j->node) ? 0U : 1U);
+    /* An axis that a result has, and the data has not, is counted in the result. */
+    bool adds_axis = j->shape->rank > shape_of(j, 0)->rank && (j->node->op->roles.traits & ONS_TRAIT_ALONG_AXIS) == 0;
+    const ons_loss_fact *result = &j->p->facts[j->node->outputs[j->output]];
+    uint32_t axis, rank = adds_axis ? j->shape->rank : shape_of(j, 0)->rank;
     for (uint32_t i = 0; j->node->op->attributes[i].name != NULL; ++i)
         if (strcmp(j->node->op->attributes[i].name, "axis") == 0 && j->node->attributes[i].kind == ONS_ATTRIBUTE_INT &&
-            ons_axis_resolve(j->node->attributes[i].i, shape->rank, &axis) && axis == data->axis)
-            return true;
+            ons_axis_resolve(j->node->attributes[i].i, rank, &axis))
+            return axis == (adds_axis ? result->axis : data->axis);
     return false;
 }
 
@@ -186,6 +198,32 @@ static ons_loss_fact judge_samples(const judged *j, ons_loss_fact result) {
     return result;
 }
 
+/* Integers that count samples, after a node that moves or shifts them. */
+static int64_t stride_of(const judged *j) {
+    int64_t stride = 0;
+    uint32_t first, counting = 0;
+    for (uint32_t i = 0; i < j->node->input_count; ++i) {
+        if (j->inputs[i].kind != ONS_LOSS_POSITIONS) continue;
+        stride = j->inputs[i].stride;
+        ++counting;
+    }
+    bool shifts = has_role(j, ONS_ROLE_ADD) && counting == 1;
+    bool moves = j->inputs[0].kind == ONS_LOSS_POSITIONS && (is_linear(j) || has_role(j, ONS_ROLE_CAST));
+    return shifts || (moves && !adds_terms(j, &first)) ? stride : 0;
+}
+
+/* Whether a node looks up, for each sample, a place of its own: tuples that begin with its number, or its number times
+ * the places that a sample has. */
+static bool looks_up_own(const judged *j) {
+    uint32_t traits = j->node->op->roles.traits;
+    const ons_loss_fact *data = &j->inputs[0], *places = &j->inputs[1];
+    if (j->node->input_count < 2 || data->kind != ONS_LOSS_SAMPLES || places->kind != ONS_LOSS_POSITIONS) return false;
+    if ((traits & ONS_TRAIT_ADDRESSES) != 0) return data->axis == 0;
+    if ((traits & ONS_TRAIT_ALONG_AXIS) == 0 || !works_along_samples(j)) return false;
+    return places->stride > 0 && data->outer == 1 &&
+           shape_of(j, 0)->dims[data->axis] == places->stride * j->p->view->rows;
+}
+
 /* A result whose shape holds the batch. */
 static ons_loss_fact judge_carrying(const judged *j) {
     const ons_loss_proof *p = j->p;
@@ -195,14 +233,11 @@ static ons_loss_fact judge_carrying(const judged *j) {
     result.known = j->known;
     if (any_is(j, ONS_LOSS_TOTAL)) return refuse(j, "it takes what was summed up over the batch back to its samples");
     if (any_is(j, ONS_LOSS_POSITIONS)) {
-        bool addresses = (j->node->op->roles.traits & ONS_TRAIT_ADDRESSES) != 0 && j->node->input_count > 1 &&
-                         j->inputs[1].kind == ONS_LOSS_POSITIONS && j->inputs[0].kind == ONS_LOSS_SAMPLES &&
-                         j->inputs[0].axis == 0;
-        if (addresses) return result;
-        if (is_float(p, j->node->outputs[j->output]) || j->inputs[0].kind == ONS_LOSS_SAMPLES)
-            if (is_float(p, j->node->outputs[j->output]) || is_float(p, j->node->inputs[0]))
-                return refuse(j, "it computes with the places of samples in their batch");
+        if (looks_up_own(j)) return result;
+        if (is_float(p, j->node->outputs[j->output]) || is_float(p, j->node->inputs[0]))
+            return refuse(j, "it computes with the places of samples in their batch");
         result.kind = ONS_LOSS_POSITIONS;
+        result.stride = stride_of(j);
         return result;
     }
     if (!any_is(j, ONS_LOSS_SAMPLES) && !random && !has_role(j, ONS_ROLE_EXPAND))
@@ -277,8 +312,8 @@ static ons_status *judge_terms(const judged *j, uint32_t first, ons_loss_fact *r
     return NULL;
 }
 
-/* Of a model that was exported for a fixed number of samples: whether a sum is divided by a constant that may be, or hold,
- * that number, which nothing tells from any other. */
+/* Of a model that was exported for a fixed number of samples: whether a sum is divided by a constant that may be, or
+ * hold, that number, which nothing tells from any other. */
 static bool may_divide_by_batch(const judged *j) {
     const ons_loss_view *v = j->p->view;
     uint32_t input = j->form == ONS_LOSS_QUOTIENT || j->inputs[0].kind == ONS_LOSS_TOTAL ? 1 : 0;

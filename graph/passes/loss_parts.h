@@ -28,17 +28,18 @@
 /* What an operator makes of sums over samples, where its role and traits do not say so. */
 typedef enum ons_loss_form {
     ONS_LOSS_NO_FORM,
-    ONS_LOSS_TERMS,        /* output 0 is linear in all inputs together */
-    ONS_LOSS_LINEAR,       /* output 0 is linear in input 0 */
-    ONS_LOSS_PRODUCT,      /* of two inputs, element by element */
-    ONS_LOSS_QUOTIENT,     /* input 0 by input 1 */
-    ONS_LOSS_CONTRACTION,  /* a matrix product: sums over the last axis of input 0 and the last but one of input 1 */
-    ONS_LOSS_SUM_OVER,          /* over axes */
-    ONS_LOSS_MEAN_OVER,         /* over axes */
-    ONS_LOSS_SUM_OF_EACH,  /* over axes, of a function of each element */
-    ONS_LOSS_SLICE,        /* inputs 3 and 4: axes and steps */
-    ONS_LOSS_ALONG_INPUT,  /* works along the axis that input 1 holds */
-    ONS_LOSS_OF_CLASSES,   /* a loss with labels and a reduction of its own: ons_loss_rules.reduce */
+    ONS_LOSS_TERMS,         /* output 0 is linear in all inputs together */
+    ONS_LOSS_LINEAR,        /* output 0 is linear in input 0 */
+    ONS_LOSS_PRODUCT,       /* of two inputs, element by element */
+    ONS_LOSS_QUOTIENT,      /* input 0 by input 1 */
+    ONS_LOSS_CONTRACTION,   /* a matrix product: sums over the last axis of input 0 and the last but one of input 1 */
+    ONS_LOSS_SUM_OVER,      /* over axes */
+    ONS_LOSS_MEAN_OVER,     /* over axes */
+    ONS_LOSS_SUM_OF_EACH,   /* over axes, of a function of each element */
+    ONS_LOSS_SLICE,         /* inputs 3 and 4: axes and steps */
+    ONS_LOSS_ALONG_INPUT,   /* works along the axis that input 1 holds */
+    ONS_LOSS_SAMPLES_FIRST, /* works along all axes of input 0 but the first, which has the samples */
+    ONS_LOSS_OF_CLASSES,    /* a loss with labels and a reduction of its own: ons_loss_rules.reduce */
 } ons_loss_form;
 
 typedef struct ons_loss_rule {
@@ -62,7 +63,8 @@ typedef struct ons_loss_rules {
     ons_value_id (*open)(ons_builder *builder, const ons_node *node);
 } ons_loss_rules;
 
-/* ------------------------------------------------------------------------------------------------------------- proof */
+/* ------------------------------------------------------------------------------------------------------------- proof
+ */
 
 typedef struct ons_loss_view {
     ons_graph *graph;       /* bound */

@@ -4,7 +4,8 @@
 #include "graph/passes/loss_parts.h"
 #include "graph/passes/prune.h"
 
-/* ---------------------------------------------------------------------------------------------------------- in order */
+/* ---------------------------------------------------------------------------------------------------------- in order
+ */
 
 typedef struct sorter {
     const ons_graph *graph;
@@ -73,7 +74,8 @@ ons_status *ons_loss_parts_open(ons_graph *graph, const ons_registry *registry, 
     return ons_loss_parts_order(graph, &tracked);
 }
 
-/* ----------------------------------------------------------------------------------------------------- totals, shares */
+/* ----------------------------------------------------------------------------------------------------- totals, shares
+ */
 
 static ons_status *add_totals(ons_graph *graph, ons_loss_parts *parts, ons_node_id nodes) {
     for (uint32_t k = 0; k < parts->total_count; ++k) {
@@ -101,7 +103,8 @@ static ons_status *weigh(ons_graph *graph, const ons_registry *registry, const o
                      .phase = ONS_FORWARD,
                      .origin = ONS_NONE,
                      .name = ons_arena_format(graph->arena, "%s/share", ons_graph_node(graph, edge->node)->name)};
-    ons_value_id weighed = ons_build(&b, ons_registry_role(registry, ONS_ROLE_SAMPLE_MEAN), ONS_IN(operand), ONS_DEFAULTS);
+    ons_value_id weighed =
+        ons_build(&b, ons_registry_role(registry, ONS_ROLE_SAMPLE_MEAN), ONS_IN(operand), ONS_DEFAULTS);
     if (type.shape.rank > 0)
         weighed = ons_build(&b, ons_registry_role(registry, ONS_ROLE_RESHAPE),
                             ONS_IN(weighed, ons_build_integers(&b, type.shape.dims, type.shape.rank)), ONS_DEFAULTS);

@@ -78,13 +78,12 @@ static void set_obstacle(const ons_loss_proof *p, const ons_loss_fact *loss, ons
     const ons_graph *graph = p->view->graph;
     bool coupled = loss->kind == ONS_LOSS_COUPLED && loss->node != ONS_NONE;
     const ons_node *node = coupled ? ons_graph_node(graph, loss->node) : NULL;
-    parts->obstacle = (ons_blocker){coupled ? node->name : ons_graph_value(graph, p->view->loss)->name,
-                                    coupled ? node->op->name : "output",
-                                    loss->kind == ONS_LOSS_COUPLED ? loss->reason
-                                    : loss->kind == ONS_LOSS_SAMPLES
-                                        ? "it is no sum or mean over the samples"
-                                        : "it does not grow with the samples as a sum or a mean does",
-                                    NULL};
+    parts->obstacle = (ons_blocker){
+        coupled ? node->name : ons_graph_value(graph, p->view->loss)->name, coupled ? node->op->name : "output",
+        loss->kind == ONS_LOSS_COUPLED   ? loss->reason
+        : loss->kind == ONS_LOSS_SAMPLES ? "it is no sum or mean over the samples"
+                                         : "it does not grow with the samples as a sum or a mean does",
+        NULL};
 }
 
 ons_status *ons_loss_parts_conclude(const ons_loss_proof *p, ons_loss_parts *parts) {

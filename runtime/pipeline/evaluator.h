@@ -34,7 +34,7 @@ typedef struct ons_evaluator_options {
     uint32_t class_axis;
     uint32_t fed_target;
     ons_step_totals *totals; /* what the programs take of the whole dataset; NULL: nothing */
-    ons_batch_reader *read; /* may be NULL */
+    ons_batch_reader *read;  /* may be NULL */
     void *read_context;
     bool (*progress)(void *context, int64_t done, int64_t samples); /* may be NULL; false: stop */
     void *progress_context;

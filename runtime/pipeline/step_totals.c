@@ -6,15 +6,16 @@
 
 #include "base/arena.h"
 #include "graph/evaluate.h"
+#include "runtime/pipeline/stepper.h"
 
 struct ons_step_totals {
     const ons_totals_graphs *graphs;
-    ons_feed feed;          /* the inputs that the sums take */
-    ons_value_id *fed;      /* of `sums`: of each of the feed's fields */
-    ons_device *device;     /* whose host memory the slots lie in; NULL: usual memory */
+    ons_feed feed;      /* the inputs that the sums take */
+    ons_value_id *fed;  /* of `sums`: of each of the feed's fields */
+    ons_device *device; /* whose host memory the slots lie in; NULL: usual memory */
     uint8_t *slots[ONS_FEED_SLOTS];
-    size_t bytes;           /* of a slot */
-    size_t *offsets;        /* of each total in a slot */
+    size_t bytes;    /* of a slot */
+    size_t *offsets; /* of each total in a slot */
 };
 
 /* Totals begin where any type may. */
@@ -27,7 +28,8 @@ void ons_totals_graphs_free(ons_totals_graphs *graphs) {
     *graphs = (ons_totals_graphs){0};
 }
 
-/* ----------------------------------------------------------------------------------------------------------- building */
+/* ----------------------------------------------------------------------------------------------------------- building
+ */
 
 static ons_type type_of(const ons_graph *graph, ons_value_id id) { return ons_graph_value(graph, id)->type; }
 
@@ -103,7 +105,8 @@ void ons_step_totals_free(ons_step_totals *t) {
     free(t);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- computing */
+/* ---------------------------------------------------------------------------------------------------------- computing
+ */
 
 typedef struct sums {
     void **of_part; /* words of each sum */
@@ -195,6 +198,11 @@ static ons_status *finish(ons_step_totals *t, int slot, size_t count, sums *s) {
 
 ons_status *ons_step_totals_find(ons_step_totals *t, int slot, const uint64_t *rows, size_t count) {
     const ons_totals_graphs *g = t->graphs;
+    ONS_CHECK(
+        count % (size_t)g->rows == 0, ONS_UNSUPPORTED,
+        "what the loss counts is counted in %lld samples at a time, and there are %zu; choose a --batch, and data, "
+        "of a multiple of it",
+        (long long)g->rows, count);
     sums s = {.of_part = calloc(g->part_count + 1, sizeof *s.of_part)};
     ons_status *status = s.of_part == NULL ? ons_status_out_of_memory() : NULL;
     for (uint32_t i = 0; status == NULL && i < g->part_count; ++i) {
@@ -214,4 +222,17 @@ const void *ons_step_totals_get(const ons_step_totals *t, int slot, uint32_t ind
     const ons_type type = type_of(t->graphs->finish, t->graphs->totals[index]);
     *bytes = (size_t)ons_type_dense_bytes(&type);
     return t->slots[slot] + t->offsets[index];
+}
+
+void ons_step_program_load_totals(const ons_step_program *step_program, ons_worker *worker,
+                                  const ons_step_totals *totals, int slot, ons_part part,
+                                  const ons_part_place *part_place) {
+    for (uint32_t i = 0; step_program->totals != NULL && i < ons_step_totals_count(totals); ++i) {
+        ons_value_id input = step_program->totals[i];
+        if (input == ONS_NONE || !ons_stage_program_loads(step_program->stage, input, part)) continue;
+        void *address = ons_program_address_to_write(step_program->program, input, part_place);
+        size_t bytes;
+        const void *total = ons_step_totals_get(totals, slot, i, &bytes);
+        if (address != NULL) ons_worker_transfer(worker, address, total, bytes);
+    }
 }

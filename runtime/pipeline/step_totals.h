@@ -36,7 +36,8 @@ void ons_totals_graphs_free(ons_totals_graphs *graphs); /* a zeroed one is fine 
 
 typedef struct ons_step_totals ons_step_totals;
 
-/* `graphs` and `dataset` outlive it; so does `device`, whose host memory the totals lie in for copies to it (NULL: any). */
+/* `graphs` and `dataset` outlive it; so does `device`, whose host memory the totals lie in for copies to it (NULL:
+ * any). */
 ons_status *ons_step_totals_new(const ons_totals_graphs *graphs, ons_dataset *dataset, ons_device *device,
                                 ons_step_totals **totals);
 void ons_step_totals_free(ons_step_totals *totals); /* NULL is fine */

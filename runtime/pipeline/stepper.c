@@ -255,19 +255,6 @@ static ons_status *count_all_targets(ons_stepper *s) {
 
 /* ------------------------------------------------------------------------------------------------------------- step */
 
-void ons_step_program_load_totals(const ons_step_program *step_program, ons_worker *worker,
-                                  const ons_step_totals *totals, int slot, ons_part part,
-                                  const ons_part_place *part_place) {
-    for (uint32_t i = 0; step_program->totals != NULL && i < ons_step_totals_count(totals); ++i) {
-        ons_value_id input = step_program->totals[i];
-        if (input == ONS_NONE || !ons_stage_program_loads(step_program->stage, input, part)) continue;
-        void *address = ons_program_address_to_write(step_program->program, input, part_place);
-        size_t bytes;
-        const void *total = ons_step_totals_get(totals, slot, i, &bytes);
-        if (address != NULL) ons_worker_transfer(worker, address, total, bytes);
-    }
-}
-
 static const ons_step_program *step_program_of(const leg *l, uint32_t micro_batch) {
     return l->programs[l->programs[1] != NULL && micro_batch >= l->pass.lineup.first_count];
 }
@@ -281,8 +268,8 @@ static size_t first_row(const leg *l, uint32_t micro_batch) {
 
 static void load(void *context, uint32_t micro_batch, ons_part part, const ons_part_place *part_place) {
     const leg *l = context;
-    ons_step_program_load_totals(step_program_of(l, micro_batch), l->stepper->o.worker, l->stepper->o.totals, l->slot, part,
-                                 part_place);
+    ons_step_program_load_totals(step_program_of(l, micro_batch), l->stepper->o.worker, l->stepper->o.totals, l->slot,
+                                 part, part_place);
     const ons_step_program *step_program = step_program_of(l, micro_batch);
     const ons_feed *feed = l->stepper->o.feed;
     for (uint32_t i = 0; i < feed->field_count; ++i) {

@@ -46,7 +46,7 @@ typedef struct ons_stepper_options {
     bool counts_classes; /* targets equal to ignore_index do not count */
     int64_t ignore_index;
     ons_target_weights class_weights; /* where counts_classes: what a target of each class counts */
-    ons_step_totals *totals; /* what the programs take of the whole step; NULL: nothing */
+    ons_step_totals *totals;          /* what the programs take of the whole step; NULL: nothing */
 } ons_stepper_options;
 
 /* Puts totals where a part of the program reads them, as ons_pipeline_pass.load does. */

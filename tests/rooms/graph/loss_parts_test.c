@@ -93,9 +93,7 @@ static ons_value_id pairs(const model *m) {
 static ons_value_id by_root_of_samples(const model *m) {
     return apply2(m->s, "Div", sum(m), scalar(m, m->rows > ROWS ? 2.5 : 1.7));
 }
-static ons_value_id off_mean(const model *m) {
-    return reduce(m, "ReduceMean", apply2(m->s, "Mul", error(m), mean(m)));
-}
+static ons_value_id off_mean(const model *m) { return reduce(m, "ReduceMean", apply2(m->s, "Mul", error(m), mean(m))); }
 
 static void expect_parts(build_loss *build, int degree, uint32_t shares, uint32_t totals) {
     proof p = prove(build);

@@ -1,8 +1,10 @@
 """The model's own loss (--loss graph) in parts of a batch: micro-batches, stages, replicas, a short last step, evaluation."""
+import io
 import pathlib
 import sys
 
 import numpy
+import onnx
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -140,6 +142,20 @@ class LastToken(Net):
         return F.cross_entropy(z[torch.arange(x.shape[0]), last], y)
 
 
+class LastTokenTraced(LastToken):
+    """By the older exporter: the place in all tokens of the batch."""
+
+    traced = True
+
+
+class FocalTraced(Focal):
+    traced = True
+
+
+class ByBatchSizeTraced(ByBatchSize):
+    traced = True
+
+
 class Balanced(Net):
     """Labels are weighted by how often their class is in the batch."""
 
@@ -147,6 +163,10 @@ class Balanced(Net):
         hot = F.one_hot(y, 3).float()
         weight = (1 / (hot.sum(0) + 1))[y]
         return (weight * F.cross_entropy(self.body(x), y, reduction="none")).mean()
+
+
+class BalancedTraced(Balanced):
+    traced = True
 
 
 class Standardised(Net):
@@ -227,13 +247,16 @@ def arrays_for(model):
     return {name: full[name] for name in names}
 
 
-def export(model, arrays, fixed=0):
-    inputs = tuple(torch.tensor(a[:fixed or 3]) for a in arrays.values())
-    shapes = None if fixed else {name: {0: torch.export.Dim("batch")} for name in arrays}
-    program = torch.onnx.export(model, inputs, dynamo=True, dynamic_shapes=shapes, input_names=list(arrays),
-                                output_names=["loss"], verbose=False,
-                                optimize=not isinstance(model, (Regularised, RegularisedSum)))  # which would fold the squares of weights
-    proto = program.model_proto
+def export(model, arrays):
+    inputs = tuple(torch.tensor(a[:3]) for a in arrays.values())
+    names = {"input_names": list(arrays), "output_names": ["loss"]}
+    if getattr(model, "traced", False):
+        file = io.BytesIO()
+        torch.onnx.export(model, inputs, file, dynamo=False, opset_version=17, dynamic_axes={name: {0: "batch"} for name in arrays}, **names)
+        return onnx.load_model_from_string(file.getvalue())
+    shapes = {name: {0: torch.export.Dim("batch")} for name in arrays}
+    fold = not isinstance(model, (Regularised, RegularisedSum))  # which would lose the squares of weights
+    proto = torch.onnx.export(model, inputs, dynamo=True, dynamic_shapes=shapes, verbose=False, optimize=fold, **names).model_proto
     for node in list(proto.graph.node) + [n for f in proto.functions for n in f.node]:
         del node.metadata_props[:]
     return proto
@@ -291,7 +314,8 @@ def does_not(name, make, operator):
 
 only = sys.argv[1:]  # names of classes; none: all
 for kind in (Sum, Mean, Ignored, Weighted, LogSoftmaxLoss, MaskedMean, Tokens, Focal, MeanAndSum, Regularised, RegularisedSum,
-             Lengths, TwoCounts, ByBatchSize, EachByBatchSize, OneElement, LastToken, Balanced, Standardised):
+             Lengths, TwoCounts, ByBatchSize, EachByBatchSize, OneElement, LastToken, LastTokenTraced,
+             FocalTraced, ByBatchSizeTraced, Balanced, BalancedTraced, Standardised):
     if not only or kind.__name__ in only:
         adds_up("".join("_" + c.lower() if c.isupper() else c for c in kind.__name__)[1:], kind)
 for kind, operator in ((Negatives, "MatMul"), (HardTriplets, "Sub"), (OwnCount, "Div"), (Spread, "Sub"), (Root, "Sqrt"),
