@@ -173,8 +173,8 @@ ons_status *ons_trainer_step(ons_trainer *t, ons_step_report *report) {
     ONS_TRY(watch_memory(t, report));
     ONS_CHECK(
         isfinite(result.loss), ONS_DIVERGED,
-        "step %lld: the loss is %s; lower --lr, add --warmup or --clip-norm, or look for inputs that are not finite",
-        (long long)step, isnan(result.loss) ? "no longer a number" : "infinite");
+        "step %lld: the loss is %s; lower --lr, add --warmup or --clip-norm, %sor look for inputs that are not finite",
+        (long long)step, isnan(result.loss) ? "no longer a number" : "infinite", ons_trainer_overflow_remedy(t));
     ONS_TRY(validate(t, report));
     ons_trainer_watch_recordings(t, report);
     ons_trainer_log_step(t, report);

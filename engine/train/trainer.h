@@ -185,6 +185,8 @@ ons_status *ons_trainer_collected(ons_trainer *trainer, ons_status *status);
  * where it holds a number that the type does not have. Valid until the next call. */
 ons_status *ons_trainer_collect_for_file(ons_trainer *trainer, const char *name, const void **contents);
 void ons_trainer_drop_narrowed(ons_trainer *trainer);
+/* Gives what helps where gradients of a file's float16 overflow, ending in a comma; "" where that cannot be. */
+const char *ons_trainer_overflow_remedy(const ons_trainer *trainer);
 /* Fails where the checkpoint was written without masters. */
 ons_status *ons_trainer_check_masters(const ons_trainer *trainer, const ons_checkpoint *checkpoint);
 ons_status *ons_trainer_hand_over(ons_trainer *trainer);

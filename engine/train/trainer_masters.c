@@ -47,6 +47,16 @@ void ons_trainer_drop_narrowed(ons_trainer *t) {
     t->narrowed = (ons_narrowed){0};
 }
 
+const char *ons_trainer_overflow_remedy(const ons_trainer *t) {
+    bool half = false;
+    for (ons_value_id id = 0; id < whole_graph(t)->values.count && !half; ++id) {
+        const ons_value *value = ons_graph_value(whole_graph(t), id);
+        half = ons_is_master(whole_graph(t), value) &&
+               ons_store_get(whole_graph(t)->store, value->data)->type.dtype == ONS_FLOAT16;
+    }
+    return half && ons_config_low_type(t->config) != ONS_FLOAT16 ? "scale the loss by --precision fp16, " : "";
+}
+
 ons_status *ons_trainer_check_masters(const ons_trainer *t, const ons_checkpoint *c) {
     for (ons_value_id id = 0; id < whole_graph(t)->values.count; ++id) {
         const ons_value *value = ons_graph_value(whole_graph(t), id);

@@ -288,3 +288,24 @@ write_case(__file__, "fp16_weight_beyond_its_type",
            {"x": numpy.full((4, 1), 0.5, "f4"), "t": numpy.full((4, 1), 100, "f4")},
            "train model.onnx --input x=x.npy --target t.npy --loss mse --optimizer sgd --lr 1000 --batch 4 --steps 1 --threads 1 "
            "--out out.onnx", says=["weight 'w' has reached 100000", "float16", "kept in the checkpoint of out.onnx.checkpoint"], code=3)
+# The gradient, 2 · 200 · 1000 / 1, is beyond float16; a scaled loss has a smaller one.
+steep = model([helper.make_node("Cast", ["x"], ["x16"], to=TensorProto.FLOAT16), helper.make_node("MatMul", ["x16", "w"], ["y"])],
+              [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 1])],
+              helper.make_tensor_value_info("y", TensorProto.FLOAT16, ["n", 1]), line)
+steep_arrays = {"x": numpy.full((4, 1), 200, "f4"), "t": numpy.full((4, 1), 1000, "f4")}
+steep_command = "train model.onnx --input x=x.npy --target t.npy --loss mse --optimizer sgd --lr 1e-6 --batch 4 --threads 1"
+write_case(__file__, "fp16_gradient_beyond_its_type", steep, steep_arrays, f"{steep_command} --steps 3",
+           says=["the loss is", "scale the loss by --precision fp16, or"], code=7)
+master, scale, losses = torch.zeros(1, 1), 4.0, []
+for _ in range(10):
+    read = master.half().requires_grad_()
+    loss = mean_square(torch.full((4, 1), 200.0).half() @ read, 1000.0) / 4
+    (loss * scale).backward()
+    losses.append(float(loss.detach()))
+    if torch.isfinite(read.grad).all():
+        master = master - 1e-6 * read.grad.float() / scale
+    else:
+        scale /= 2
+write_case(__file__, "fp16_gradient_scaled", steep, steep_arrays,
+           f"{steep_command} --steps 10 --precision fp16 --loss-scale 4 --log-json log.json", losses, tolerance=1e-3)
+print("scaled", losses)
