@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/model/exporter_calls.h"
 #include "engine/model/notes.h"
 #include "graph/passes/loss.h"
 #include "graph/passes/names.h"
@@ -241,8 +242,7 @@ static ons_status *assume_no_effect(const ons_model *model, const ons_config *co
     bool normalises = ons_has_batch_statistics(model->graph);
     if (config->batchnorm.value == ONS_AS_TRAINING && !normalises)
         ONS_TRY(ons_note(list, arena, ons_note_batchnorm_without_effect));
-    if (config->sync_batchnorm && !normalises)
-        ONS_TRY(ons_note(list, arena, ons_note_sync_batchnorm_without_effect));
+    if (config->sync_batchnorm && !normalises) ONS_TRY(ons_note(list, arena, ons_note_sync_batchnorm_without_effect));
     ons_word as_usual;
     if (ons_word_find(ons_dropout_words, config->dropout, &as_usual) || drops(model->graph)) return NULL;
     return ons_note(list, arena, ons_note_dropout_without_effect, config->dropout);
@@ -258,6 +258,7 @@ ons_status *ons_assumptions_find(const ons_model *model, const ons_config *confi
     ONS_TRY(assume_removed_biases(model, arena, list));
     ONS_TRY(assume_transposed(model, arena, list));
     ONS_TRY(assume_single_numbers(model, arena, list));
+    ONS_TRY(ons_assume_exporter_calls(model, config, arena, list));
     ONS_TRY(assume_probabilities(model, config, arena, list));
     return assume_no_effect(model, config, arena, list);
 }
