@@ -8,6 +8,7 @@
 #ifndef ONSTAGE_GRAPH_UPGRADE_H
 #define ONSTAGE_GRAPH_UPGRADE_H
 
+#include "graph/exporter_call.h"
 #include "graph/graph.h"
 
 typedef struct ons_named_attribute {
@@ -16,9 +17,11 @@ typedef struct ons_named_attribute {
 } ons_named_attribute;
 
 struct ons_upgrade {
-    ons_graph *graph;      /* in which constants are made; also owns texts and arrays */
-    int64_t opset;         /* the version in force for this node's domain */
-    const char *node_name; /* for messages */
+    const ons_operator *op; /* what the node becomes: its own operator, unless the upgrade sets another one */
+    ons_exporter_call call; /* what the exporter says that the node computes, where gradients differ by it */
+    ons_graph *graph;       /* in which constants are made; also owns texts and arrays */
+    int64_t opset;          /* the version in force for this node's domain */
+    const char *node_name;  /* for messages */
     ONS_VECTOR(ons_named_attribute) attributes;
     ONS_VECTOR(ons_value_id) inputs; /* ONS_NONE where left out */
     ONS_VECTOR(ons_value_id) outputs;

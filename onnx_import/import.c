@@ -101,6 +101,7 @@ static void forget_last_import(ons_model_file *file) {
     file->sharded.count = 0;
     file->merges.count = 0;
     file->lost_biases = 0;
+    file->unclear.count = 0;
 }
 
 ons_status *ons_import(ons_model_file *file, const ons_registry *registry, const ons_import_options *options,

@@ -87,6 +87,10 @@ typedef struct ons_merge {
 /* Biases of the module that the exporter has left out because they were zeros; the first one's name. */
 size_t ons_lost_bias_count(const ons_model_file *file, const char **first);
 
+/* Nodes that read something which the program has detached, where the file does not tell which of their operands it is:
+ * their names in the graph, until the next import. */
+size_t ons_unclear_detaches(const ons_model_file *file, const char *const **names);
+
 /* Whether an option has parted the weight. */
 bool ons_import_has_parted(const ons_model_file *file, const char *name);
 size_t ons_merge_count(const ons_model_file *file);

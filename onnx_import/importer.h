@@ -149,6 +149,15 @@ ons_status *ons_attributes_match(const ons_operator *op, const ons_upgrade *upgr
 /* The contents of a node that states a constant. */
 ons_status *ons_attributes_constant(scope *s, const Onnx__NodeProto *node, ons_type *type, ons_data_id *data);
 
+/* ---- detached.c */
+
+/* What the exporter says that the node computes: size 0 where it says nothing. */
+ons_exporter_call ons_node_call(const Onnx__NodeProto *node);
+
+/* Puts a node through which no gradient passes in front of each operand that the program has detached, where the node
+ * that did so is gone from the file: default exports take Identity nodes out, and their readers still name them. */
+ons_status *ons_detach_operands(scope *s, const Onnx__NodeProto *node, ons_upgrade *u);
+
 /* ---- functions.c */
 
 ons_status *ons_functions_index(importer *in);

@@ -56,6 +56,7 @@ struct ons_model_file {
     ONS_VECTOR(ons_merge) merges;                  /* by the last import */
     ONS_VECTOR(ons_derived) derived;               /* by the last import */
     ONS_VECTOR(ons_sharded) sharded;               /* by the last import */
+    ONS_VECTOR(const char *) unclear;              /* by the last import: ons_unclear_detaches */
 };
 
 /* A file of those bytes, from malloc, in the place of another one; they are freed with it, or where this fails. */

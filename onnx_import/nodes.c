@@ -62,20 +62,24 @@ static ons_status *place_node(scope *s, const ons_operator *op, const ons_upgrad
     return NULL;
 }
 
-static ons_status *upgrade_node(scope *s, const ons_operator *op, const Onnx__NodeProto *node, ons_upgrade *u,
-                                size_t index) {
+static ons_status *upgrade_node(scope *s, const Onnx__NodeProto *node, ons_upgrade *u, size_t index) {
     ONS_TRY(read_operands(s, node, index, u));
+    ONS_TRY(ons_detach_operands(s, node, u));
     ONS_TRY(ons_attributes_read(s, node, u));
     trim(u);
-    if (op->forms.upgrade != NULL) ONS_TRY(op->forms.upgrade(u));
+    if (u->op->forms.upgrade != NULL) ONS_TRY(u->op->forms.upgrade(u));
     trim(u);
-    return place_node(s, op, u, index);
+    return place_node(s, u->op, u, index);
 }
 
 static ons_status *import_operator(scope *s, const ons_operator *op, const Onnx__NodeProto *node, const char *name,
                                    size_t index) {
-    ons_upgrade u = {.graph = s->graph, .opset = ons_scope_opset(s, ons_text(node->domain)), .node_name = name};
-    ons_status *status = upgrade_node(s, op, node, &u, index);
+    ons_upgrade u = {.op = op,
+                     .call = ons_node_call(node),
+                     .graph = s->graph,
+                     .opset = ons_scope_opset(s, ons_text(node->domain)),
+                     .node_name = name};
+    ons_status *status = upgrade_node(s, node, &u, index);
     ons_vector_free(&u.attributes);
     ons_vector_free(&u.inputs);
     ons_vector_free(&u.outputs);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/model/exporter_calls.h"
 #include "engine/model/layer_forms.h"
 #include "engine/model/notes.h"
 #include "engine/model/raw_numbers.h"
@@ -267,6 +268,7 @@ ons_status *ons_assumptions_find(const ons_model *model, const ons_config *confi
     ONS_TRY(assume_removed_biases(model, arena, list));
     ONS_TRY(assume_transposed(model, arena, list));
     ONS_TRY(assume_single_numbers(model, arena, list));
+    ONS_TRY(ons_assume_exporter_calls(model, config, arena, list));
     ONS_TRY(assume_probabilities(model, config, arena, list));
     ONS_TRY(assume_raw_logits(model, config, arena, list));
     ONS_TRY(ons_assume_layer_forms(model, config, arena, list));

@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "engine/config/schedule_file.h"
+#include "engine/model/exporter_calls.h"
 #include "engine/model/notes.h"
 #include "engine/model/results.h"
 #include "engine/train/trainer.h"
@@ -241,6 +242,12 @@ static ons_status *check_options(ons_trainer *t) {
     return ons_assumptions_check(t->config, &t->assumptions);
 }
 
+/* What the first batch shows. */
+static ons_status *judge_data(ons_trainer *t) {
+    ONS_TRY(ons_assume_padding(t->model, t->config, t->training.dataset, t->batching.batch, t->arena, &t->assumptions));
+    return ons_assumptions_check(t->config, &t->assumptions);
+}
+
 ons_status *ons_trainer_build(ons_trainer *t) {
     ONS_TRY(ons_trainer_divide_processors(t));
     ONS_TRY(check_options(t));
@@ -248,6 +255,7 @@ ons_status *ons_trainer_build(ons_trainer *t) {
     ONS_TRY(ons_config_threads(t->config, &t->threads));
     ONS_TRY(ons_trainer_open_trace(t));
     ONS_TRY(build_training(t));
+    ONS_TRY(judge_data(t));
     ONS_TRY(build_validation(t));
     ONS_TRY(ons_trainer_choose_local_stages(t));
     ONS_TRY(ons_local_stages_start(t->local_stages));

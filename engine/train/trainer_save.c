@@ -8,6 +8,14 @@
 #include "engine/train/trainer.h"
 #include "onnx_import/export.h"
 
+/* The element type of a weight, whole or in shards. */
+static ons_dtype type_of(const ons_trainer *t, const char *initialiser) {
+    const ons_sharded *sharded = ons_sharded_find(t->model->file, initialiser);
+    if (sharded != NULL) return sharded->type.dtype;
+    ons_value_id id = ons_graph_find_value(t->model->graph, initialiser);
+    return id == ONS_NONE ? ONS_NO_DTYPE : ons_graph_value(t->model->graph, id)->type.dtype;
+}
+
 static ons_status *read_weight(void *context, const char *initialiser, int64_t offset, void *buffer, size_t bytes) {
     ons_trainer *t = context;
     /* The file has both names of a tied pair, the graph only the second. */
@@ -20,7 +28,10 @@ static ons_status *read_weight(void *context, const char *initialiser, int64_t o
         memcpy(buffer, contents + offset, bytes);
     else
         ons_derived_fill(derived, contents, offset, buffer, bytes);
-    return NULL;
+    const char *source = derived == NULL ? initialiser : derived->source;
+    ons_dtype dtype = type_of(t, source);
+    if (dtype == ONS_NO_DTYPE || ons_dtype_size(dtype) == 0) return NULL;
+    return ons_trainer_check_finite(t, source, dtype, buffer, (int64_t)(bytes / ons_dtype_size(dtype)));
 }
 
 static bool is_listed(const char *const *names, size_t count, const char *name) {

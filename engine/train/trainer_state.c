@@ -76,6 +76,11 @@ static ons_state_place place_of(const ons_trainer *t, const kept_value *kept, co
                              sliced ? stage->rank_group.count : 1};
 }
 
+static ons_status *check_finite(const ons_trainer *t, const char *name, const ons_named_tensor *tensor) {
+    const ons_type *type = &tensor->tensor.type;
+    return ons_trainer_check_finite(t, name, type->dtype, tensor->tensor.data, ons_shape_elements(&type->shape));
+}
+
 /* A slice of each replica, or copy of the stage, in this process. */
 static ons_status *list_slices(const ons_trainer *t, const kept_value *kept, ons_arena *names, ons_host_copy *copies,
                                named_tensors *list) {
@@ -92,6 +97,7 @@ static ons_status *list_slices(const ons_trainer *t, const kept_value *kept, ons
         size_t bytes = (size_t)ons_type_dense_bytes(&tensor.tensor.type);
         if (bytes == 0) continue;
         ONS_TRY(ons_device_context_read(stage->device_context, address, bytes, &copies[i], &tensor.tensor.data));
+        ONS_TRY(check_finite(t, kept->name, &tensor));
         ONS_PUSH(list, tensor);
     }
     return NULL;
@@ -112,9 +118,14 @@ static ons_status *list_tensors(const ons_trainer *t, const kept_values *values,
         const char *name = value_of(t, each)->name;
         ONS_TRY(ons_local_stages_read(t->local_stages, name, &tensor.tensor.type, copies, &tensor.tensor.data));
         ONS_CHECK(tensor.tensor.data != NULL, ONS_DEFECT, "'%s' has no place in the arena", name);
+        ONS_TRY(check_finite(t, each->name, &tensor));
         ONS_PUSH(list, tensor);
     }
-    for (size_t i = 0; i < ons_trainer_best_count(t); ++i) ONS_PUSH(list, ons_trainer_best_tensor(t, i));
+    for (size_t i = 0; i < ons_trainer_best_count(t); ++i) {
+        const ons_named_tensor best = ons_trainer_best_tensor(t, i);
+        ONS_TRY(check_finite(t, best.name, &best));
+        ONS_PUSH(list, best);
+    }
     return NULL;
 }
 

@@ -5,6 +5,7 @@
 #include "graph/passes/fuse.h"
 #include "graph/passes/replacement.h"
 #include "graph/passes/shard.h"
+#include "graph/upgrade.h"
 #include "kernels/common/indexing/indexing.h"
 #include "kernels/transpose/transpose.h"
 
@@ -49,9 +50,10 @@ void ons_gather_reference(const ons_operands *o, const ons_step *step, const voi
 
 static ons_status *gather_gradient(ons_gradient *g) {
     const ons_shape *shape = &g->operands->inputs[DATA].shape;
-    g->gradients[DATA] = ons_build(
-        g->builder, &ons_op_gather_gradient, ONS_IN(g->cotangents[0], ons_gradient_input(g, INDICES)),
-        ONS_WITH(ONS_AT_INT(0, ons_attribute_int(g->operands, AXIS)), ONS_AT_INTS(1, shape->rank, shape->dims)));
+    g->gradients[DATA] =
+        ons_build(g->builder, &ons_op_gather_gradient, ONS_IN(g->cotangents[0], ons_gradient_input(g, INDICES)),
+                  ONS_WITH(ONS_AT_INT(0, ons_attribute_int(g->operands, AXIS)),
+                           ONS_AT_INTS(1, shape->rank, shape->dims), {2, g->operands->attributes[PADDING]}));
     return NULL;
 }
 
@@ -75,7 +77,7 @@ static ons_status *gather_decompose(ons_replacement *m) {
     const ons_shape *shape = &o->outputs[0].shape;
     uint32_t axis;
     ONS_TRY(ons_node_axis(o, ons_attribute_int(o, AXIS), o->inputs[DATA].shape.rank, &axis));
-    if (!takes_all(o, axis)) return NULL;
+    if (ons_has_attribute(o, PADDING) || !takes_all(o, axis)) return NULL;
     ons_value_id sizes = ons_build_integers(m->builder, shape->dims, shape->rank);
     return ons_replace_by(m, &ons_op_reshape, ONS_IN(m->inputs[DATA], sizes), ONS_WITH(ONS_AT_INT(0, 1)));
 }
@@ -96,7 +98,8 @@ static ons_value_id transpose_indices(ons_match *match) {
     ons_builder *builder = ons_match_builder(match);
     ons_value_id moved = ons_build(builder, &ons_op_transpose, ONS_IN(ons_match_value(match, "indices")),
                                    ONS_WITH(ONS_AT_INTS(0, indices->rank, order)));
-    return ons_build(builder, &ons_op_gather, ONS_IN(ons_match_value(match, "table"), moved), ONS_DEFAULTS);
+    return ons_build(builder, &ons_op_gather, ONS_IN(ons_match_value(match, "table"), moved),
+                     ONS_WITH({PADDING, gather->attributes[PADDING]}));
 }
 
 /* Each shard looks up what it has, and the sum is what one of them found. */
@@ -108,18 +111,34 @@ static ons_status *gather_shard(ons_sharding *s) {
     for (uint32_t i = 0; i < s->shards; ++i) {
         ons_sharding_begin(s, i);
         s->results[i] = ons_build(s->builder, &ons_op_gather_shard, ONS_IN(s->parts[DATA][i], s->inputs[INDICES]),
-                                  ONS_WITH(ONS_AT_INT(0, axis), ONS_AT_INT(1, ons_sharding_first(s, DATA, i)),
-                                           ONS_AT_INT(2, s->operands->inputs[DATA].shape.dims[axis])));
+                                  ONS_WITH(ONS_AT_INT(AXIS, axis), {PADDING, s->operands->attributes[PADDING]},
+                                           ONS_AT_INT(FIRST, ons_sharding_first(s, DATA, i)),
+                                           ONS_AT_INT(ENTRIES, s->operands->inputs[DATA].shape.dims[axis])));
     }
     s->join = ONS_SHARDS_SUM;
     return NULL;
 }
 
-ONS_DEFINE_OPERATOR(gather, "Gather", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1),
-                    ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", 0)), ONS_INFER(gather_infer), ONS_COST(ons_cost_copy),
-                    ONS_GRADIENT_RULE(gather_gradient, ONS_INPUT_BIT(DATA)), ONS_SAVES(ONS_INPUT_BIT(INDICES), 0),
-                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ANY_PRECISION | ONS_TRAIT_ALONG_AXIS, 0), ONS_NO_ALIASES,
-                    ONS_PLAIN_LAYOUT,
-                    ONS_SHARDED_FORMS(NULL, ONS_PATTERNS({"Transpose(g=Gather(table, indices))", transpose_indices}),
-                                      gather_decompose, gather_shard),
-                    ONS_REFERENCE(ons_gather_reference));
+/* PyTorch's embedding leaves one row without a gradient. Only the exporter's own words tell which: nn.Embedding counts
+ * a negative padding_idx from the end before the call, and there a negative number means that there is none. */
+static ons_status *gather_upgrade(ons_upgrade *u) {
+    const ons_attribute yes = {.kind = ONS_ATTRIBUTE_INT, .i = 1};
+    bool one = ons_call_is(&u->call, "aten.embedding"), bag = ons_call_is(&u->call, "aten.embedding_bag");
+    int64_t padding = -1;
+    if (one) ons_call_integer(&u->call, 2, "padding_idx", &padding);
+    if ((one || bag) && ons_call_is_true(&u->call, 3, "scale_grad_by_freq"))
+        ONS_TRY(ons_upgrade_set(u, "onstage_by_frequency", yes));
+    if (padding < 0) return NULL; /* what a bag leaves out its nodes leave out */
+    return ons_upgrade_set(u, "onstage_padding", (ons_attribute){.kind = ONS_ATTRIBUTE_INT, .i = padding});
+}
+
+ONS_DEFINE_OPERATOR(
+    gather, "Gather", ONS_ONNX(1, ONS_NEWEST), ONS_ARITY(2, 2, 1, 1),
+    ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", 0), ONS_OPTIONAL_ATTRIBUTE("onstage_padding", ONS_ATTRIBUTE_INT),
+                   ONS_OPTIONAL_ATTRIBUTE("onstage_by_frequency", ONS_ATTRIBUTE_INT)),
+    ONS_INFER(gather_infer), ONS_COST(ons_cost_copy), ONS_GRADIENT_RULE(gather_gradient, ONS_INPUT_BIT(DATA)),
+    ONS_SAVES(ONS_INPUT_BIT(INDICES), 0), ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ANY_PRECISION | ONS_TRAIT_ALONG_AXIS, 0),
+    ONS_NO_ALIASES, ONS_PLAIN_LAYOUT,
+    ONS_SHARDED_FORMS(gather_upgrade, ONS_PATTERNS({"Transpose(g=Gather(table, indices))", transpose_indices}),
+                      gather_decompose, gather_shard),
+    ONS_REFERENCE(ons_gather_reference));

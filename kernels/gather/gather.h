@@ -6,7 +6,10 @@
 
 enum { DATA, INDICES };
 
-enum { AXIS, FIRST, ENTRIES }; /* the last two: of GatherShard alone */
+/* PADDING: the entry that gets no gradient from this lookup, as PyTorch's embedding has one; absent: all get theirs.
+ * BY_FREQUENCY: PyTorch divides the gradient by how often each entry is looked up, which is noted and not done. The
+ * last two: of GatherShard alone. */
+enum { AXIS, PADDING, BY_FREQUENCY, FIRST, ENTRIES };
 
 typedef ons_gather state;
 
@@ -23,6 +26,7 @@ static inline state make_state(const ons_operands *o, int64_t element_bytes) {
         .index_dtype = o->inputs[INDICES].dtype,
         .first = shard ? ons_attribute_int(o, FIRST) : 0,
         .entries = shard ? ons_attribute_int(o, ENTRIES) : data->dims[axis],
+        .skipped = -1,
     };
 }
 

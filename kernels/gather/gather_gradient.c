@@ -38,14 +38,15 @@ void ons_gather_gradient_reference(const ons_operands *o, const ons_step *step, 
     memset(out, 0, (size_t)ons_elements(&o->outputs[0]) * sizeof *out);
     for (int64_t outer = 0; outer < s.outer; ++outer)
         for (int64_t i = 0; i < s.count; ++i) {
-            int64_t row = ons_resolve_index(indices[i], s.entries) - s.first;
-            for (int64_t k = 0; row >= 0 && row < s.length && k < s.inner; ++k)
+            int64_t row = ons_gather_gradient_row(&s, indices[i]);
+            for (int64_t k = 0; row >= 0 && k < s.inner; ++k)
                 out[(outer * s.length + row) * s.inner + k] += cotangent[(outer * s.count + i) * s.inner + k];
         }
 }
 
 ONS_DEFINE_OPERATOR(gather_gradient, "GatherGradient", ONS_INTERNAL, ONS_ARITY(2, 2, 1, 1),
-                    ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", 0), ONS_REQUIRED_ATTRIBUTE("shape", ONS_ATTRIBUTE_INTS)),
+                    ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", 0), ONS_REQUIRED_ATTRIBUTE("shape", ONS_ATTRIBUTE_INTS),
+                                   ONS_OPTIONAL_ATTRIBUTE("onstage_padding", ONS_ATTRIBUTE_INT)),
                     ONS_INFER(ons_gather_gradient_infer), ONS_COST(ons_cost_each_input),
                     ONS_NOT_DIFFERENTIABLE("a gradient"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_NO_ALIASES,
                     ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(ons_gather_gradient_reference));

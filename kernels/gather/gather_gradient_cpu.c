@@ -30,7 +30,7 @@ ons_status *ons_gather_gradient_prepare(ons_prepare *p) {
 }
 
 static int64_t row_of(const state *s, const void *indices, int64_t place) {
-    return ons_gather_row(s, ons_index_at(s->index_dtype, indices, place));
+    return ons_gather_gradient_row(s, ons_index_at(s->index_dtype, indices, place));
 }
 
 enum { DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS };

@@ -18,12 +18,16 @@ static ons_status *gather_shard_gradient(ons_gradient *g) {
     g->gradients[DATA] =
         ons_build(g->builder, &ons_op_gather_shard_gradient, ONS_IN(g->cotangents[0], ons_gradient_input(g, INDICES)),
                   ONS_WITH(ONS_AT_INT(0, ons_attribute_int(o, AXIS)), ONS_AT_INTS(1, shape->rank, shape->dims),
-                           ONS_AT_INT(2, ons_attribute_int(o, FIRST)), ONS_AT_INT(3, ons_attribute_int(o, ENTRIES))));
+                           {2, o->attributes[PADDING]}, ONS_AT_INT(3, ons_attribute_int(o, FIRST)),
+                           ONS_AT_INT(4, ons_attribute_int(o, ENTRIES))));
     return NULL;
 }
 
 ONS_DEFINE_OPERATOR(gather_shard, "GatherShard", ONS_INTERNAL, ONS_ARITY(2, 2, 1, 1),
-                    ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", 0), ONS_REQUIRED_ATTRIBUTE("first", ONS_ATTRIBUTE_INT),
+                    ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", 0),
+                                   ONS_OPTIONAL_ATTRIBUTE("onstage_padding", ONS_ATTRIBUTE_INT),
+                                   ONS_OPTIONAL_ATTRIBUTE("onstage_by_frequency", ONS_ATTRIBUTE_INT),
+                                   ONS_REQUIRED_ATTRIBUTE("first", ONS_ATTRIBUTE_INT),
                                    ONS_REQUIRED_ATTRIBUTE("entries", ONS_ATTRIBUTE_INT)),
                     ONS_INFER(gather_shard_infer), ONS_COST(ons_cost_copy),
                     ONS_GRADIENT_RULE(gather_shard_gradient, ONS_INPUT_BIT(DATA)), ONS_SAVES(ONS_INPUT_BIT(INDICES), 0),

@@ -7,7 +7,8 @@ namespace {
 struct rows_of_the_shard : ons_gather {
     const void *indices;
     __device__ int64_t row(int64_t place) const {
-        return ons_gather_row(this, ons::index_at(index_dtype == ONS_INT32, indices, place));
+        int64_t found = ons_gather_row(this, ons::index_at(index_dtype == ONS_INT32, indices, place));
+        return found == skipped ? -1 : found;
     }
 };
 

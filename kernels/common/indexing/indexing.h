@@ -38,6 +38,7 @@ typedef struct ons_gather {
     int64_t count;
     ons_dtype index_dtype;
     int64_t first, entries; /* of a whole table: 0, length */
+    int64_t skipped;        /* of its gradient: the row that gets none; -1: there is no such row */
 } ons_gather;
 
 /* Which of the table's rows is meant by an index into the whole, or -1 where another shard has it, or none. */

@@ -150,9 +150,12 @@ Test(movement, entries_of_a_lookup_have_the_bits_that_each_has_alone) {
     for (int i = 0; i < PLACES; ++i) indices[i] = i * i % 11 % (LENGTH - 1) - (i % 5 == 0 ? LENGTH : 0);
     const ons_attribute attributes[] = {
         {.kind = ONS_ATTRIBUTE_INT, .i = 1},
-        {.kind = ONS_ATTRIBUTE_INTS, .count = 3, .ints = (const int64_t[]){ENTRIES, LENGTH, INNER}}};
+        {.kind = ONS_ATTRIBUTE_INTS, .count = 3, .ints = (const int64_t[]){ENTRIES, LENGTH, INNER}},
+        {.kind = ONS_ATTRIBUTE_ABSENT}};
     const ons_attribute of_one[] = {
-        attributes[0], {.kind = ONS_ATTRIBUTE_INTS, .count = 3, .ints = (const int64_t[]){1, LENGTH, INNER}}};
+        attributes[0],
+        {.kind = ONS_ATTRIBUTE_INTS, .count = 3, .ints = (const int64_t[]){1, LENGTH, INNER}},
+        {.kind = ONS_ATTRIBUTE_ABSENT}};
     run_indexing(&ons_op_gather_gradient, attributes, &(ons_shape){3, {ENTRIES, PLACES, INNER}}, indices,
                  &(ons_shape){1, {PLACES}}, cotangent, together);
     for (int64_t entry = 0; entry < ENTRIES; ++entry) {

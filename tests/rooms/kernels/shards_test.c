@@ -149,7 +149,7 @@ static ons_value_id look_up_in_shards(ons_builder *b, const problem *p, const on
     for (uint32_t k = 0; k < p->shards; ++k) {
         sum = add(b, sum,
                   ons_build(b, &ons_op_gather_shard, ONS_IN(shards[k], inputs[PLACES]),
-                            ONS_WITH(ONS_AT_INT(0, p->axis), ONS_AT_INT(1, first), ONS_AT_INT(2, p->entries))));
+                            ONS_WITH(ONS_AT_INT(0, p->axis), ONS_AT_INT(3, first), ONS_AT_INT(4, p->entries))));
         first += p->sizes[k];
     }
     return sum;
