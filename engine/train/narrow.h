@@ -6,7 +6,8 @@
 #include "graph/type.h"
 
 /* Rounds `count` numbers to the nearest that `dtype`, float16 or bfloat16, has; of two equally near ones to the even.
- * Fails with the weight's name where a number becomes infinite or is none. */
+ * Fails with the weight's name where a finite
+ * number becomes infinite; what is not finite stays so, for ons_trainer_check_finite. */
 ons_status *ons_narrow_master(const char *name, const float *master, int64_t count, ons_dtype dtype, uint16_t *halves);
 
 #endif
