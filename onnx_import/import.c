@@ -99,6 +99,7 @@ static void forget_last_import(ons_model_file *file) {
     file->untied.count = 0;
     file->derived.count = 0;
     file->sharded.count = 0;
+    file->stated.count = 0;
     file->merges.count = 0;
     file->lost_biases = 0;
 }

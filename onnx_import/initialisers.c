@@ -3,6 +3,7 @@
 
 #include "graph/passes/names.h"
 #include "onnx_import/importer.h"
+#include "onnx_import/stated.h"
 
 /* -------------------------------------------------------------------------------------------------- kind and reason */
 
@@ -65,21 +66,35 @@ static ons_role_reason find_reason(const ons_tensor *tensor, const ons_value *va
     return holds_infinities(tensor) ? ONS_HOLDS_INFINITIES : ONS_WEIGHT;
 }
 
+static ons_status *add_initialiser(scope *s, const char *name, const ons_value *described) {
+    ons_value_id id;
+    bool top = s->graph == s->in->top;
+    ONS_TRY(ons_scope_add(s, name, top ? described->kind : ONS_CONSTANT, &described->type, &id));
+    ons_value *value = ons_graph_value(s->graph, id);
+    value->data = described->data;
+    value->reason = described->reason;
+    value->origin = described->origin;
+    value->parameter = described->parameter;
+    value->sources = described->sources;
+    if (top) ONS_PUSH(&s->in->initialisers, id);
+    return NULL;
+}
+
 static ons_status *import_initialiser(scope *s, const Onnx__TensorProto *proto) {
     const char *name = ons_text(proto->name);
     ons_type type;
     ons_data_id data;
     ONS_TRY(ons_tensor_load(s->in->file, proto, s->in->options->allow_missing_data, s->in->store, &type, &data));
-    ons_value_id id;
-    ONS_TRY(ons_scope_add(s, name, ONS_CONSTANT, &type, &id));
-    ons_value *value = ons_graph_value(s->graph, id);
-    value->data = data;
-    if (s->graph == s->in->top) ONS_TRY(ons_origin_find(s->in, name, value));
-    value->reason = find_reason(ons_store_get(s->in->store, data), value);
-    if (s->graph != s->in->top) return NULL;
-    value->kind = value->reason == ONS_WEIGHT ? ONS_PARAMETER : ONS_CONSTANT;
-    ONS_PUSH(&s->in->initialisers, id);
-    return NULL;
+    ons_value described = {.type = type, .name = name, .data = data};
+    ONS_TRY(ons_origin_find(s->in, name, &described));
+    /* Where the file lists all parameters, what a body has beside them is none. */
+    if (s->graph != s->in->top && s->in->declared.count > 0 && described.origin == ONS_ORIGIN_UNKNOWN)
+        described.origin = ONS_ORIGIN_CONSTANT;
+    described.reason = find_reason(ons_store_get(s->in->store, data), &described);
+    described.kind = described.reason == ONS_WEIGHT ? ONS_PARAMETER : ONS_CONSTANT;
+    bool lifted;
+    ONS_TRY(ons_stated_initialiser(s, proto, &described, &lifted));
+    return lifted ? NULL : add_initialiser(s, name, &described);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- ties */

@@ -34,6 +34,15 @@ typedef struct ons_untied_edit {
     uint32_t input; /* of the node: reads the new initialiser from now on; ONS_NONE: the node, an Identity, goes */
 } ons_untied_edit;
 
+/* A tensor that is stated elsewhere than among the graph's initialisers (stated.h). */
+typedef struct ons_stated {
+    const char *name;                    /* in the graph */
+    const Onnx__TensorProto *tensor;     /* what holds it; NULL: */
+    const Onnx__AttributeProto *numbers; /* the attribute that does, as one float or several */
+    ons_type type;
+    const char *place; /* for messages: "of a Constant node" */
+} ons_stated;
+
 struct ons_model_file {
     char *path;
     char *folder; /* absolute, without links; NULL: opened from memory */
@@ -54,6 +63,7 @@ struct ons_model_file {
     ONS_VECTOR(ons_merge) merges;                  /* by the last import */
     ONS_VECTOR(ons_derived) derived;               /* by the last import */
     ONS_VECTOR(ons_sharded) sharded;               /* by the last import */
+    ONS_VECTOR(ons_stated) stated;                 /* by the last import */
 };
 
 /* A file of those bytes, from malloc, in the place of another one; they are freed with it, or where this fails. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/model/notes.h"
+#include "graph/passes/constants.h"
 #include "graph/passes/loss.h"
 #include "graph/passes/names.h"
 #include "graph/sharing.h"
@@ -151,6 +152,19 @@ static ons_status *assume_single_numbers(const ons_model *model, ons_arena *aren
                     trained.first->name);
 }
 
+/* ---- constants of nodes that may be weights */
+
+static ons_status *assume_unsure_constants(const ons_model *model, ons_arena *arena, ons_assumptions *list) {
+    ons_unsure_constants unsure = {0};
+    ons_status *status = ons_find_unsure_constants(model->graph, &unsure);
+    size_t count = unsure.count;
+    const char *first = count == 0 ? "" : ons_graph_value(model->graph, unsure.items[0])->name;
+    ons_vector_free(&unsure);
+    if (status != NULL || count == 0) return status;
+    return ons_note(list, arena, ons_note_constants_kept, count, plural(count, "tensor", "tensors"), first,
+                    plural(count, "a weight: it is", "weights: they are"), first);
+}
+
 /* ---- copies that a transposition hides */
 
 static bool is_matrix(const ons_value *value) {
@@ -258,6 +272,7 @@ ons_status *ons_assumptions_find(const ons_model *model, const ons_config *confi
     ONS_TRY(assume_removed_biases(model, arena, list));
     ONS_TRY(assume_transposed(model, arena, list));
     ONS_TRY(assume_single_numbers(model, arena, list));
+    ONS_TRY(assume_unsure_constants(model, arena, list));
     ONS_TRY(assume_probabilities(model, config, arena, list));
     return assume_no_effect(model, config, arena, list);
 }

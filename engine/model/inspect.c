@@ -12,6 +12,7 @@
 #include "engine/model/model_graph.h"
 #include "graph/operands.h"
 #include "graph/passes/batch.h"
+#include "graph/passes/constants.h"
 #include "graph/passes/fuse.h"
 #include "graph/passes/precision.h"
 
@@ -42,7 +43,7 @@ static const char *reason_of(const ons_value *value) {
     case ONS_MASK: return "not trained: the values of a mask; --train by name trains it";
     case ONS_COORDINATES: return "not trained: evenly spaced, as coordinates are; --train by name trains it";
     case ONS_FREQUENCIES: return "not trained: a geometric series that the program made; --train by name trains it";
-    case ONS_FROM_CONSTANT_NODE: return "not trained: a constant of the graph";
+    case ONS_FROM_CONSTANT_NODE: return "not trained: a constant of the graph that may be a weight; --train by name trains it";
     case ONS_MODULE_BUFFER: return "not trained: a buffer of the module; --train by name trains it";
     case ONS_FOLDED: return "not trained: computed by the exporter, from no parameter; --train by name trains it";
     case ONS_COMPUTED: return "not trained: computed by the exporter, from parameters; --train by name trains it";
@@ -53,8 +54,10 @@ static const char *reason_of(const ons_value *value) {
 
 /* What a weight is called in the module, where the exporter has given it another name, and how it stands in the file.
  */
-static const char *weight_text(ons_arena *arena, const ons_value *value) {
-    const char *text = reason_of(value);
+static const char *weight_text(ons_arena *arena, const ons_model *model, const ons_value *value) {
+    const char *text = reason_of(value), *place = ons_stated_place(model->file, value->name);
+    if (place != NULL) text = ons_arena_format(arena, "%s %s", text, place);
+    if (text == NULL) return "";
     if (value->parameter != NULL) text = ons_arena_format(arena, "%s, the module's '%s'", text, value->parameter);
     if (value->repeated && text != NULL) text = ons_arena_format(arena, "%s, repeated in the file", text);
     return text == NULL ? "" : text;
@@ -118,18 +121,31 @@ static ons_status *find_reached(const ons_graph *bound, bool **result) {
     return NULL;
 }
 
+static bool is_listed(const ons_unsure_constants *list, ons_value_id id) {
+    bool listed = false;
+    for (size_t i = 0; i < list->count && !listed; ++i) listed = list->items[i] == id;
+    return listed;
+}
+
 static ons_status *list_parameters(owned_inspection *o, const ons_model *model, const ons_config *config,
                                    const ons_graph *bound) {
     const ons_graph *graph = model->graph;
     bool *reached = NULL;
+    ons_unsure_constants unsure = {0};
     ONS_TRY(ons_config_check_choices(config, graph));
     ONS_TRY(find_reached(bound, &reached));
-    if (reached == NULL) return ons_status_out_of_memory();
+    ons_status *status = ons_find_unsure_constants(graph, &unsure);
+    if (status != NULL) {
+        ons_vector_free(&unsure);
+        free(reached);
+        return status;
+    }
     ons_parameter_info *list = ons_arena_allocate(o->arena, graph->values.count + 1, sizeof *list);
     size_t count = 0;
     for (ons_value_id id = 0; list != NULL && id < graph->values.count; ++id) {
         const ons_value *value = ons_graph_value(graph, id);
-        if (value->producer != ONS_NONE || value->data == ONS_NO_DATA || value->reason == ONS_FROM_CONSTANT_NODE)
+        if (value->producer != ONS_NONE || value->data == ONS_NO_DATA ||
+            (value->reason == ONS_FROM_CONSTANT_NODE && !is_listed(&unsure, id)))
             continue;
         ons_value_id found = ons_graph_find_value(bound, value->name);
         bool weight = value->kind == ONS_PARAMETER, reaches = found != ONS_NONE && reached[found];
@@ -140,7 +156,7 @@ static ons_status *list_parameters(owned_inspection *o, const ons_model *model, 
             .type = type_text(o->arena, graph, id),
             .elements = elements,
             .trainable = weight && reaches && trains,
-            .reason = weight && reaches && trains ? weight_text(o->arena, value)
+            .reason = weight && reaches && trains ? weight_text(o->arena, model, value)
                       : !weight                   ? reason_of(value)
                       : !reaches                  ? "not trained: no gradient reaches it"
                                                   : "not trained: frozen by --freeze or --train",
@@ -148,6 +164,7 @@ static ons_status *list_parameters(owned_inspection *o, const ons_model *model, 
         *(list[count - 1].trainable ? &o->inspection.trainable_elements : &o->inspection.frozen_elements) += elements;
     }
     free(reached);
+    ons_vector_free(&unsure);
     if (list == NULL) return ons_status_out_of_memory();
     o->inspection.parameters = list;
     o->inspection.parameter_count = count;
