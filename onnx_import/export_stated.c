@@ -1,4 +1,5 @@
-/* New contents for tensors that are no initialisers of the model's graph: those of Constant nodes, bodies, functions. */
+/* New contents for tensors that are no initialisers of the model's graph: those of Constant nodes, bodies, functions.
+ */
 #include <string.h>
 
 #include "onnx_import/exporter.h"
@@ -82,17 +83,17 @@ static ons_status *replace_floats(exporter *e, uint32_t frame, const ons_wire_fi
 static ons_status *replace_numbers(exporter *e, const ons_stated *stated, uint32_t frame_index) {
     const ons_frame *frame = &e->file->frames.items[frame_index];
     size_t size = (size_t)ons_type_dense_bytes(&stated->type);
-    uint8_t *contents;
-    ONS_NEW(contents, e->arena, size + 1);
-    ONS_TRY(e->options->read(e->options->context, stated->name, 0, contents, size));
-    const uint8_t *next = contents;
+    uint8_t *numbers;
+    ONS_NEW(numbers, e->arena, size + 1);
+    ONS_TRY(e->options->read(e->options->context, stated->name, 0, numbers, size));
+    const uint8_t *next = numbers;
     for (uint64_t at = frame->begin; at < frame->end;) {
         ons_wire_field field;
         ONS_TRY(ons_wire_next(e->file->bytes, &at, frame->end, &field));
         uint32_t wanted = stated->type.shape.rank == 0 ? ATTRIBUTE_FLOAT : ATTRIBUTE_FLOATS;
-        if (field.number == wanted) ONS_TRY(replace_floats(e, frame_index, &field, &next, contents + size));
+        if (field.number == wanted) ONS_TRY(replace_floats(e, frame_index, &field, &next, numbers + size));
     }
-    ONS_CHECK(next == contents + size, ONS_UNSUPPORTED,
+    ONS_CHECK(next == numbers + size, ONS_UNSUPPORTED,
               "the constant '%s' is trained, and the file holds no number for it", stated->name);
     return NULL;
 }

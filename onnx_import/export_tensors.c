@@ -182,7 +182,9 @@ static ons_status *export_inner_tensor(exporter *e, const ons_tensor_place *plac
     const ons_frame *frame = &e->file->frames.items[place->frame];
     bool external;
     ONS_TRY(is_external_frame(e->file, frame, &external));
-    if (!external || is_changed(e, place) || (frame->number == GRAPH_INITIALIZER && frame->parent == ons_graph_frame(e->file))) return NULL;
+    if (!external || is_changed(e, place) ||
+        (frame->number == GRAPH_INITIALIZER && frame->parent == ons_graph_frame(e->file)))
+        return NULL;
     Onnx__TensorProto *tensor =
         onnx__tensor_proto__unpack(NULL, frame->end - frame->begin, e->file->bytes + frame->begin);
     if (tensor == NULL) return ons_status_out_of_memory();
@@ -240,7 +242,7 @@ static ons_status *add_initialiser(exporter *e, const ons_untied *untied, messag
 
 ons_status *ons_export_tensors(exporter *e) {
     const Onnx__GraphProto *graph = e->file->model->graph;
-    for (size_t i = 0; i < graph->n_initializer; ++i) 
+    for (size_t i = 0; i < graph->n_initializer; ++i)
         ONS_TRY(ons_export_tensor(e, graph->initializer[i], ons_text(graph->initializer[i]->name)));
     for (size_t i = 0; i < e->file->tensors.count; ++i) ONS_TRY(export_inner_tensor(e, &e->file->tensors.items[i]));
     for (size_t i = 0; i < ons_untied_count(e->file); ++i) {

@@ -95,14 +95,18 @@ bool ons_import_has_parted(const ons_model_file *file, const char *name);
 size_t ons_merge_count(const ons_model_file *file);
 ons_merge ons_merge_at(const ons_model_file *file, size_t index);
 
-/* An initialiser of the file that is no value of its own in the graph: its elements are those of a weight, repeated or
- * transposed (derived.c). Texts live as long as the file. */
+/* An initialiser of the file that is no value of its own in the graph: its elements are those of a weight, repeated,
+ * transposed or moved in another way (derived.c, copies.c). Texts live as long as the file. */
 typedef struct ons_derived {
     const char *name;              /* in the file */
     const char *source;            /* the weight in the graph; the same name where it was repeated */
     ons_type type;                 /* in the file */
     int64_t strides[ONS_RANK_MAX]; /* element (i, j, …) is the weight's element i · strides[0] + j · strides[1] + … */
+    const int64_t *index;          /* or element k is its element index[k], 0 where that is -1; NULL: by strides */
 } ons_derived;
+/* Initialisers with numbers of one parameter that may stand in several places, and that contents do not tell; the first
+ * one's name. */
+size_t ons_untold_copy_count(const ons_model_file *file, const char **first);
 size_t ons_derived_count(const ons_model_file *file);
 const ons_derived *ons_derived_at(const ons_model_file *file, size_t index);
 /* NULL: the initialiser is a value of its own. */
@@ -110,8 +114,8 @@ const ons_derived *ons_derived_find(const ons_model_file *file, const char *name
 /* Bytes [offset, offset + bytes) of the file's tensor, from the contents of the weight. */
 void ons_derived_fill(const ons_derived *derived, const void *source, int64_t offset, void *buffer, size_t bytes);
 
-/* Where a value's contents stand that is no initialiser of the model's graph, for messages ("of a Constant node"); NULL:
- * it is one. Such values are ONS_CONSTANT with ONS_FROM_CONSTANT_NODE, and passes may make weights of them
+/* Where a value's contents stand that is no initialiser of the model's graph, for messages ("of a Constant node");
+ * NULL: it is one. Such values are ONS_CONSTANT with ONS_FROM_CONSTANT_NODE, and passes may make weights of them
  * (graph/passes/constants.h), or, of initialisers of bodies, as those of the model's graph; ons_export writes them back
  * to where they stand. */
 const char *ons_stated_place(const ons_model_file *file, const char *name);

@@ -3,6 +3,7 @@
 
 #include "graph/passes/names.h"
 #include "onnx_import/importer.h"
+#include "onnx_import/numbers.h"
 #include "onnx_import/stated.h"
 
 /* -------------------------------------------------------------------------------------------------- kind and reason */
@@ -53,8 +54,21 @@ static bool holds_infinities(const ons_tensor *tensor) {
     }
 }
 
+/* PyTorch's tracing exporter writes numbers without a shape as Constant nodes or under names of its own; what has the
+ * name of a module's attribute is a parameter, or a buffer, which a number that sizes give is. Its nodes have paths for
+ * names. */
+static bool is_number_of_module(const importer *in, const ons_tensor *tensor, const char *name) {
+    const Onnx__ModelProto *model = in->file->model;
+    bool traced = false;
+    for (size_t i = 0; i < model->graph->n_node && !traced; ++i)
+        traced = ons_text(model->graph->node[i]->name)[0] == '/';
+    traced &= strcmp(ons_text(model->producer_name), "pytorch") == 0;
+    if (!traced) return ons_is_parameter_name(name);
+    return ons_may_name_number(name) && ons_number_kind_of(tensor) != ONS_NUMBER_COMPUTED;
+}
+
 /* By type and contents, and by what the file says; what its readers say comes later (roles.c, graph/passes/). */
-static ons_role_reason find_reason(const ons_tensor *tensor, const ons_value *value) {
+static ons_role_reason find_reason(const importer *in, const ons_tensor *tensor, const ons_value *value) {
     ons_origin origin = value->origin;
     bool single = tensor->type.shape.rank == 0;
     /* Nothing computes in floats of a byte: they are the codes of a quantised model. */
@@ -62,7 +76,7 @@ static ons_role_reason find_reason(const ons_tensor *tensor, const ons_value *va
     if (origin == ONS_ORIGIN_BUFFER) return ONS_MODULE_BUFFER;
     if (origin == ONS_ORIGIN_CONSTANT) return ONS_FOLDED;
     if (single && origin == ONS_ORIGIN_COMPUTED) return ONS_COMPUTED;
-    if (single && origin == ONS_ORIGIN_UNKNOWN && !ons_is_parameter_name(value->name)) return ONS_SCALAR;
+    if (single && origin == ONS_ORIGIN_UNKNOWN && !is_number_of_module(in, tensor, value->name)) return ONS_SCALAR;
     return holds_infinities(tensor) ? ONS_HOLDS_INFINITIES : ONS_WEIGHT;
 }
 
@@ -90,7 +104,7 @@ static ons_status *import_initialiser(scope *s, const Onnx__TensorProto *proto) 
     /* Where the file lists all parameters, what a body has beside them is none. */
     if (s->graph != s->in->top && s->in->declared.count > 0 && described.origin == ONS_ORIGIN_UNKNOWN)
         described.origin = ONS_ORIGIN_CONSTANT;
-    described.reason = find_reason(ons_store_get(s->in->store, data), &described);
+    described.reason = find_reason(s->in, ons_store_get(s->in->store, data), &described);
     described.kind = described.reason == ONS_WEIGHT ? ONS_PARAMETER : ONS_CONSTANT;
     bool lifted;
     ONS_TRY(ons_stated_initialiser(s, proto, &described, &lifted));

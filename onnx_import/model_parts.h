@@ -60,6 +60,8 @@ struct ons_model_file {
     ONS_VECTOR(ons_untied_edit) untied;            /* by the last import */
     size_t lost_biases;                            /* in the last import */
     const char *lost_bias;                         /* the first bias that was lost */
+    size_t untold_copies;                          /* in the last import */
+    const char *untold_copy;                       /* the first of them */
     ONS_VECTOR(ons_merge) merges;                  /* by the last import */
     ONS_VECTOR(ons_derived) derived;               /* by the last import */
     ONS_VECTOR(ons_sharded) sharded;               /* by the last import */

@@ -26,9 +26,9 @@ typedef struct roles {
     uint32_t *uses;     /* of each value: how many inputs and outputs it is */
     bool *otherwise;    /* of each root: whether it is read as something other than a statistic */
     bool *claimed;      /* of each root: whether it is some node's statistic now */
-    bool *initialiser; /* of the model's graph, or a tensor of a Constant node */
-    bool *stated;      /* the latter */
-    bool *reached; /* of each value: whether a gradient may come */
+    bool *initialiser;  /* of the model's graph, or a tensor of a Constant node */
+    bool *stated;       /* the latter */
+    bool *reached;      /* of each value: whether a gradient may come */
     ONS_VECTOR(statistic) statistics;
 } roles;
 

@@ -1,6 +1,6 @@
 /* Tensors that a file states elsewhere than among its graph's initialisers: by Constant nodes, as initialisers of
- * branches and bodies, and by Constant nodes inside of functions. Those that may be weights become values of the model's
- * graph, with a name of their own, so that whoever trains, freezes or writes weights finds them as any other.
+ * branches and bodies, and by Constant nodes inside of functions. Those that may be weights become values of the
+ * model's graph, with a name of their own, so that whoever trains, freezes or writes weights finds them as any other.
  *
  * A tensor of a branch or body is captured from the model's graph by all graphs in between; a body that runs several
  * times, and a function that is called several times, hold one tensor of the file, hence one weight. */
@@ -152,7 +152,8 @@ static ons_status *lift(scope *s, const statement *t) {
     return ons_map_set(&s->names, t->local, here);
 }
 
-/* -------------------------------------------------------------------------------------------------------- statements */
+/* -------------------------------------------------------------------------------------------------------- statements
+ */
 
 /* The value that the scope had for the tensor is nobody's now: it leaves its name, unless it is the result of a call,
  * which the call's end makes of what is captured. */

@@ -43,7 +43,8 @@ static const char *reason_of(const ons_value *value) {
     case ONS_MASK: return "not trained: the values of a mask; --train by name trains it";
     case ONS_COORDINATES: return "not trained: evenly spaced, as coordinates are; --train by name trains it";
     case ONS_FREQUENCIES: return "not trained: a geometric series that the program made; --train by name trains it";
-    case ONS_FROM_CONSTANT_NODE: return "not trained: a constant of the graph that may be a weight; --train by name trains it";
+    case ONS_FROM_CONSTANT_NODE:
+        return "not trained: a constant of the graph that may be a weight; --train by name trains it";
     case ONS_MODULE_BUFFER: return "not trained: a buffer of the module; --train by name trains it";
     case ONS_FOLDED: return "not trained: computed by the exporter, from no parameter; --train by name trains it";
     case ONS_COMPUTED: return "not trained: computed by the exporter, from parameters; --train by name trains it";
@@ -202,7 +203,12 @@ static ons_status *list_operators(owned_inspection *o, const ons_graph *bound) {
 static void write_copies(const ons_model *model, FILE *out) {
     for (size_t i = 0; i < ons_derived_count(model->file); ++i) {
         const ons_derived *derived = ons_derived_at(model->file, i);
-        if (strcmp(derived->name, derived->source) == 0)
+        if (derived->index != NULL && strcmp(derived->name, derived->source) == 0)
+            fprintf(out, "'%s' holds numbers in several places, as the exporter has put them: each is trained as one\n",
+                    derived->name);
+        else if (derived->index != NULL)
+            fprintf(out, "'%s' holds numbers of '%s': the two are trained as one\n", derived->name, derived->source);
+        else if (strcmp(derived->name, derived->source) == 0)
             fprintf(out, "'%s' holds the same again and again, as the exporter has repeated it: it is trained as one\n",
                     derived->name);
         else

@@ -177,7 +177,8 @@ static verdict judge_input(const site *s, const ons_node *node, uint32_t input) 
     if (!is_differentiable(node->op, input) || is_marked(roles->states, input) || is_marked(roles->statistics, input) ||
         is_marked(roles->coordinates, input))
         return CONSTANT;
-    if (roles->traits & ONS_TRAIT_ALONG_AXIS) return input == 0 ? judge_table(s, node) : CONSTANT;
+    if (roles->traits & ONS_TRAIT_ALONG_AXIS)
+        return input == 0 && (roles->traits & ONS_TRAIT_TOGETHER) == 0 ? judge_table(s, node) : CONSTANT;
     if (roles->traits & ONS_TRAIT_ELEMENTWISE) return judge_elementwise(s, node, input);
     if (roles->traits & (ONS_TRAIT_DENSE | ONS_TRAIT_EXPANDS)) return judge_dense(s, node, input);
     bool alone = input > 0 && s->tensor->type.shape.rank == 1 && roles->role == ONS_NO_ROLE &&

@@ -11,7 +11,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from making import write_case  # noqa: E402
 
 FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
-FLAGS = "--batch 4 --optimizer sgd --lr 0.5 --no-shuffle --threads 1 --log-json log.json"
+FLAGS = "--batch 4 --optimizer sgd --no-shuffle --threads 1 --log-json log.json"
 generator = numpy.random.default_rng(5)
 
 
@@ -53,11 +53,11 @@ def train(forward, weights, x, y, steps, lr=0.5, batch=4):
     return losses
 
 
-def case(name, model, x, forward, weights, says=(), options="", before=(), classes=3):
+def case(name, model, x, forward, weights, says=(), options="", before=(), classes=3, lr=0.5):
     """Trains 3 steps, writes the model, reads it and trains 2 more: what was trained stands where it stood."""
     y = generator.integers(0, classes, len(x)).astype(numpy.int64)
-    losses = train(forward, weights, x, y, 6)
-    command = f"train {{}} --input x.npy --target y.npy --loss cross_entropy {FLAGS} {options} --steps 3 --out {{}}"
+    losses = train(forward, weights, x, y, 6, lr)
+    command = f"train {{}} --input x.npy --target y.npy --loss cross_entropy {FLAGS} --lr {lr} {options} --steps 3 --out {{}}"
     write_case(__file__, name, model, {"x": x, "y": y},
                list(before) + [command.format("model.onnx", "half.onnx"), command.format("half.onnx", "out.onnx")],
                losses[3:], says)
@@ -132,7 +132,7 @@ def lookup():
         return (((p @ p.mT) * torch.tensor(mask)) @ p).mean(1) @ w
 
     case("constant_node_of_an_embedding", model_of(nodes, [("x", INT64, ["batch", 5])], "o"), generator.integers(0, 9, (12, 5)).astype(numpy.int64),
-         forward, dict(table=table, w=w), ["! note:"])
+         forward, dict(table=table, w=w), ["! note:"], lr=0.05)
 
 
 def unsure():
@@ -147,7 +147,7 @@ def unsure():
          ["1 tensor of Constant nodes, first 'places', may be a weight: it is not trained", "--train 'places'"])
     case("constant_node_by_name", model, x, forward, dict(w=w, h=h, p=p), ["! note:"], "--train '*' --train places")
     write_case(__file__, "constant_node_strict", model, {"x": x, "y": numpy.zeros(12, numpy.int64)},
-               f"train model.onnx --input x.npy --target y.npy --loss cross_entropy {FLAGS} --steps 1 --strict", says=["places"], code=6)
+               f"train model.onnx --input x.npy --target y.npy --loss cross_entropy {FLAGS} --lr 0.5 --steps 1 --strict", says=["places"], code=3)
 
 
 def body(name, nodes, inputs, outputs, weights=()):
@@ -164,7 +164,7 @@ def branches():
              helper.make_node("If", ["up"], ["i"], then_branch=yes, else_branch=no), helper.make_node("Tanh", ["i"], ["t"]), helper.make_node("MatMul", ["t", "h"], ["o"])]
     model = model_of(nodes, rows, "o", initialisers(h=h, zero=numpy.float32(0)))
     case("branches", model, X, lambda x, u, v, b, h: torch.tanh(x @ u + b if x.sum() > 0 else x @ v) @ h, dict(u=u, v=v, b=b, h=h),
-         ["no/w", "of the body 'no'", "! note:"], before=["inspect model.onnx"])
+         ["yes/w", "of the body 'no'", "! note:"], before=["inspect model.onnx"])
 
 
 def loop():
