@@ -18,8 +18,7 @@ enum {
     CHANCE_BITS = 25,       /* n numbers are equal in n² / 2^25 pairs by chance */
 };
 
-/* ---------------------------------------------------------------------------------------------------------- elements
- */
+/* --------------------------------------------------------------------------------------------------------- elements */
 
 static uint64_t bits_at(const ons_tensor *tensor, int64_t index) {
     size_t size = ons_dtype_size(tensor->type.dtype);
@@ -53,8 +52,14 @@ bool ons_contents_tell(const ons_tensor *tensor) {
     return count_bits(tensor, ons_shape_elements(&tensor->type.shape)) >= BITS_ENOUGH;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- views
- */
+bool ons_contents_are_plain(const ons_tensor *tensor) {
+    int64_t elements = ons_shape_elements(&tensor->type.shape), plain = 0;
+    elements = elements < LOOKED_AT ? elements : LOOKED_AT;
+    for (int64_t i = 0; i < elements; ++i) plain += is_plain(tensor->type.dtype, bits_at(tensor, i));
+    return 2 * plain > elements;
+}
+
+/* ------------------------------------------------------------------------------------------------------------ views */
 
 /* A view that is being looked for. */
 typedef struct view {
@@ -140,8 +145,7 @@ bool ons_contents_find_view(const ons_tensor *whole, const ons_tensor *part, int
     return false;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- repeats
- */
+/* ---------------------------------------------------------------------------------------------------------- repeats */
 
 /* The elements as vectors along some of the axes, at places along the others. */
 typedef struct vectors {
@@ -386,8 +390,7 @@ ons_status *ons_contents_find_repeats(const ons_tensor *tensor, bool padded, ons
     return status;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- overlap
- */
+/* ---------------------------------------------------------------------------------------------------------- overlap */
 
 ons_status *ons_contents_overlap(const ons_tensor *a, const ons_tensor *b, bool *overlap) {
     enum { SLOT_BITS = 17 };

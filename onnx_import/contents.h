@@ -13,6 +13,9 @@
 /* Whether the tensor holds enough different numbers to be told from another one. */
 bool ons_contents_tell(const ons_tensor *tensor);
 
+/* Whether most of its numbers are equal to others for no reason. */
+bool ons_contents_are_plain(const ons_tensor *tensor);
+
 /* Whether `part` is a view of `whole`: element (i, j, …) is its element offset + i · strides[0] + j · strides[1] + …,
  * as of a copy, a transpose, a mirror image, a slice. False where the contents do not tell. */
 bool ons_contents_find_view(const ons_tensor *whole, const ons_tensor *part, int64_t *offset,

@@ -51,8 +51,9 @@ static bool is_one_of(const char *name, const char *const *makers, size_t count)
 /* Functions that may put one number in several places, or only into some. */
 static bool may_repeat(const char *name) {
     static const char *const makers[] = {
-        "index",  "index_select", "embedding",  "gather", "take", "repeat",        "repeat_interleave",
-        "expand", "tile",         "as_strided", "unfold", "roll", "take_along_dim"};
+        "index",  "index_select", "embedding",  "gather", "take", "repeat",         "repeat_interleave",
+        "expand", "tile",         "as_strided", "unfold", "roll", "take_along_dim", "stack",
+        "cat"};
     return is_one_of(name, makers, sizeof makers / sizeof makers[0]);
 }
 
@@ -91,8 +92,7 @@ static const char *parameter_of(const copies *c, ons_value_id id) {
     return value->origin == ONS_ORIGIN_MOVED ? value->parameter : NULL;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- edits
- */
+/* ------------------------------------------------------------------------------------------------------------ edits */
 
 static ons_status *note_untold(const copies *c, ons_value_id id) {
     ons_model_file *file = c->in->file;
@@ -267,8 +267,7 @@ static ons_status *join_repeats(const copies *c, base *b) {
     return keep_unique(c, b, index, unique);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- groups
- */
+/* ----------------------------------------------------------------------------------------------------------- groups */
 
 /* Copies of one number all over tell nothing: they are the same where nothing was cut. */
 static bool is_whole_copy(const copies *c, ons_value_id id, ons_value_id from) {
@@ -303,7 +302,21 @@ static void find_views(copies *c) {
     }
 }
 
-/* What two have in common though neither is a part of the other. */
+/* Slices that are one number all over are equal for no reason: an exporter that writes equal tensors once has taken
+ * several of them for one. */
+static bool may_be_merged(const copies *c, ons_value_id id) {
+    const Onnx__GraphProto *graph = c->in->file->model->graph;
+    const char *name = value_of(c, id)->name;
+    size_t reads = 0;
+    if (value_of(c, id)->origin != ONS_ORIGIN_MOVED || !ons_tensor_holds_one_number(contents_of(c, id)) ||
+        ons_shape_elements(&value_of(c, id)->type.shape) < 2 || !was_made_by(c, name, may_cut))
+        return false;
+    for (size_t i = 0; i < graph->n_node; ++i)
+        for (size_t k = 0; k < graph->node[i]->n_input; ++k) reads += strcmp(graph->node[i]->input[k], name) == 0;
+    return reads > 1;
+}
+
+/* What two have in common though neither is a part of the other, or may have. */
 static ons_status *note_overlaps(const copies *c) {
     for (size_t i = 0; i < c->group.count; ++i)
         for (size_t k = 0; k < i && c->group.items[i].of == NO_MEMBER; ++k) {
@@ -311,7 +324,9 @@ static ons_status *note_overlaps(const copies *c) {
             const member *a = &c->group.items[k], *b = &c->group.items[i];
             if (a->of == NO_MEMBER)
                 ONS_TRY(ons_contents_overlap(contents_of(c, a->id), contents_of(c, b->id), &overlap));
-            if (!overlap) continue;
+            if (!overlap && !(was_made_by(c, value_of(c, b->id)->name, may_repeat) &&
+                              ons_contents_are_plain(contents_of(c, b->id))))
+                continue;
             ONS_TRY(note_untold(c, b->id));
             break;
         }
@@ -325,6 +340,7 @@ static ons_status *join_group(copies *c) {
         const member *m = &c->group.items[k];
         const ons_value *value = value_of(c, m->id);
         if (m->of != NO_MEMBER) continue;
+        if (may_be_merged(c, m->id)) ONS_TRY(note_untold(c, m->id));
         base b = {.weight = m->id, .whole = m->id, .name = value->name, .type = value->type};
         ONS_TRY(join_repeats(c, &b));
         for (size_t i = 0; i < c->group.count; ++i) {

@@ -152,8 +152,7 @@ static ons_status *lift(scope *s, const statement *t) {
     return ons_map_set(&s->names, t->local, here);
 }
 
-/* -------------------------------------------------------------------------------------------------------- statements
- */
+/* ------------------------------------------------------------------------------------------------------- statements */
 
 /* The value that the scope had for the tensor is nobody's now: it leaves its name, unless it is the result of a call,
  * which the call's end makes of what is captured. */

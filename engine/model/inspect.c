@@ -243,7 +243,9 @@ static ons_status *write_assumptions(owned_inspection *o, const ons_model *model
         for (size_t k = 0; value->kind == ONS_PARAMETER && k < bound->nodes.count; ++k)
             for (uint32_t input = 0; input < bound->nodes.items[k].input_count; ++input)
                 uses += bound->nodes.items[k].inputs[input] == id;
-        if (uses > 1)
+        if (uses > 1 && ons_stated_place(model->file, value->name) != NULL)
+            fprintf(out, "'%s' is used %u times and trained as one weight\n", value->name, uses);
+        else if (uses > 1)
             fprintf(
                 out,
                 "'%s' is used %u times and trained as one weight; --untie '%s' gives each layer that reads it one of "

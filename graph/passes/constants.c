@@ -93,11 +93,16 @@ static bool is_weight(const site *s, ons_value_id id) {
     return false;
 }
 
+/* Whether a node makes it, or it comes from outside; also where it was only moved about since then. */
 static bool is_computed(const site *s, ons_value_id id) {
-    if (id == ONS_NONE) return false;
-    const ons_value *value = ons_graph_value(s->graph, id);
-    if (value->producer != ONS_NONE) return find_maker(s->graph, id) != NULL;
-    return value->kind == ONS_INPUT && !is_weight(s, id);
+    for (int steps = 0; steps < DEPTH_MAX && id != ONS_NONE; ++steps) {
+        const ons_value *value = ons_graph_value(s->graph, id);
+        if (value->producer == ONS_NONE) return value->kind == ONS_INPUT && !is_weight(s, id);
+        const ons_node *node = ons_graph_node(s->graph, value->producer);
+        if (!ons_moves_elements(node)) return true;
+        id = node->inputs[0];
+    }
+    return false;
 }
 
 static bool is_differentiable(const ons_operator *op, uint32_t input) {

@@ -123,6 +123,17 @@ class Rotated(nn.Module):
         return self.o(y.mean((2, 3)))
 
 
+class Function(nn.Module):
+    """Of one parameter."""
+
+    def __init__(self, function, start):
+        super().__init__()
+        self.function, self.w, self.o = function, nn.Parameter(start), nn.Linear(8, 3)
+
+    def forward(self, x):
+        return self.o(torch.tanh(self.function(x, self.w)))
+
+
 class Attention(nn.Module):
     """Nothing is there twice: one matrix in three pieces, biases of zeros."""
 
@@ -169,4 +180,10 @@ case("query_in_two_places", Queries(), 8)
 case("relative_positions", Table(), 5, 8)
 case("relative_positions_of_zeros", Table(0.0), 5, 8, says=UNTOLD, told=False)
 case("kernel_rotated", Rotated(), 1, 6, 6)
+case("stacked", Function(lambda x, w: x @ torch.stack([w, w]).reshape(8, 8), torch.rand(4, 8) - 0.5), 8)
+case("repeated", Function(lambda x, w: x @ w.repeat_interleave(2, 0), torch.rand(4, 8) - 0.5), 8)
+case("scale_used_again", Function(lambda x, w: torch.tanh(x * w[None]) * w[None], torch.ones(8)), 8)
+case("started_as_one", Function(lambda x, w: torch.tanh(x @ w.T) @ w.T, torch.eye(8)), 8)
+case("slices_of_zeros", Function(lambda x, w: torch.tanh(x + w[:8]) + w[8:], torch.zeros(16)), 8, says=UNTOLD, told=False)
+case("slices_that_overlap", Function(lambda x, w: torch.tanh(x @ w[:8]) @ w[4:], torch.rand(12, 8) - 0.5), 8, says=UNTOLD, told=False)
 case("attention", Attention(), 5, 32)

@@ -135,6 +135,24 @@ def lookup():
          forward, dict(table=table, w=w), ["! note:"], lr=0.05)
 
 
+def recurrent():
+    """A recurrent layer behind a transposed input; a matrix that is transposed before it is read."""
+    W, R, b, h = draw(1, 20, 6), draw(1, 20, 5), numpy.zeros((1, 40), numpy.float32), draw(3, 5)
+    nodes = [constant("W", W), constant("R", R), constant("b", b), constant("h", h), constant("first", numpy.int64([0])),
+             helper.make_node("Transpose", ["x"], ["xt"], perm=[1, 0, 2]), helper.make_node("LSTM", ["xt", "W", "R", "b"], ["", "y"], hidden_size=5),
+             helper.make_node("Squeeze", ["y", "first"], ["z"]), helper.make_node("Transpose", ["h"], ["ht"], perm=[1, 0]), helper.make_node("MatMul", ["z", "ht"], ["o"])]
+
+    def forward(x, W, R, b, h):
+        y = c = torch.zeros(len(x), 5)
+        for t in range(4):
+            i, o, f, g = (x[:, t] @ W[0].T + y @ R[0].T + b[0, :20] + b[0, 20:]).split(5, 1)
+            c = torch.sigmoid(f) * c + torch.sigmoid(i) * torch.tanh(g)
+            y = torch.sigmoid(o) * torch.tanh(c)
+        return y @ h.T
+
+    case("constant_nodes_of_a_recurrence", model_of(nodes, [("x", FLOAT, ["batch", 4, 6])], "o"), draw(12, 4, 6), forward, dict(W=W, R=R, b=b, h=h), ["! note:"])
+
+
 def unsure():
     """What may be a weight is said, with what trains it."""
     w, p, h = draw(6, 5), draw(4, 5), draw(5, 3)
@@ -235,5 +253,5 @@ def functions():
     case("function_in_a_loop", model_of(outer, rows, "o", initialisers(h=h), [layer], more=["here"]), X, forward, dict(w=w, b=b, h=h), ["! note:"])
 
 
-for write in (constants, convolution, normalisation, lookup, unsure, branches, loop, scan, functions):
+for write in (constants, convolution, normalisation, lookup, recurrent, unsure, branches, loop, scan, functions):
     write()
