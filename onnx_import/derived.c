@@ -154,6 +154,11 @@ static ons_status *repeat(const deriving *d, ons_value_id id, const ons_tensor *
 
 /* ------------------------------------------------------------------------------------------------------- transposes */
 
+/* What the file says to be elements of one parameter copies.c puts together. */
+static bool are_of_one_parameter(const ons_value *a, const ons_value *b) {
+    return a->parameter != NULL && b->parameter != NULL && strcmp(a->parameter, b->parameter) == 0;
+}
+
 /* A weight whose transpose the matrix is; ONS_NONE. */
 static ons_value_id find_original(const deriving *d, ons_value_id id, const ons_tensor *tensor) {
     const importer *in = d->s->in;
@@ -162,7 +167,7 @@ static ons_value_id find_original(const deriving *d, ons_value_id id, const ons_
         const ons_value *value = ons_graph_value(d->graph, other);
         const ons_tensor *original = contents(d, other);
         if (other != id && value->kind == ONS_PARAMETER && !ons_is_result_name(value->name) && original != NULL &&
-            ons_tensor_is_transpose(original, tensor))
+            !are_of_one_parameter(value, ons_graph_value(d->graph, id)) && ons_tensor_is_transpose(original, tensor))
             return other;
     }
     return ONS_NONE;
@@ -229,11 +234,14 @@ void ons_derived_fill(const ons_derived *derived, const void *source, int64_t of
     for (size_t done = 0; done < bytes;) {
         size_t at = (size_t)offset + done, within = at % size;
         size_t part = size - within < bytes - done ? size - within : bytes - done;
-        int64_t element = 0;
-        unravel(&derived->type.shape, (int64_t)(at / size), index);
-        for (uint32_t axis = 0; axis < derived->type.shape.rank; ++axis)
+        int64_t element = derived->index != NULL ? derived->index[at / size] : 0;
+        if (derived->index == NULL) unravel(&derived->type.shape, (int64_t)(at / size), index);
+        for (uint32_t axis = 0; axis < derived->type.shape.rank && derived->index == NULL; ++axis)
             element += index[axis] * derived->strides[axis];
-        memcpy((char *)buffer + done, (const char *)source + (size_t)element * size + within, part);
+        if (element >= 0)
+            memcpy((char *)buffer + done, (const char *)source + (size_t)element * size + within, part);
+        else
+            memset((char *)buffer + done, 0, part);
         done += part;
     }
 }

@@ -5,6 +5,7 @@
 
 #include "onnx_import/data_file.h"
 #include "onnx_import/exporter.h"
+#include "onnx_import/stated.h"
 
 enum { CHUNK_BYTES = 1 << 20, MODEL_GRAPH = 7 };
 
@@ -60,6 +61,7 @@ uint32_t ons_graph_frame(const ons_model_file *file) {
 /* ------------------------------------------------------------------------------------------------- list of splices */
 
 static bool is_initialiser(const ons_model_file *file, const char *name) {
+    if (ons_stated_find(file, name) != NULL) return true;
     for (size_t i = 0; i < ons_untied_count(file); ++i)
         if (strcmp(ons_untied_at(file, i).name, name) == 0) return true;
     for (size_t i = 0; i < file->model->graph->n_initializer; ++i)
@@ -81,6 +83,7 @@ static ons_status *list_splices(exporter *e, uint64_t *size) {
     e->splices.count = e->fills.count = e->data.count = 0;
     e->data_size = 0;
     ONS_TRY(ons_export_tensors(e));
+    ONS_TRY(ons_export_stated(e));
     ONS_TRY(ons_export_untied_nodes(e));
     if (e->options->inference) ONS_TRY(ons_export_inference_nodes(e));
     return ons_splice_copy(e->file->bytes, &e->file->frames, &e->splices, NULL, size);

@@ -137,8 +137,7 @@ static bool goes_outside(const exporter *e, const Onnx__TensorProto *tensor, con
     return ons_tensor_is_external(tensor) || (e->spills && from->size >= SPILL_MIN);
 }
 
-static ons_status *export_initialiser(exporter *e, const Onnx__TensorProto *tensor) {
-    const char *name = ons_text(tensor->name);
+ons_status *ons_export_tensor(exporter *e, const Onnx__TensorProto *tensor, const char *name) {
     const ons_tensor_place *place = ons_model_file_place(e->file, tensor);
     bool changed = ons_map_get(&e->changed, name) != ONS_MAP_ABSENT;
     if (!changed && !ons_tensor_is_external(tensor) && !e->spills) return NULL; /* stays as it is, whatever it is */
@@ -168,12 +167,24 @@ static ons_status *is_external_frame(const ons_model_file *file, const ons_frame
     return NULL;
 }
 
+/* Whether new contents are written for a tensor that is no initialiser of the graph. */
+static bool is_changed(const exporter *e, const ons_tensor_place *place) {
+    for (size_t i = 0; i < e->file->stated.count; ++i) {
+        const ons_stated *stated = &e->file->stated.items[i];
+        if (stated->tensor != NULL && ons_model_file_place(e->file, stated->tensor) == place)
+            return ons_map_get(&e->changed, stated->name) != ONS_MAP_ABSENT;
+    }
+    return false;
+}
+
 /* Constants, branches and the like: their data moves to the new data file, too. */
 static ons_status *export_inner_tensor(exporter *e, const ons_tensor_place *place) {
     const ons_frame *frame = &e->file->frames.items[place->frame];
     bool external;
     ONS_TRY(is_external_frame(e->file, frame, &external));
-    if (!external || (frame->number == GRAPH_INITIALIZER && frame->parent == ons_graph_frame(e->file))) return NULL;
+    if (!external || is_changed(e, place) ||
+        (frame->number == GRAPH_INITIALIZER && frame->parent == ons_graph_frame(e->file)))
+        return NULL;
     Onnx__TensorProto *tensor =
         onnx__tensor_proto__unpack(NULL, frame->end - frame->begin, e->file->bytes + frame->begin);
     if (tensor == NULL) return ons_status_out_of_memory();
@@ -231,7 +242,8 @@ static ons_status *add_initialiser(exporter *e, const ons_untied *untied, messag
 
 ons_status *ons_export_tensors(exporter *e) {
     const Onnx__GraphProto *graph = e->file->model->graph;
-    for (size_t i = 0; i < graph->n_initializer; ++i) ONS_TRY(export_initialiser(e, graph->initializer[i]));
+    for (size_t i = 0; i < graph->n_initializer; ++i)
+        ONS_TRY(ons_export_tensor(e, graph->initializer[i], ons_text(graph->initializer[i]->name)));
     for (size_t i = 0; i < e->file->tensors.count; ++i) ONS_TRY(export_inner_tensor(e, &e->file->tensors.items[i]));
     for (size_t i = 0; i < ons_untied_count(e->file); ++i) {
         ons_untied untied = ons_untied_at(e->file, i);

@@ -51,6 +51,11 @@ uint32_t ons_graph_frame(const ons_model_file *file);
 
 /* ---- export_tensors.c */
 ons_status *ons_export_tensors(exporter *e);
+/* New contents for a tensor of the file, inside of it or in the data file, as it was. */
+ons_status *ons_export_tensor(exporter *e, const Onnx__TensorProto *tensor, const char *name);
+
+/* ---- export_stated.c: what is no initialiser of the model's graph */
+ons_status *ons_export_stated(exporter *e);
 
 /* ---- export_nodes.c */
 ons_status *ons_export_untied_nodes(exporter *e);

@@ -221,7 +221,7 @@ ons_status *ons_functions_call(scope *caller, uint32_t index, const Onnx__NodePr
                   .index = index,
                   .function = caller->in->file->model->functions[index],
                   .depth = caller->call == NULL ? 1 : caller->call->depth + 1};
-    scope s = {.in = caller->in, .graph = caller->graph, .call = &inner};
+    scope s = {.in = caller->in, .host = caller->host, .graph = caller->graph, .call = &inner};
     ons_status *status = run_call(&s, caller, node, name, &inner, &list);
     ons_scope_free(&s);
     ons_vector_free(&list);

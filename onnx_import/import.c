@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "onnx_import/copies.h"
 #include "onnx_import/importer.h"
 
 static ons_status *check_opset(const scope *s) {
@@ -80,6 +81,7 @@ static ons_status *import_graph(scope *s, const Onnx__GraphProto *proto) {
     ONS_TRY(ons_initialisers_import(s, proto));
     ONS_TRY(ons_merges_find(s->in));
     ONS_TRY(ons_derived_import(s, proto));
+    ONS_TRY(ons_copies_import(s));
     ONS_TRY(ons_shards_import(s));
     ONS_TRY(import_inputs(s, proto));
     ONS_TRY(ons_needed_find(s->in, proto));
@@ -99,9 +101,11 @@ static void forget_last_import(ons_model_file *file) {
     file->untied.count = 0;
     file->derived.count = 0;
     file->sharded.count = 0;
+    file->stated.count = 0;
     file->merges.count = 0;
     file->lost_biases = 0;
     file->unclear.count = 0;
+    file->untold_copies = 0;
 }
 
 ons_status *ons_import(ons_model_file *file, const ons_registry *registry, const ons_import_options *options,

@@ -3,8 +3,9 @@
  * What the graph is like:
  * - Inputs and initialisers keep their names. An initialiser that is also listed as an input is no input.
  * - Initialisers are ONS_PARAMETER (a weight), ONS_BUFFER (running statistics) or ONS_CONSTANT, with the reason; nodes
- *   that only state a constant are gone, their outputs being ONS_CONSTANT values. Initialisers of branches are
- *   ONS_CONSTANT.
+ *   that only state a constant are gone, their outputs being ONS_CONSTANT values. Float tensors of branches, bodies
+ *   and functions are values of this graph, captured by the others: ons_stated_place; other initialisers of branches
+ *   are ONS_CONSTANT.
  * - Nodes are in today's form of their operators, in an order in which everything is made before it is used; those
  *   without a name, or with a name used before, get one. Identities are still there.
  * - Calls of the model's own functions are replaced by their nodes; names from inside a call begin with the call's
@@ -55,6 +56,8 @@ typedef struct ons_import_options {
     size_t output_count;        /* 0: the file's own outputs */
     const ons_shard_request *shards;
     size_t shard_count;
+    const char *const *trained; /* names that are asked for: numbers of bodies and functions are values then, too */
+    size_t trained_count;
     bool allow_missing_data; /* external files may be missing: the data in the store is NULL then (planning needs none)
                               */
 } ons_import_options;
@@ -96,20 +99,30 @@ bool ons_import_has_parted(const ons_model_file *file, const char *name);
 size_t ons_merge_count(const ons_model_file *file);
 ons_merge ons_merge_at(const ons_model_file *file, size_t index);
 
-/* An initialiser of the file that is no value of its own in the graph: its elements are those of a weight, repeated or
- * transposed (derived.c). Texts live as long as the file. */
+/* An initialiser of the file that is no value of its own in the graph: its elements are those of a weight, repeated,
+ * transposed or moved in another way (derived.c, copies.c). Texts live as long as the file. */
 typedef struct ons_derived {
     const char *name;              /* in the file */
     const char *source;            /* the weight in the graph; the same name where it was repeated */
     ons_type type;                 /* in the file */
     int64_t strides[ONS_RANK_MAX]; /* element (i, j, …) is the weight's element i · strides[0] + j · strides[1] + … */
+    const int64_t *index;          /* or element k is its element index[k], 0 where that is -1; NULL: by strides */
 } ons_derived;
+/* Initialisers with numbers of one parameter that may stand in several places, and that contents do not tell; the first
+ * one's name. */
+size_t ons_untold_copy_count(const ons_model_file *file, const char **first);
 size_t ons_derived_count(const ons_model_file *file);
 const ons_derived *ons_derived_at(const ons_model_file *file, size_t index);
 /* NULL: the initialiser is a value of its own. */
 const ons_derived *ons_derived_find(const ons_model_file *file, const char *name);
 /* Bytes [offset, offset + bytes) of the file's tensor, from the contents of the weight. */
 void ons_derived_fill(const ons_derived *derived, const void *source, int64_t offset, void *buffer, size_t bytes);
+
+/* Where a value's contents stand that is no initialiser of the model's graph, for messages ("of a Constant node");
+ * NULL: it is one. Such values are ONS_CONSTANT with ONS_FROM_CONSTANT_NODE, and passes may make weights of them
+ * (graph/passes/constants.h), or, of initialisers of bodies, as those of the model's graph; ons_export writes them back
+ * to where they stand. */
+const char *ons_stated_place(const ons_model_file *file, const char *name);
 
 /* An initialiser of the file that is several parameters in the graph. Texts live as long as the file. */
 typedef struct ons_sharded {

@@ -70,6 +70,8 @@ typedef struct call {
 struct scope {
     importer *in;
     scope *outer; /* of a branch: what it captures from; NULL elsewhere, functions capture nothing */
+    scope *host;  /* of a branch, and of functions called in it: where the node stands that it belongs to; NULL: the
+                     graph is the model's */
     ons_graph *graph;
     const call *call;   /* NULL outside of functions */
     const char *prefix; /* of names in the graph */

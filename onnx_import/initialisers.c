@@ -3,6 +3,8 @@
 
 #include "graph/passes/names.h"
 #include "onnx_import/importer.h"
+#include "onnx_import/numbers.h"
+#include "onnx_import/stated.h"
 
 /* -------------------------------------------------------------------------------------------------- kind and reason */
 
@@ -52,8 +54,21 @@ static bool holds_infinities(const ons_tensor *tensor) {
     }
 }
 
+/* PyTorch's tracing exporter writes numbers without a shape as Constant nodes or under names of its own; what has the
+ * name of a module's attribute is a parameter, or a buffer, which a number that sizes give is. Its nodes have paths for
+ * names. */
+static bool is_number_of_module(const importer *in, const ons_tensor *tensor, const char *name) {
+    const Onnx__ModelProto *model = in->file->model;
+    bool traced = false;
+    for (size_t i = 0; i < model->graph->n_node && !traced; ++i)
+        traced = ons_text(model->graph->node[i]->name)[0] == '/';
+    traced &= strcmp(ons_text(model->producer_name), "pytorch") == 0;
+    if (!traced) return ons_is_parameter_name(name);
+    return ons_may_name_number(name) && ons_number_kind_of(tensor) != ONS_NUMBER_COMPUTED;
+}
+
 /* By type and contents, and by what the file says; what its readers say comes later (roles.c, graph/passes/). */
-static ons_role_reason find_reason(const ons_tensor *tensor, const ons_value *value) {
+static ons_role_reason find_reason(const importer *in, const ons_tensor *tensor, const ons_value *value) {
     ons_origin origin = value->origin;
     bool single = tensor->type.shape.rank == 0;
     /* Nothing computes in floats of a byte: they are the codes of a quantised model. */
@@ -61,8 +76,22 @@ static ons_role_reason find_reason(const ons_tensor *tensor, const ons_value *va
     if (origin == ONS_ORIGIN_BUFFER) return ONS_MODULE_BUFFER;
     if (origin == ONS_ORIGIN_CONSTANT) return ONS_FOLDED;
     if (single && origin == ONS_ORIGIN_COMPUTED) return ONS_COMPUTED;
-    if (single && origin == ONS_ORIGIN_UNKNOWN && !ons_is_parameter_name(value->name)) return ONS_SCALAR;
+    if (single && origin == ONS_ORIGIN_UNKNOWN && !is_number_of_module(in, tensor, value->name)) return ONS_SCALAR;
     return holds_infinities(tensor) ? ONS_HOLDS_INFINITIES : ONS_WEIGHT;
+}
+
+static ons_status *add_initialiser(scope *s, const char *name, const ons_value *described) {
+    ons_value_id id;
+    bool top = s->graph == s->in->top;
+    ONS_TRY(ons_scope_add(s, name, top ? described->kind : ONS_CONSTANT, &described->type, &id));
+    ons_value *value = ons_graph_value(s->graph, id);
+    value->data = described->data;
+    value->reason = described->reason;
+    value->origin = described->origin;
+    value->parameter = described->parameter;
+    value->sources = described->sources;
+    if (top) ONS_PUSH(&s->in->initialisers, id);
+    return NULL;
 }
 
 static ons_status *import_initialiser(scope *s, const Onnx__TensorProto *proto) {
@@ -70,16 +99,16 @@ static ons_status *import_initialiser(scope *s, const Onnx__TensorProto *proto) 
     ons_type type;
     ons_data_id data;
     ONS_TRY(ons_tensor_load(s->in->file, proto, s->in->options->allow_missing_data, s->in->store, &type, &data));
-    ons_value_id id;
-    ONS_TRY(ons_scope_add(s, name, ONS_CONSTANT, &type, &id));
-    ons_value *value = ons_graph_value(s->graph, id);
-    value->data = data;
-    if (s->graph == s->in->top) ONS_TRY(ons_origin_find(s->in, name, value));
-    value->reason = find_reason(ons_store_get(s->in->store, data), value);
-    if (s->graph != s->in->top) return NULL;
-    value->kind = value->reason == ONS_WEIGHT ? ONS_PARAMETER : ONS_CONSTANT;
-    ONS_PUSH(&s->in->initialisers, id);
-    return NULL;
+    ons_value described = {.type = type, .name = name, .data = data};
+    ONS_TRY(ons_origin_find(s->in, name, &described));
+    /* Where the file lists all parameters, what a body has beside them is none. */
+    if (s->graph != s->in->top && s->in->declared.count > 0 && described.origin == ONS_ORIGIN_UNKNOWN)
+        described.origin = ONS_ORIGIN_CONSTANT;
+    described.reason = find_reason(s->in, ons_store_get(s->in->store, data), &described);
+    described.kind = described.reason == ONS_WEIGHT ? ONS_PARAMETER : ONS_CONSTANT;
+    bool lifted;
+    ONS_TRY(ons_stated_initialiser(s, proto, &described, &lifted));
+    return lifted ? NULL : add_initialiser(s, name, &described);
 }
 
 /* ------------------------------------------------------------------------------------------------------------- ties */

@@ -35,6 +35,15 @@ typedef struct ons_untied_edit {
     uint32_t input; /* of the node: reads the new initialiser from now on; ONS_NONE: the node, an Identity, goes */
 } ons_untied_edit;
 
+/* A tensor that is stated elsewhere than among the graph's initialisers (stated.h). */
+typedef struct ons_stated {
+    const char *name;                    /* in the graph */
+    const Onnx__TensorProto *tensor;     /* what holds it; NULL: */
+    const Onnx__AttributeProto *numbers; /* the attribute that does, as one float or several */
+    ons_type type;
+    const char *place; /* for messages: "of a Constant node" */
+} ons_stated;
+
 struct ons_model_file {
     char *path;
     char *folder; /* absolute, without links; NULL: opened from memory */
@@ -53,10 +62,13 @@ struct ons_model_file {
     ONS_VECTOR(ons_untied_edit) untied;            /* by the last import */
     size_t lost_biases;                            /* in the last import */
     const char *lost_bias;                         /* the first bias that was lost */
+    size_t untold_copies;                          /* in the last import */
+    const char *untold_copy;                       /* the first of them */
     ONS_VECTOR(ons_merge) merges;                  /* by the last import */
     ONS_VECTOR(ons_derived) derived;               /* by the last import */
     ONS_VECTOR(ons_sharded) sharded;               /* by the last import */
     ONS_VECTOR(const char *) unclear;              /* by the last import: ons_unclear_detaches */
+    ONS_VECTOR(ons_stated) stated;                 /* by the last import */
 };
 
 /* A file of those bytes, from malloc, in the place of another one; they are freed with it, or where this fails. */

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "onnx_import/importer.h"
+#include "onnx_import/stated.h"
 
 ons_status *ons_import_add_node(scope *s, const ons_operator *op, const char *name, const ons_attribute *attributes,
                                 const ons_value_id *inputs, uint32_t input_count, uint32_t output_count, size_t index,
@@ -101,7 +102,7 @@ static ons_status *import_constant(scope *s, const Onnx__NodeProto *node) {
     value->type = type;
     value->data = data;
     value->reason = ONS_FROM_CONSTANT_NODE;
-    return NULL;
+    return ons_stated_constant(s, node, id);
 }
 
 /* An Identity of an initialiser that is to be untied: its output becomes a weight like it. */
@@ -248,7 +249,7 @@ static ons_status *import_branch_parts(scope *s, const Onnx__GraphProto *proto) 
 }
 
 ons_status *ons_import_branch(scope *outer, const Onnx__GraphProto *proto, ons_graph **graph) {
-    scope s = {.in = outer->in, .outer = outer, .call = outer->call, .prefix = outer->prefix};
+    scope s = {.in = outer->in, .outer = outer, .host = outer, .call = outer->call, .prefix = outer->prefix};
     ONS_TRY(ons_graph_new(outer->in->store, ons_text(proto->name), &s.graph));
     if (!ons_vector_push(&outer->in->file->branches, s.graph)) {
         ons_graph_free(s.graph);

@@ -1,7 +1,6 @@
 /* What PyTorch's newer exporter tells of its initialisers: in the graph's metadata which parameters and buffers the
  * module has, by name; at each tensor that it folded, of what it was computed. */
-#include "onnx_import/importer.h"
-#include "onnx_import/metadata.h"
+#include "onnx_import/copies.h"
 
 #include <string.h>
 
@@ -95,6 +94,13 @@ static bool is_moved(const char *name, const parameters *from) {
     return ons_is_moving_name(name) || ons_is_shifting_name(name) || ons_is_constant_name(name);
 }
 
+bool ons_origin_folded_names(const importer *in, const char *name, ons_text_view *list) {
+    uint32_t folded = ons_map_get(&in->folded_by_exporter, name);
+    if (folded == ONS_MAP_ABSENT) return false;
+    const Onnx__ValueInfoProto *value = in->file->model->graph->value_info[folded];
+    return ons_metadata_find(&value->base, ONS_VALUE_METADATA, folded_key, list);
+}
+
 ons_status *ons_origin_find(importer *in, const char *name, ons_value *value) {
     if (in->declared.count == 0) return NULL;
     uint32_t declared = ons_map_get(&in->declared, name), folded = ons_map_get(&in->folded_by_exporter, name);
@@ -105,8 +111,7 @@ ons_status *ons_origin_find(importer *in, const char *name, ons_value *value) {
     if (folded == ONS_MAP_ABSENT) return NULL;
     ons_text_view list;
     parameters from;
-    const Onnx__GraphProto *graph = in->file->model->graph;
-    ons_metadata_find(&graph->value_info[folded]->base, ONS_VALUE_METADATA, folded_key, &list);
+    if (!ons_origin_folded_names(in, name, &list)) return NULL;
     ONS_TRY(list_parameters(in, list, &from));
     bool moved = is_moved(name, &from);
     value->origin = from.count == 0 ? ONS_ORIGIN_CONSTANT : moved ? ONS_ORIGIN_MOVED : ONS_ORIGIN_COMPUTED;

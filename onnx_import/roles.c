@@ -26,8 +26,9 @@ typedef struct roles {
     uint32_t *uses;     /* of each value: how many inputs and outputs it is */
     bool *otherwise;    /* of each root: whether it is read as something other than a statistic */
     bool *claimed;      /* of each root: whether it is some node's statistic now */
-    bool *initialiser;
-    bool *reached; /* of each value: whether a gradient may come */
+    bool *initialiser;  /* of the model's graph, or a tensor of a Constant node */
+    bool *stated;       /* the latter */
+    bool *reached;      /* of each value: whether a gradient may come */
     ONS_VECTOR(statistic) statistics;
 } roles;
 
@@ -46,6 +47,14 @@ static bool is_differentiable(const ons_operator *op, uint32_t input) {
     return !rule || (inputs >> (input < 31 ? input : 31) & 1);
 }
 
+/* From what a node makes to what it reads. */
+static void reach_inputs(const ons_node *node, bool *reached) {
+    bool any = false;
+    for (uint32_t k = 0; k < node->output_count; ++k) any |= node->outputs[k] != ONS_NONE && reached[node->outputs[k]];
+    for (uint32_t k = 0; any && k < node->input_count; ++k)
+        if (node->inputs[k] != ONS_NONE && is_differentiable(node->op, k)) reached[node->inputs[k]] = true;
+}
+
 /* --------------------------------------------------------------------------------------------------- who reads what */
 
 static void use(roles *r, ons_value_id value, bool as_statistic) {
@@ -59,21 +68,52 @@ static void use_unseen(roles *r, ons_value_id value) {
     r->reached[value] = true;
 }
 
-static void read_captures(roles *r, const ons_node *node) {
+static ons_status *find_reached_inside(const ons_graph *graph, ons_arena *arena, bool **reached);
+
+/* What a body's nodes capture is reached where a gradient may come through the body. */
+static ons_status *reach_captures(const ons_graph *outside, const ons_node *node, ons_arena *arena, bool *reached) {
+    for (uint32_t a = 0; node->op->attributes[a].name != NULL; ++a) {
+        if (node->attributes[a].kind != ONS_ATTRIBUTE_GRAPH) continue;
+        const ons_graph *branch = node->attributes[a].graph;
+        bool *inside;
+        ONS_TRY(find_reached_inside(branch, arena, &inside));
+        for (size_t v = 0; v < branch->values.count; ++v) {
+            const ons_value *value = &branch->values.items[v];
+            ons_value_id id = value->kind == ONS_INPUT ? ons_graph_find_value(outside, value->name) : ONS_NONE;
+            if (id != ONS_NONE && inside[v]) reached[id] = true;
+        }
+    }
+    return NULL;
+}
+
+/* Of each value of a body: whether a gradient may come. */
+static ons_status *find_reached_inside(const ons_graph *graph, ons_arena *arena, bool **reached) {
+    ONS_NEW(*reached, arena, graph->values.count + 1);
+    for (size_t i = 0; i < graph->outputs.count; ++i) (*reached)[graph->outputs.items[i]] = true;
+    for (size_t i = graph->nodes.count; i-- > 0;) {
+        const ons_node *node = &graph->nodes.items[i];
+        reach_inputs(node, *reached);
+        ONS_TRY(reach_captures(graph, node, arena, *reached));
+    }
+    return NULL;
+}
+
+static ons_status *read_captures(roles *r, const ons_node *node) {
     for (uint32_t a = 0; node->op->attributes[a].name != NULL; ++a) {
         if (node->attributes[a].kind != ONS_ATTRIBUTE_GRAPH) continue;
         const ons_graph *branch = node->attributes[a].graph;
         for (size_t v = 0; v < branch->values.count; ++v) {
             const ons_value *value = &branch->values.items[v];
             ons_value_id outside = value->kind == ONS_INPUT ? ons_graph_find_value(r->graph, value->name) : ONS_NONE;
-            if (outside != ONS_NONE) use_unseen(r, outside);
+            if (outside != ONS_NONE) use(r, outside, false);
         }
     }
+    return reach_captures(r->graph, node, r->graph->arena, r->reached);
 }
 
 static ons_status *read_node(roles *r, ons_node_id id) {
     const ons_node *node = ons_graph_node(r->graph, id);
-    read_captures(r, node);
+    ONS_TRY(read_captures(r, node));
     if (is_identity(node)) {
         r->root[node->outputs[0]] = r->root[node->inputs[0]];
         ++r->uses[node->inputs[0]];
@@ -92,6 +132,10 @@ static ons_status *read_node(roles *r, ons_node_id id) {
 static ons_status *read_graph(roles *r) {
     for (ons_value_id id = 0; id < r->graph->values.count; ++id) r->root[id] = id;
     for (size_t i = 0; i < r->in->initialisers.count; ++i) r->initialiser[r->in->initialisers.items[i]] = true;
+    for (size_t i = 0; i < r->in->file->stated.count; ++i) {
+        ons_value_id id = ons_graph_find_value(r->graph, r->in->file->stated.items[i].name);
+        if (id != ONS_NONE) r->initialiser[id] = r->stated[id] = true;
+    }
     for (ons_node_id id = 0; id < r->graph->nodes.count; ++id) ONS_TRY(read_node(r, id));
     for (size_t i = 0; i < r->graph->outputs.count; ++i) use_unseen(r, r->graph->outputs.items[i]);
     for (size_t i = 0; i < r->graph->read_by_unknown.count; ++i) use_unseen(r, r->graph->read_by_unknown.items[i]);
@@ -145,8 +189,16 @@ static ons_status *split(roles *r, const statistic *s) {
     return add_edit(r, fresh, root, file_node, replaces ? (uint32_t)ONS_NONE : s->input);
 }
 
+static size_t count_statistics(const roles *r, ons_value_id root) {
+    size_t count = 0;
+    for (size_t i = 0; i < r->statistics.count; ++i) count += r->root[r->statistics.items[i].value] == root;
+    return count;
+}
+
 static ons_status *assign_statistic(roles *r, const statistic *s) {
     ons_value_id root = r->root[s->value];
+    if (r->stated[root] && (r->otherwise[root] || count_statistics(r, root) > 1))
+        return NULL; /* stays a constant of the graph */
     if (r->claimed[root] || r->otherwise[root]) return split(r, s);
     r->claimed[root] = true;
     ons_graph_value(r->graph, root)->kind = ONS_BUFFER;
@@ -169,14 +221,7 @@ static ons_status *assign_statistics(roles *r) {
 /* ------------------------------------------------------------------------------------------------------------ reach */
 
 static void find_reached(roles *r) {
-    for (size_t i = r->graph->nodes.count; i-- > 0;) {
-        const ons_node *node = &r->graph->nodes.items[i];
-        bool any = false;
-        for (uint32_t k = 0; k < node->output_count; ++k)
-            any |= node->outputs[k] != ONS_NONE && r->reached[node->outputs[k]];
-        for (uint32_t k = 0; any && k < node->input_count; ++k)
-            if (node->inputs[k] != ONS_NONE && is_differentiable(node->op, k)) r->reached[node->inputs[k]] = true;
-    }
+    for (size_t i = r->graph->nodes.count; i-- > 0;) reach_inputs(&r->graph->nodes.items[i], r->reached);
 }
 
 static void demote_unreached(roles *r) {
@@ -199,6 +244,7 @@ static ons_status *assign(roles *r) {
     ONS_NEW(r->otherwise, arena, count);
     ONS_NEW(r->claimed, arena, count);
     ONS_NEW(r->initialiser, arena, count);
+    ONS_NEW(r->stated, arena, count);
     ONS_NEW(r->reached, arena, count);
     ONS_TRY(read_graph(r));
     find_reached(r);

@@ -335,6 +335,10 @@ ons_status *ons_config_check_choices(const ons_config *config, const ons_graph *
             const ons_value *value = ons_graph_value(graph, id);
             if (value->producer != ONS_NONE || value->data == ONS_NO_DATA) continue;
             found = ons_glob_names(choice->glob, value);
+            ONS_CHECK(!found || !choice->train || strcmp(choice->glob, ons_value_name_in_file(value)) != 0 ||
+                          ons_dtype_is_float(value->type.dtype),
+                      ONS_INVALID_ARGUMENT, "--train '%s': it holds %s, and floats alone are trained", choice->glob,
+                      ons_dtype_name(value->type.dtype));
             ons_nearest_try(&nearest, ons_value_name_in_file(value));
         }
         ONS_CHECK(found, ONS_INVALID_ARGUMENT,

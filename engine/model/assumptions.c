@@ -8,9 +8,11 @@
 #include "engine/model/layer_forms.h"
 #include "engine/model/notes.h"
 #include "engine/model/raw_numbers.h"
+#include "graph/passes/constants.h"
 #include "graph/passes/loss.h"
 #include "graph/passes/names.h"
 #include "graph/sharing.h"
+#include "onnx_import/numbers.h"
 
 ons_status *ons_note(ons_assumptions *list, ons_arena *arena, const char *format, ...) {
     va_list arguments;
@@ -132,17 +134,33 @@ static bool could_be_trained(const ons_graph *graph, ons_value_id value) {
     return false;
 }
 
-static ons_status *assume_single_numbers(const ons_model *model, ons_arena *arena, ons_assumptions *list) {
+/* By what it is, whatever it is called; a number that computations are full of has to be called as parameters are. */
+static bool may_be_parameter(const ons_model *model, ons_value_id id) {
+    const ons_value *value = ons_graph_value(model->graph, id);
+    ons_number_kind kind = ons_number_kind_of(ons_store_get(model->graph->store, value->data));
+    bool told = kind == ONS_NUMBER_FREE || (kind == ONS_NUMBER_ROUND && ons_is_spelled_as_parameter(value->name));
+    return told && ons_may_name_number(value->name) && could_be_trained(model->graph, id);
+}
+
+/* Whether an option names it: then it is as its user wants it. */
+static bool is_named(const ons_config *config, const ons_value *value) {
+    bool named = false;
+    for (size_t i = 0; i < config->choices.count && !named; ++i)
+        named = strcmp(config->choices.items[i].glob, ons_value_name_in_file(value)) == 0;
+    return named;
+}
+
+static ons_status *assume_single_numbers(const ons_model *model, const ons_config *config, ons_arena *arena,
+                                         ons_assumptions *list) {
     counted trained = {0}, kept = {0};
     for (ons_value_id id = 0; id < model->graph->values.count; ++id) {
         const ons_value *value = ons_graph_value(model->graph, id);
-        if (value->kind == ONS_PARAMETER && value->producer == ONS_NONE && value->type.shape.rank == 0 &&
-            value->origin == ONS_ORIGIN_UNKNOWN)
+        if (value->producer != ONS_NONE || value->type.shape.rank != 0 || value->data == ONS_NO_DATA ||
+            is_named(config, value))
+            continue;
+        if (value->kind == ONS_PARAMETER && value->origin == ONS_ORIGIN_UNKNOWN && ons_config_trains(config, value))
             count(&trained, value);
-        if (value->reason == ONS_SCALAR && value->type.shape.rank == 0 && value->producer == ONS_NONE &&
-            ons_dtype_is_float(value->type.dtype) && ons_is_plain_name(value->name) &&
-            could_be_trained(model->graph, id))
-            count(&kept, value);
+        if (value->reason == ONS_SCALAR && may_be_parameter(model, id)) count(&kept, value);
     }
     if (kept.count > 0)
         ONS_TRY(ons_note(list, arena, ons_note_numbers_kept, kept.count, plural(kept.count, "number", "numbers"),
@@ -152,6 +170,32 @@ static ons_status *assume_single_numbers(const ons_model *model, ons_arena *aren
     return ons_note(list, arena, ons_note_numbers_trained, trained.count, plural(trained.count, "number", "numbers"),
                     trained.first->name, plural(trained.count, "has", "have"), plural(trained.count, "is", "are"),
                     trained.first->name);
+}
+
+/* ---- constants of nodes that may be weights */
+
+static ons_status *assume_unsure_constants(const ons_model *model, const ons_config *config, ons_arena *arena,
+                                           ons_assumptions *list) {
+    ons_unsure_constants unsure = {0};
+    counted kept = {0};
+    ons_status *status = ons_find_unsure_constants(model->graph, &unsure);
+    for (size_t i = 0; i < unsure.count; ++i) {
+        const ons_value *value = ons_graph_value(model->graph, unsure.items[i]);
+        if (!is_named(config, value)) count(&kept, value);
+    }
+    ons_vector_free(&unsure);
+    if (status != NULL || kept.count == 0) return status;
+    return ons_note(list, arena, ons_note_constants_kept, kept.count, plural(kept.count, "tensor", "tensors"),
+                    kept.first->name, plural(kept.count, "a weight: it is", "weights: they are"), kept.first->name);
+}
+
+/* ---- numbers of one parameter in several places */
+
+static ons_status *assume_untold_copies(const ons_model *model, ons_arena *arena, ons_assumptions *list) {
+    const char *first;
+    size_t count = ons_untold_copy_count(model->file, &first);
+    if (count == 0) return NULL;
+    return ons_note(list, arena, ons_note_untold_copies, count, plural(count, "tensor", "tensors"), first);
 }
 
 /* ---- copies that a transposition hides */
@@ -267,8 +311,10 @@ ons_status *ons_assumptions_find(const ons_model *model, const ons_config *confi
     ONS_TRY(assume_computed(model, arena, list));
     ONS_TRY(assume_removed_biases(model, arena, list));
     ONS_TRY(assume_transposed(model, arena, list));
-    ONS_TRY(assume_single_numbers(model, arena, list));
     ONS_TRY(ons_assume_exporter_calls(model, config, arena, list));
+    ONS_TRY(assume_untold_copies(model, arena, list));
+    ONS_TRY(assume_single_numbers(model, config, arena, list));
+    ONS_TRY(assume_unsure_constants(model, config, arena, list));
     ONS_TRY(assume_probabilities(model, config, arena, list));
     ONS_TRY(assume_raw_logits(model, config, arena, list));
     ONS_TRY(ons_assume_layer_forms(model, config, arena, list));

@@ -13,6 +13,7 @@
 #include "engine/model/model_graph.h"
 #include "graph/operands.h"
 #include "graph/passes/batch.h"
+#include "graph/passes/constants.h"
 #include "graph/passes/fuse.h"
 #include "graph/passes/precision.h"
 
@@ -43,7 +44,8 @@ static const char *reason_of(const ons_value *value) {
     case ONS_MASK: return "not trained: the values of a mask; --train by name trains it";
     case ONS_COORDINATES: return "not trained: evenly spaced, as coordinates are; --train by name trains it";
     case ONS_FREQUENCIES: return "not trained: a geometric series that the program made; --train by name trains it";
-    case ONS_FROM_CONSTANT_NODE: return "not trained: a constant of the graph";
+    case ONS_FROM_CONSTANT_NODE:
+        return "not trained: a constant of the graph that may be a weight; --train by name trains it";
     case ONS_MODULE_BUFFER: return "not trained: a buffer of the module; --train by name trains it";
     case ONS_FOLDED: return "not trained: computed by the exporter, from no parameter; --train by name trains it";
     case ONS_COMPUTED: return "not trained: computed by the exporter, from parameters; --train by name trains it";
@@ -54,9 +56,10 @@ static const char *reason_of(const ons_value *value) {
 
 /* What a weight is called in the module, where the exporter has given it another name, and how it stands in the file.
  */
-static const char *weight_text(ons_arena *arena, const ons_value *value) {
-    const char *text = reason_of(value);
-    if (ons_dtype_is_half(value->type.dtype))
+static const char *weight_text(ons_arena *arena, const ons_model *model, const ons_value *value) {
+    const char *text = reason_of(value), *place = ons_stated_place(model->file, value->name);
+    if (place != NULL) text = ons_arena_format(arena, "%s %s", text, place);
+    if (ons_dtype_is_half(value->type.dtype) && text != NULL)
         text = ons_arena_format(arena, "%s, trained in float32 and written as %s", text,
                                 ons_dtype_name(value->type.dtype));
     if (value->parameter != NULL && text != NULL)
@@ -123,18 +126,31 @@ static ons_status *find_reached(const ons_graph *bound, bool **result) {
     return NULL;
 }
 
+static bool is_listed(const ons_unsure_constants *list, ons_value_id id) {
+    bool listed = false;
+    for (size_t i = 0; i < list->count && !listed; ++i) listed = list->items[i] == id;
+    return listed;
+}
+
 static ons_status *list_parameters(owned_inspection *o, const ons_model *model, const ons_config *config,
                                    const ons_graph *bound) {
     const ons_graph *graph = model->graph;
     bool *reached = NULL;
+    ons_unsure_constants unsure = {0};
     ONS_TRY(ons_config_check_choices(config, graph));
     ONS_TRY(find_reached(bound, &reached));
-    if (reached == NULL) return ons_status_out_of_memory();
+    ons_status *status = ons_find_unsure_constants(graph, &unsure);
+    if (status != NULL) {
+        ons_vector_free(&unsure);
+        free(reached);
+        return status;
+    }
     ons_parameter_info *list = ons_arena_allocate(o->arena, graph->values.count + 1, sizeof *list);
     size_t count = 0;
     for (ons_value_id id = 0; list != NULL && id < graph->values.count; ++id) {
         const ons_value *value = ons_graph_value(graph, id);
-        if (value->producer != ONS_NONE || value->data == ONS_NO_DATA || value->reason == ONS_FROM_CONSTANT_NODE)
+        if (value->producer != ONS_NONE || value->data == ONS_NO_DATA ||
+            (value->reason == ONS_FROM_CONSTANT_NODE && !is_listed(&unsure, id)))
             continue;
         ons_value_id found = ons_graph_find_value(bound, value->name);
         bool weight = value->kind == ONS_PARAMETER, reaches = found != ONS_NONE && reached[found];
@@ -145,7 +161,7 @@ static ons_status *list_parameters(owned_inspection *o, const ons_model *model, 
             .type = type_text(o->arena, graph, id),
             .elements = elements,
             .trainable = weight && reaches && trains,
-            .reason = weight && reaches && trains ? weight_text(o->arena, value)
+            .reason = weight && reaches && trains ? weight_text(o->arena, model, value)
                       : !weight                   ? reason_of(value)
                       : !reaches                  ? "not trained: no gradient reaches it"
                                                   : "not trained: frozen by --freeze or --train",
@@ -153,6 +169,7 @@ static ons_status *list_parameters(owned_inspection *o, const ons_model *model, 
         *(list[count - 1].trainable ? &o->inspection.trainable_elements : &o->inspection.frozen_elements) += elements;
     }
     free(reached);
+    ons_vector_free(&unsure);
     if (list == NULL) return ons_status_out_of_memory();
     o->inspection.parameters = list;
     o->inspection.parameter_count = count;
@@ -190,7 +207,12 @@ static ons_status *list_operators(owned_inspection *o, const ons_graph *bound) {
 static void write_copies(const ons_model *model, FILE *out) {
     for (size_t i = 0; i < ons_derived_count(model->file); ++i) {
         const ons_derived *derived = ons_derived_at(model->file, i);
-        if (strcmp(derived->name, derived->source) == 0)
+        if (derived->index != NULL && strcmp(derived->name, derived->source) == 0)
+            fprintf(out, "'%s' holds numbers in several places, as the exporter has put them: each is trained as one\n",
+                    derived->name);
+        else if (derived->index != NULL)
+            fprintf(out, "'%s' holds numbers of '%s': the two are trained as one\n", derived->name, derived->source);
+        else if (strcmp(derived->name, derived->source) == 0)
             fprintf(out, "'%s' holds the same again and again, as the exporter has repeated it: it is trained as one\n",
                     derived->name);
         else
@@ -225,7 +247,9 @@ static ons_status *write_assumptions(owned_inspection *o, const ons_model *model
         for (size_t k = 0; value->kind == ONS_PARAMETER && k < bound->nodes.count; ++k)
             for (uint32_t input = 0; input < bound->nodes.items[k].input_count; ++input)
                 uses += bound->nodes.items[k].inputs[input] == id;
-        if (uses > 1)
+        if (uses > 1 && ons_stated_place(model->file, value->name) != NULL)
+            fprintf(out, "'%s' is used %u times and trained as one weight\n", value->name, uses);
+        else if (uses > 1)
             fprintf(
                 out,
                 "'%s' is used %u times and trained as one weight; --untie '%s' gives each layer that reads it one of "

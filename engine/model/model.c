@@ -30,14 +30,20 @@ static ons_status *import_options(const ons_config *config, ons_arena *arena, on
     *options = (ons_import_options){0};
     if (config == NULL) return NULL;
     ons_tie *ties;
-    const char **untie;
+    const char **untie, **trained;
     ONS_NEW(ties, arena, config->ties.count);
     ONS_NEW(untie, arena, config->untie.count);
     for (size_t i = 0; i < config->ties.count; ++i)
         ties[i] = (ons_tie){config->ties.items[i].name, config->ties.items[i].value};
     for (size_t i = 0; i < config->untie.count; ++i) untie[i] = config->untie.items[i];
-    *options = (ons_import_options){
-        .ties = ties, .tie_count = config->ties.count, .untie = untie, .untie_count = config->untie.count};
+    ONS_NEW(trained, arena, config->choices.count);
+    *options = (ons_import_options){.ties = ties,
+                                    .tie_count = config->ties.count,
+                                    .untie = untie,
+                                    .untie_count = config->untie.count,
+                                    .trained = trained};
+    for (size_t i = 0; i < config->choices.count; ++i)
+        if (config->choices.items[i].train) trained[options->trained_count++] = config->choices.items[i].glob;
     return wanted_outputs(config, arena, options);
 }
 

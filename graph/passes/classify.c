@@ -1,5 +1,6 @@
 #include "graph/passes/classify.h"
 
+#include "graph/passes/constants.h"
 #include "graph/passes/names.h"
 #include "graph/passes/readers.h"
 #include "graph/passes/sinusoid.h"
@@ -51,8 +52,7 @@ static void train_insisted(ons_graph *graph, const ons_insistence *insistence) {
     for (ons_value_id id = 0; id < graph->values.count; ++id) {
         ons_value *value = ons_graph_value(graph, id);
         if (value->producer != ONS_NONE || value->data == ONS_NO_DATA || !ons_dtype_is_float(value->type.dtype) ||
-            value->reason == ONS_FROM_CONSTANT_NODE || value->reason == ONS_STATISTICS ||
-            !is_insisted(insistence, value))
+            value->reason == ONS_STATISTICS || !is_insisted(insistence, value))
             continue;
         value->kind = ONS_PARAMETER;
         value->reason = ONS_WEIGHT;
@@ -68,6 +68,7 @@ void ons_make_constant(ons_graph *graph, ons_value_id id, ons_role_reason reason
 
 void ons_classify(ons_graph *graph, const ons_insistence *insistence) {
     train_insisted(graph, insistence);
+    ons_promote_constants(graph);
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; ++i)
         for (ons_value_id id = 0; id < graph->values.count; ++id)
             if (may_be_constant(ons_graph_value(graph, id)))

@@ -15,6 +15,9 @@
  * |               | folded, under the name of what made it                                                           |
  * | ONS_MASK, …   | tables that a program computes: graph/passes/tables.h                                            |
  * | ONS_SINUSOIDS | sines and cosines: graph/passes/sinusoid.h                                                       |
+ *
+ * What Constant nodes state is a weight where its neighbours leave no doubt (graph/passes/constants.h), and none of the
+ * reasons above holds.
  */
 #ifndef ONSTAGE_GRAPH_PASSES_CLASSIFY_H
 #define ONSTAGE_GRAPH_PASSES_CLASSIFY_H

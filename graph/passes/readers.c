@@ -1,7 +1,5 @@
 #include "graph/passes/readers.h"
 
-#include <string.h>
-
 enum { DEPTH_MAX = 32 }; /* of views of views: a constant is near to where it is used */
 
 static bool is_output(const ons_graph *graph, ons_value_id value) {
@@ -10,8 +8,7 @@ static bool is_output(const ons_graph *graph, ons_value_id value) {
     return found;
 }
 
-/* Whether output 0 holds the same numbers as input 0. */
-static bool moves(const ons_node *node) {
+bool ons_moves_elements(const ons_node *node) {
     if (node->output_count == 0 || node->outputs[0] == ONS_NONE) return false;
     if (node->op->roles.traits & (ONS_TRAIT_IDENTITY | ONS_TRAIT_MOVES)) return true;
     bool views = false;
@@ -38,7 +35,7 @@ static uint32_t find_readings(const ons_graph *graph, ons_value_id value, int de
 
 static uint32_t read_input(const ons_graph *graph, const ons_node *node, uint32_t input, int depth) {
     const ons_operator_roles *roles = &node->op->roles;
-    if (input == 0 && moves(node))
+    if (input == 0 && ons_moves_elements(node))
         return depth > 0 ? find_readings(graph, node->outputs[0], depth - 1) : ONS_READ_OTHERWISE;
     if (input < 32 && (roles->states >> input & 1)) return ONS_READ_STATE;
     if (input < 32 && (roles->coordinates >> input & 1)) return ONS_READ_COORDINATES;
@@ -46,16 +43,25 @@ static uint32_t read_input(const ons_graph *graph, const ons_node *node, uint32_
     return roles->traits & ONS_TRAIT_ELEMENTWISE ? ONS_READ_ELEMENTWISE : ONS_READ_OTHERWISE;
 }
 
-/* Inside of branches and loops nobody looks. */
-static bool is_captured(const ons_graph *graph, const ons_node *node, ons_value_id value) {
+ons_value_id ons_captured(const ons_graph *graph, ons_value_id value, const ons_graph *inner) {
     const char *name = graph->values.items[value].name;
+    ons_value_id found = ons_graph_find_value(inner, name);
+    if (found == ONS_NONE || inner->values.items[found].kind != ONS_INPUT) return ONS_NONE;
+    for (size_t i = 0; i < inner->inputs.count; ++i)
+        if (inner->inputs.items[i] == found) return ONS_NONE;
+    return found;
+}
+
+static uint32_t read_captures(const ons_graph *graph, const ons_node *node, ons_value_id value, int depth) {
+    uint32_t readings = 0;
     for (uint32_t a = 0; node->op->attributes[a].name != NULL; ++a) {
         if (node->attributes[a].kind != ONS_ATTRIBUTE_GRAPH) continue;
         const ons_graph *inner = node->attributes[a].graph;
-        for (size_t v = 0; v < inner->values.count; ++v)
-            if (inner->values.items[v].kind == ONS_INPUT && strcmp(inner->values.items[v].name, name) == 0) return true;
+        ons_value_id inside = ons_captured(graph, value, inner);
+        if (inside != ONS_NONE)
+            readings |= depth > 0 ? find_readings(inner, inside, depth - 1) : (uint32_t)ONS_READ_OTHERWISE;
     }
-    return false;
+    return readings;
 }
 
 static uint32_t find_readings(const ons_graph *graph, ons_value_id value, int depth) {
@@ -64,7 +70,7 @@ static uint32_t find_readings(const ons_graph *graph, ons_value_id value, int de
         const ons_node *node = &graph->nodes.items[i];
         for (uint32_t k = 0; k < node->input_count; ++k)
             if (node->inputs[k] == value) readings |= read_input(graph, node, k, depth);
-        if (is_captured(graph, node, value)) readings |= ONS_READ_OTHERWISE;
+        readings |= read_captures(graph, node, value, depth);
     }
     return readings;
 }

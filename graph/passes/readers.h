@@ -14,7 +14,14 @@ typedef enum ons_reading {
     ONS_READ_OTHERWISE = 1 << 5,   /* a matrix, say, or an output of the graph */
 } ons_reading;
 
-/* All of its readings together, those of its copies, views and pieces included; 0: nothing reads it. */
+/* All of its readings together, those of its copies, views and pieces and those within branches and bodies included; 0:
+ * nothing reads it. */
 uint32_t ons_readings(const ons_graph *graph, ons_value_id value);
+
+/* Whether output 0 holds the same numbers as input 0. */
+bool ons_moves_elements(const ons_node *node);
+
+/* What a branch or body has of a value of the graph around it; ONS_NONE. */
+ons_value_id ons_captured(const ons_graph *graph, ons_value_id value, const ons_graph *inner);
 
 #endif

@@ -43,13 +43,15 @@ static bool are_sine_and_cosine(const pairing *p) {
     return between * 20 >= p->rows * p->run && between > 1; /* slow angles of the first positions are few */
 }
 
-/* Its bytes are NULL where the value is no float parameter. */
+/* Its bytes are NULL where the value is neither a float parameter nor what a Constant node states. */
 static numbers parameter_numbers(const ons_graph *graph, ons_value_id id) {
     const ons_value *value = ons_graph_value(graph, id);
     const ons_tensor *tensor = ons_store_get(graph->store, value->data);
     bool wide = value->type.dtype == ONS_FLOAT64;
-    bool fits = value->kind == ONS_PARAMETER && value->producer == ONS_NONE && value->shard == 0 && tensor != NULL &&
-                (wide || value->type.dtype == ONS_FLOAT32) && ons_shape_elements(&value->type.shape) >= 4;
+    bool stated = value->kind == ONS_CONSTANT && value->reason == ONS_FROM_CONSTANT_NODE;
+    bool fits = (value->kind == ONS_PARAMETER || stated) && value->producer == ONS_NONE && value->shard == 0 &&
+                tensor != NULL && (wide || value->type.dtype == ONS_FLOAT32) &&
+                ons_shape_elements(&value->type.shape) >= 4;
     return (numbers){fits ? tensor->data : NULL, wide};
 }
 
