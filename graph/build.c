@@ -86,9 +86,12 @@ static ons_status *build_node(ons_builder *b, const ons_operator *op, ons_inputs
     ons_value_kind kind = b->phase == ONS_FORWARD ? ONS_ACTIVATION : ONS_GRADIENT;
     for (uint32_t i = 0; i < count; ++i) {
         outputs[i] = ONS_NONE;
-        if (operands.outputs[i].dtype == ONS_NO_DTYPE || (wanted != NULL && !wanted[i])) continue;
-        ONS_TRY(ons_graph_add_value(graph, name, kind, &operands.outputs[i], &outputs[i]));
-        ons_graph_set_output(graph, *id, i, outputs[i]);
+        bool is_wanted = wanted == NULL || wanted[i];
+        if (operands.outputs[i].dtype == ONS_NO_DTYPE || (!is_wanted && i >= op->arity.outputs_min)) continue;
+        ons_value_id made;
+        ONS_TRY(ons_graph_add_value(graph, name, kind, &operands.outputs[i], &made));
+        ons_graph_set_output(graph, *id, i, made);
+        if (is_wanted) outputs[i] = made;
     }
     return NULL;
 }

@@ -62,7 +62,8 @@ typedef struct ons_settings {
 /* A node with one output; returns that. Settings are copied deeply. */
 ons_value_id ons_build(ons_builder *builder, const ons_operator *op, ons_inputs inputs, ons_settings settings);
 
-/* A node whose outputs [0, count) are all made; those with wanted[i] false are left out (wanted NULL: all). */
+/* A node whose outputs [0, count) are all made; those with wanted[i] false are left out (wanted NULL: all) and come
+ * back as ONS_NONE. The node keeps a value for each that the operator always makes (`outputs_min` of its arity). */
 ons_node_id ons_build_node(ons_builder *builder, const ons_operator *op, ons_inputs inputs, ons_settings settings,
                            uint32_t count, const bool *wanted, ons_value_id *outputs);
 

@@ -31,8 +31,7 @@ static void mark(const ons_graph *graph, const ons_node_id *order, bool *live, b
         for (uint32_t k = 0; keep[i] && k < node->output_count; ++k) {
             if (node->outputs[k] == ONS_NONE) continue;
             ons_value_id pair = ons_graph_value(graph, node->outputs[k])->pair;
-            bool works_there = k == 0 && (node->op->roles.traits & ONS_TRAIT_WORKS_IN_OUTPUT) != 0;
-            live[node->outputs[k]] |= pair != ONS_NONE || works_there;
+            live[node->outputs[k]] |= pair != ONS_NONE || k < node->op->arity.outputs_min;
             if (pair != ONS_NONE) live[pair] = true;
         }
     }

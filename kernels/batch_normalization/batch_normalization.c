@@ -118,6 +118,10 @@ static ons_status *batch_normalization_training_form(ons_replacement *m, const o
     else
         ons_build_node(m->builder, &ons_op_batch_normalization, inputs,
                        ONS_WITH(ONS_AT_FLOAT(EPSILON, epsilon), ONS_AT_FLOAT(MOMENTUM, momentum)), 1, wanted, made);
+    if (!train) { /* inference leaves the statistics as they are */
+        made[1] = m->inputs[3];
+        made[2] = m->inputs[4];
+    }
     for (uint32_t i = 0; i < o->output_count && i < 5; ++i) m->outputs[i] = made[i];
     m->replaced = true;
     return NULL;

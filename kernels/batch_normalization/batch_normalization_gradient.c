@@ -84,7 +84,7 @@ static void batch_normalization_gradient_reference(const ons_operands *o, const 
     }
 }
 
-ONS_DEFINE_OPERATOR(batch_normalization_gradient, "BatchNormalizationGradient", ONS_INTERNAL, ONS_ARITY(5, 7, 1, 3),
+ONS_DEFINE_OPERATOR(batch_normalization_gradient, "BatchNormalizationGradient", ONS_INTERNAL, ONS_ARITY(5, 7, 0, 3),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("constant_statistics", 0), ONS_FLOAT_ATTRIBUTE("epsilon", 1e-5),
                                    ONS_INT_ATTRIBUTE("replicas", 1), ONS_BATCH_ACTIVATION_ATTRIBUTES(ONS_BATCH_RELU)),
                     ONS_INFER(batch_normalization_gradient_infer), ONS_COST(batch_normalization_gradient_cost),

@@ -67,7 +67,7 @@ static void deform_conv_gradient_reference(const ons_operands *o, const ons_step
         }
 }
 
-ONS_DEFINE_OPERATOR(deform_conv_gradient, "DeformConvGradient", ONS_INTERNAL, ONS_ARITY(4, 5, 1, 4),
+ONS_DEFINE_OPERATOR(deform_conv_gradient, "DeformConvGradient", ONS_INTERNAL, ONS_ARITY(4, 5, 0, 4),
                     ONS_ATTRIBUTES(ONS_DEFORMABLE_ATTRIBUTES), ONS_INFER(deform_conv_gradient_infer),
                     ONS_COST(deform_conv_gradient_cost), ONS_NOT_DIFFERENTIABLE("it is itself a gradient"),
                     ONS_SAVES_NOTHING, ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_DENSE | ONS_TRAIT_FULL_PRECISION, 0),

@@ -44,7 +44,7 @@ static void fake_quantize_gradient_reference(const ons_operands *o, const ons_st
     }
 }
 
-ONS_DEFINE_OPERATOR(fake_quantize_gradient, "FakeQuantizeGradient", ONS_INTERNAL, ONS_ARITY(4, 6, 1, 3),
+ONS_DEFINE_OPERATOR(fake_quantize_gradient, "FakeQuantizeGradient", ONS_INTERNAL, ONS_ARITY(4, 6, 0, 3),
                     ONS_FAKE_ATTRIBUTES, ONS_INFER(fake_quantize_gradient_infer), ONS_COST(fake_quantize_gradient_cost),
                     ONS_NOT_DIFFERENTIABLE("it is itself a gradient"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,
                     ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM, ONS_REFERENCE(fake_quantize_gradient_reference));

@@ -46,7 +46,7 @@ static void grid_sample_gradient_reference(const ons_operands *o, const ons_step
     }
 }
 
-ONS_DEFINE_OPERATOR(grid_sample_gradient, "GridSampleGradient", ONS_INTERNAL, ONS_ARITY(3, 3, 1, 2),
+ONS_DEFINE_OPERATOR(grid_sample_gradient, "GridSampleGradient", ONS_INTERNAL, ONS_ARITY(3, 3, 0, 2),
                     ONS_ATTRIBUTES(ONS_GRID_ATTRIBUTES), ONS_INFER(grid_sample_gradient_infer),
                     ONS_COST(grid_sample_gradient_cost), ONS_NOT_DIFFERENTIABLE("a gradient"), ONS_SAVES_NOTHING,
                     ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,

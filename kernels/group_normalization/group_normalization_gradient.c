@@ -52,7 +52,7 @@ static void group_normalization_gradient_reference(const ons_operands *o, const 
     }
 }
 
-ONS_DEFINE_OPERATOR(group_normalization_gradient, "GroupNormalizationGradient", ONS_INTERNAL, ONS_ARITY(5, 5, 1, 3),
+ONS_DEFINE_OPERATOR(group_normalization_gradient, "GroupNormalizationGradient", ONS_INTERNAL, ONS_ARITY(5, 5, 0, 3),
                     ONS_ATTRIBUTES(ONS_REQUIRED_ATTRIBUTE("num_groups", ONS_ATTRIBUTE_INT),
                                    ONS_INT_ATTRIBUTE("scale_per_group", 0)),
                     ONS_INFER(group_normalization_gradient_infer), ONS_COST(group_normalization_gradient_cost),

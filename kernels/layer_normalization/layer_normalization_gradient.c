@@ -60,7 +60,7 @@ static void layer_normalization_gradient_reference(const ons_operands *o, const 
     }
 }
 
-ONS_DEFINE_OPERATOR(layer_normalization_gradient, "LayerNormalizationGradient", ONS_INTERNAL, ONS_ARITY(5, 7, 1, 3),
+ONS_DEFINE_OPERATOR(layer_normalization_gradient, "LayerNormalizationGradient", ONS_INTERNAL, ONS_ARITY(5, 7, 0, 3),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", -1)), ONS_INFER(layer_normalization_gradient_infer),
                     ONS_COST(layer_normalization_gradient_cost), ONS_NOT_DIFFERENTIABLE("it is itself a gradient"),
                     ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,

@@ -40,6 +40,6 @@ ONS_DEFINE_OPERATOR(recurrent_gradient, "RecurrentGradient", ONS_INTERNAL, ONS_A
                                    ONS_REQUIRED_ATTRIBUTE("cell", ONS_ATTRIBUTE_INT)),
                     ONS_INFER(recurrent_gradient_infer), ONS_COST(recurrent_gradient_cost),
                     ONS_NOT_DIFFERENTIABLE("it is itself a gradient"), ONS_SAVES_NOTHING,
-                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_DENSE | ONS_TRAIT_FULL_PRECISION | ONS_TRAIT_WORKS_IN_OUTPUT, 0),
+                    ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_DENSE | ONS_TRAIT_FULL_PRECISION, 0),
                     ONS_ALIASES({ONS_ALIAS_MAY, ONS_RG_BEFORE, ONS_RG_RECORD}), ONS_PLAIN_LAYOUT, ONS_ONE_FORM,
                     ONS_REFERENCE(recurrent_gradient_reference));

@@ -53,7 +53,7 @@ static void rms_normalization_gradient_reference(const ons_operands *o, const on
     }
 }
 
-ONS_DEFINE_OPERATOR(rms_normalization_gradient, "RMSNormalizationGradient", ONS_INTERNAL, ONS_ARITY(4, 6, 1, 2),
+ONS_DEFINE_OPERATOR(rms_normalization_gradient, "RMSNormalizationGradient", ONS_INTERNAL, ONS_ARITY(4, 6, 0, 2),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", -1)), ONS_INFER(rms_normalization_gradient_infer),
                     ONS_COST(rms_normalization_gradient_cost), ONS_NOT_DIFFERENTIABLE("it is itself a gradient"),
                     ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR,

@@ -24,7 +24,7 @@ static void scatter_elements_gradient_reference(const ons_operands *o, const ons
                          ons_elements(&o->inputs[ONS_SHARES_INDICES]), &map, target_of);
 }
 
-ONS_DEFINE_OPERATOR(scatter_elements_gradient, "ScatterElementsGradient", ONS_INTERNAL, ONS_ARITY(2, 5, 1, 2),
+ONS_DEFINE_OPERATOR(scatter_elements_gradient, "ScatterElementsGradient", ONS_INTERNAL, ONS_ARITY(2, 5, 0, 2),
                     ONS_ATTRIBUTES(ONS_INT_ATTRIBUTE("axis", 0), ONS_STRING_ATTRIBUTE("reduction", "none")),
                     ONS_INFER(scatter_elements_gradient_infer), ONS_COST(ons_cost_copy),
                     ONS_NOT_DIFFERENTIABLE("a gradient"), ONS_SAVES_NOTHING, ONS_PLAIN_OPERATOR, ONS_NO_ALIASES,

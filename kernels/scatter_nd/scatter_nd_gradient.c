@@ -30,7 +30,7 @@ static void scatter_nd_gradient_reference(const ons_operands *o, const ons_step 
                          indexing.tuples * indexing.slice, &indexing, target_of);
 }
 
-ONS_DEFINE_OPERATOR(scatter_nd_gradient, "ScatterNDGradient", ONS_INTERNAL, ONS_ARITY(2, 5, 1, 2),
+ONS_DEFINE_OPERATOR(scatter_nd_gradient, "ScatterNDGradient", ONS_INTERNAL, ONS_ARITY(2, 5, 0, 2),
                     ONS_ATTRIBUTES(ONS_STRING_ATTRIBUTE("reduction", "none")), ONS_INFER(scatter_nd_gradient_infer),
                     ONS_COST(ons_cost_copy), ONS_NOT_DIFFERENTIABLE("a gradient"), ONS_SAVES_NOTHING,
                     ONS_PLAIN_OPERATOR, ONS_NO_ALIASES, ONS_PLAIN_LAYOUT, ONS_ONE_FORM,

@@ -25,7 +25,7 @@ static void swi_glu_gradient_reference(const ons_operands *o, const ons_step *st
     }
 }
 
-ONS_DEFINE_OPERATOR(swi_glu_gradient, "SwiGLUGradient", ONS_INTERNAL, ONS_ARITY(3, 3, 1, 2),
+ONS_DEFINE_OPERATOR(swi_glu_gradient, "SwiGLUGradient", ONS_INTERNAL, ONS_ARITY(3, 3, 0, 2),
                     ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("alpha", 1.0)), ONS_INFER(swi_glu_gradient_infer),
                     ONS_COST(ons_cost_elementwise), ONS_NOT_DIFFERENTIABLE("it is itself a gradient"),
                     ONS_SAVES_NOTHING, ONS_ELEMENTWISE_OPERATOR,
