@@ -10,6 +10,7 @@ template <class T> struct gradient_operands {
     T *dq, *dk, *dv;
     float *dm;
     float *dots;    /* Σ p dp of every row */
+    float *shares;  /* of every row: what its probabilities are multiplied by, see far_share */
     float *samples; /* the mask's gradient of every sample, where it is then summed over the batch */
 };
 
@@ -21,11 +22,11 @@ struct pair_gradient {
 template <class T>
 __device__ inline pair_gradient query_pair(const ons_attention &a, const gradient_operands<T> &o,
                                            const ons::attention_place &at, int64_t i, int64_t j, const float *q,
-                                           const float *dy, float saved) {
+                                           const float *dy, float saved, float share) {
     float score = ons::dot(a, q, o.key, ons::start_of(a.key, at, j), a.key.size);
     float kept = ons::kept_factor(a, o.kept, at, i, j);
     float dp = kept * ons::dot(a, dy, o.value, ons::start_of(a.value, at, j), a.value.size);
-    return {expf(ons::masked(a, score, o.mask, at, i, j) - saved), dp, kept};
+    return {share * expf(ons::masked(a, score, o.mask, at, i, j) - saved), dp, kept};
 }
 
 template <class T> __device__ inline void put_mask(const gradient_operands<T> &o, int64_t at, float ds) {
@@ -44,6 +45,19 @@ __global__ void sum_samples(int64_t elements, int64_t samples, const float *from
     }
 }
 
+/* 1 ÷ the sum of a query's probabilities where what was saved of it is far, otherwise 1: for every lane of a warp. */
+template <class T>
+__device__ inline float far_share(const ons_attention &a, const gradient_operands<T> &o, const ons::attention_place &at,
+                                  int64_t i, int64_t seen, const float *q, float saved) {
+    if (!ons_is_far(saved)) return 1.0f;
+    float sum = 0;
+    for (int64_t j = (int)threadIdx.x % ons::WARP; j < seen; j += ons::WARP) {
+        float score = ons::dot(a, q, o.key, ons::start_of(a.key, at, j), a.key.size);
+        sum += expf(ons::masked(a, score, o.mask, at, i, j) - saved);
+    }
+    return 1 / ons::warp_reduce(sum, ons::add());
+}
+
 /* A warp each query: Σ p dp first, then dQ and the mask's gradient. */
 template <class T>
 __global__ void __launch_bounds__(ons::ATTENTION_THREADS, 4) query_gradient(ons_attention a, gradient_operands<T> o) {
@@ -59,20 +73,21 @@ __global__ void __launch_bounds__(ons::ATTENTION_THREADS, 4) query_gradient(ons_
         ons::take(a, o.query, ons::start_of(a.query, at, i), a.query.size, q);
         ons::take(a, o.dy, ons::start_of(a.result, at, i), a.result.size, dy);
         __syncwarp();
+        float share = far_share(a, o, at, i, seen, q, saved);
         for (int64_t j = lane; o.result == nullptr && j < seen; j += ons::WARP) {
-            pair_gradient pair = query_pair(a, o, at, i, j, q, dy, saved);
+            pair_gradient pair = query_pair(a, o, at, i, j, q, dy, saved, share);
             dot += pair.p * pair.dp;
         }
         for (int64_t d = lane; o.result != nullptr && d < a.size; d += ons::WARP)
             dot += dy[d] * ons::widen(o.result[ons::start_of(a.result, at, i) + d * a.result.size]);
         dot = ons::warp_reduce(dot, ons::add());
-        if (lane == 0) o.dots[item] = dot;
+        if (lane == 0) o.dots[item] = dot, o.shares[item] = share;
         for (int64_t first = 0; first < seen; first += ons::WARP) {
             int64_t j = first + lane;
             float ds = 0;
             if (j < seen) {
-                pair_gradient pair = query_pair(a, o, at, i, j, q, dy, saved);
-                ds = pair.p * (pair.dp - dot);
+                pair_gradient pair = query_pair(a, o, at, i, j, q, dy, saved, share);
+                ds = ons::is_closed(a, o.mask, at, i, j, saved) ? 0.0f : pair.p * (pair.dp - dot);
                 put_mask(o, item * a.keys + j, ds);
             }
             ons::add_rows(a, ds, o.key, ons::start_of(a.key, at, first), a.key.position, a.key.size, seen - first,
@@ -105,8 +120,8 @@ __global__ void __launch_bounds__(ons::ATTENTION_THREADS, 4) key_gradient(ons_at
                 float score = ons::dot(a, k, o.query, ons::start_of(a.query, at, i), a.query.size);
                 float kept = ons::kept_factor(a, o.kept, at, i, j);
                 float dp = kept * ons::dot(a, v, o.dy, ons::start_of(a.result, at, i), a.result.size);
-                p = expf(ons::masked(a, score, o.mask, at, i, j) - o.saved[rows + i]);
-                ds = p * (dp - o.dots[rows + i]);
+                p = o.shares[rows + i] * expf(ons::masked(a, score, o.mask, at, i, j) - o.saved[rows + i]);
+                ds = ons::is_closed(a, o.mask, at, i, j, o.saved[rows + i]) ? 0.0f : p * (dp - o.dots[rows + i]);
                 p *= kept;
             }
             ons::add_rows(a, ds, o.query, ons::start_of(a.query, at, first), a.query.position, a.query.size,
@@ -156,9 +171,10 @@ template <class T> void run_attention_gradient(const ons_launch *l, const ons_cu
     o.dm = a->has_mask ? (float *)l->outputs[3] : nullptr;
     o.result = s->has_result ? (const T *)l->inputs[7] : nullptr;
     o.dots = (float *)l->scratch;
+    o.shares = o.dots + a->batch * a->heads * a->queries;
     int64_t of_sample = a->heads * a->queries * a->keys;
     bool joins = o.dm != nullptr && a->mask.batch == 0 && a->batch > 1;
-    if (joins) o.samples = o.dots + a->batch * a->heads * a->queries;
+    if (joins) o.samples = o.shares + a->batch * a->heads * a->queries;
     if (s->products.scores != nullptr) {
         ons::differentiate_by_products<T>(l, *a, s->products,
                                           {o.dy, o.result, o.mask, o.saved, o.kept, joins ? o.samples : o.dm},

@@ -7,6 +7,7 @@
 
 #include "kernels/attention/attention_operands.h"
 #include "kernels/attention/attention_rows.h"
+#include "kernels/common/math/far.h"
 #include "kernels/common/math/simd.h"
 
 /* Scratch of a thread, in floats: Kᵀ and Vᵀ (size × keys), P and dP (block × keys), rows of `stride`. In rows of `row`,
@@ -96,6 +97,35 @@ static ons_simd_float probability_row(float scale, float *scores, float *dp, con
     return dots + e * d;
 }
 
+static float sum_of_lanes(ons_simd_float lanes) {
+    float sum = 0;
+    for (int l = 0; l < ONS_SIMD_FLOATS; ++l) sum += lanes[l];
+    return sum;
+}
+
+/* probability_row where `saved` is far: scores as the forward pass makes them, and P divided by its sum. */
+static ons_simd_float far_probability_row(float scale, float *scores, float *dp, const float *mask, float saved,
+                                          int64_t seen) {
+    ons_simd_float total = {0}, dots = {0}, none = {0};
+    for (int64_t j = 0; j < seen; j += ONS_SIMD_FLOATS) {
+        ons_simd_bits there = ons_simd_first(seen - j < ONS_SIMD_FLOATS ? seen - j : ONS_SIMD_FLOATS);
+        ons_simd_float s = ons_simd_load(scores + j) * scale;
+        if (mask != NULL)
+            s += seen - j >= ONS_SIMD_FLOATS ? ons_simd_load(mask + j) : ons_simd_load_some(mask + j, seen - j, 0);
+        ons_simd_float e = ons_simd_select(there, ons_simd_exp2((s - saved) * ONS_LOG2_E), none);
+        ons_simd_store(scores + j, e);
+        ons_simd_store(dp + j, ons_simd_select(there, ons_simd_load(dp + j), none));
+        total += e;
+    }
+    float share = 1 / sum_of_lanes(total);
+    for (int64_t j = 0; j < seen; j += ONS_SIMD_FLOATS) {
+        ons_simd_float p = ons_simd_load(scores + j) * share;
+        ons_simd_store(scores + j, p);
+        dots += p * ons_simd_load(dp + j);
+    }
+    return dots;
+}
+
 /* dP → dS in place; 0 from `seen` to `count` in P and dS. */
 static void score_gradient_row(float scale, float *p, float *dp, float dot, int64_t seen, int64_t count) {
     int64_t j = 0;
@@ -105,6 +135,11 @@ static void score_gradient_row(float scale, float *p, float *dp, float dot, int6
         ons_simd_store(p + j, (ons_simd_float){0});
         ons_simd_store(dp + j, (ons_simd_float){0});
     }
+}
+
+/* A far row of a mask that was put in the place of scores: dS is 0 where it hides. */
+static void close_hidden(float *ds, const float *mask, int64_t seen) {
+    for (int64_t j = 0; j < seen; ++j) ds[j] = mask[j] <= ONS_ATTENTION_HIDDEN ? 0 : ds[j];
 }
 
 static void add_to_mask(float *dm, const float *ds, float factor, int64_t seen) {
@@ -130,9 +165,12 @@ static void differentiate_block(const head_work *w, int64_t begin, int64_t rows,
         ons_attention_drop(w->ds.data + r * w->ds.stride, w->kept + (begin + r) * a->keys, a->kept_scale, seen);
     for (int64_t r = 0; r < rows; ++r) {
         ons_attention_fetch_read(&w->ahead, begin + r);
-        lanes.of[r] = probability_row(a->scale, w->p.data + r * w->p.stride, w->ds.data + r * w->ds.stride,
-                                      w->mask == NULL ? NULL : w->mask + (begin + r) * a->mask.position,
-                                      w->saved[begin + r], ons_attention_keys_seen(a, begin + r + 1));
+        float *p = w->p.data + r * w->p.stride, *dp = w->ds.data + r * w->ds.stride, saved = w->saved[begin + r];
+        const float *mask = w->mask == NULL ? NULL : w->mask + (begin + r) * a->mask.position;
+        int64_t row_seen = ons_attention_keys_seen(a, begin + r + 1);
+        lanes.of[r] = __builtin_expect(ons_is_far(saved), false)
+                          ? far_probability_row(a->scale, p, dp, mask, saved, row_seen)
+                          : probability_row(a->scale, p, dp, mask, saved, row_seen);
     }
     ons_attention_sums(&lanes, rows, dots);
     for (int64_t r = 0; w->result.data != NULL && r < rows; ++r) dots[r] = dot_of(w, begin + r);
@@ -140,6 +178,9 @@ static void differentiate_block(const head_work *w, int64_t begin, int64_t rows,
         ons_attention_fetch_written(&w->ahead, begin + r);
         score_gradient_row(a->scale, w->p.data + r * w->p.stride, w->ds.data + r * w->ds.stride, dots[r],
                            ons_attention_keys_seen(a, begin + r + 1), seen);
+        if (a->chosen && w->mask != NULL && ons_is_far(w->saved[begin + r]))
+            close_hidden(w->ds.data + r * w->ds.stride, w->mask + (begin + r) * a->mask.position,
+                         ons_attention_keys_seen(a, begin + r + 1));
     }
     for (int64_t r = 0; w->dm != NULL && r < rows; ++r)
         add_to_mask(w->dm + (begin + r) * a->keys, w->ds.data + r * w->ds.stride, 1 / a->scale, seen);

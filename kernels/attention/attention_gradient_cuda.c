@@ -9,7 +9,7 @@ static ons_status *attention_gradient_cuda_prepare(ons_prepare *p) {
     ons_resolved(find_attention(p->operands, &a));
     int64_t rows = a.batch * a.heads * a.queries;
     bool joins = a.has_mask && mask_batch(&a) < a.batch;
-    p->scratch_bytes = ((rows + (joins ? rows * a.keys : 0)) * (int64_t)sizeof(float) + 63) / 64 * 64;
+    p->scratch_bytes = ((2 * rows + (joins ? rows * a.keys : 0)) * (int64_t)sizeof(float) + 63) / 64 * 64;
     ons_cuda_attention_state *state;
     ONS_TRY(ons_cuda_attention_prepare(p, &a, &state));
     state->has_result = ons_has_input(p->operands, RESULT);

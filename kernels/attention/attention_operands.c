@@ -108,6 +108,7 @@ ons_status *ons_attention_of(const ons_operands *o, const ons_type *query, const
         .result = ons_attention_steps_of(dims[0], (ons_attention_order)orders[3]),
         .causal = ons_attribute_int(o, ONS_ATTENTION_CAUSAL) != 0,
         .guard = ons_attribute_int(o, ONS_ATTENTION_GUARD) != 0,
+        .chosen = ons_attribute_int(o, ONS_ATTENTION_CHOSEN) != 0,
         .has_mask = mask->dtype != ONS_NO_DTYPE,
         .has_kept = kept->dtype != ONS_NO_DTYPE,
         .packed = packed,

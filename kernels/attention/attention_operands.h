@@ -23,10 +23,11 @@ typedef enum ons_attention_order {
 extern const uint8_t ons_attention_axes[ONS_ATTENTION_ORDERS][4];
 
 /* Attributes by position, of both operators. `causal`: position t sees no key after t. `guard`: a row without any key
- * to see gives zeros, not NaN. `ratio`: of the probabilities that the operand `kept` drops; the
- * others are divided by what is left. `packed`: query, key and value are one and the same operand, whose last axes are
- * heads and size, of three times as many heads - those of the queries, then those of the keys, then those of the
- * values - as one layer makes all three; and so is their gradient, which is output 0. */
+ * to see gives zeros, not NaN. `chosen`: what the mask hides (ONS_ATTENTION_HIDDEN and less) was put in the place of
+ * scores, which have no gradient there, not even in a row that is hidden whole. `ratio`: of the probabilities that the
+ * operand `kept` drops; the others are divided by what is left. `packed`: query, key and value are one and the same
+ * operand, whose last axes are heads and size, of three times as many heads - those of the queries, then those of the
+ * keys, then those of the values - as one layer makes all three; and so is their gradient, which is output 0. */
 enum {
     ONS_ATTENTION_SCALE,
     ONS_ATTENTION_CAUSAL,
@@ -37,13 +38,17 @@ enum {
     ONS_ATTENTION_RESULT_ORDER,
     ONS_ATTENTION_RATIO,
     ONS_ATTENTION_PACKED,
+    ONS_ATTENTION_CHOSEN,
     ONS_ATTENTION_ATTRIBUTE_COUNT,
 };
 #define ONS_ATTENTION_ATTRIBUTES                                                                                       \
     ONS_ATTRIBUTES(ONS_FLOAT_ATTRIBUTE("scale", 1), ONS_INT_ATTRIBUTE("causal", 0), ONS_INT_ATTRIBUTE("guard", 0),     \
                    ONS_INT_ATTRIBUTE("query_order", 0), ONS_INT_ATTRIBUTE("key_order", 0),                             \
                    ONS_INT_ATTRIBUTE("value_order", 0), ONS_INT_ATTRIBUTE("result_order", 0),                          \
-                   ONS_FLOAT_ATTRIBUTE("ratio", 0), ONS_INT_ATTRIBUTE("packed", 0))
+                   ONS_FLOAT_ATTRIBUTE("ratio", 0), ONS_INT_ATTRIBUTE("packed", 0), ONS_INT_ATTRIBUTE("chosen", 0))
+
+/* A mask of this size hides a key: a score is lost in it. */
+#define ONS_ATTENTION_HIDDEN (-1e8f)
 
 /* Where the matrix of one head lies in an operand: element (position, i) at start + batch · batch_step +
  * head · head_step + position · position_step + i · size_step. */
@@ -54,7 +59,7 @@ typedef struct ons_attention_steps {
 typedef struct ons_attention {
     int64_t batch, heads, queries, keys, size;
     ons_attention_steps query, key, value, result, mask; /* the mask's keys are neighbours */
-    bool causal, guard, has_mask, has_kept, keys_transposed, packed;
+    bool causal, guard, has_mask, has_kept, keys_transposed, packed, chosen;
     float scale, kept_scale;
 } ons_attention;
 

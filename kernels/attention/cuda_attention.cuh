@@ -13,6 +13,7 @@
 #include "kernels/common/cuda/cuda.cuh"
 extern "C" {
 #include "kernels/attention/cuda_attention.h"
+#include "kernels/common/math/far.h"
 }
 
 namespace ons {
@@ -52,6 +53,13 @@ __device__ inline float masked(const ons_attention &a, float score, const float 
                                int64_t i, int64_t j) {
     score *= a.scale;
     return a.has_mask ? score + mask[start_of(a.mask, at, i) + j * a.mask.size] : score;
+}
+
+/* Whether a score has no gradient, as a mask has taken its place, though its probability is not 0: in far rows. */
+__device__ inline bool is_closed(const ons_attention &a, const float *mask, const attention_place &at, int64_t i,
+                                 int64_t j, float saved) {
+    if (!a.chosen || !a.has_mask || !ons_is_far(saved)) return false;
+    return mask[start_of(a.mask, at, i) + j * a.mask.size] <= ONS_ATTENTION_HIDDEN;
 }
 
 /* By what the probability of a pair is multiplied after softmax. */

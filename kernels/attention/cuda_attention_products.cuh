@@ -75,7 +75,15 @@ __global__ void make_score_gradients(ons_attention a, score_rows rows, score_gra
         attention_place at = rows.place(a, row);
         int64_t i = at.position, item = number_of(a, at), first = row * a.keys, seen = keys_seen(a, i);
         float saved = o.saved[item], dot = 0;
-        auto probability = [&](int64_t j) { return expf(masked(a, scores[first + j], o.mask, at, i, j) - saved); };
+        float share = 1;
+        auto probability = [&](int64_t j) {
+            return share * expf(masked(a, scores[first + j], o.mask, at, i, j) - saved);
+        };
+        if (ons_is_far(saved)) {
+            float sum = 0;
+            for (int64_t j = Group::lane(); j < seen; j += Group::SIZE) sum += probability(j);
+            share = 1 / Group::reduce(sum, 0.0f, add());
+        }
         for (int64_t d = Group::lane(); o.result != nullptr && d < a.size; d += Group::SIZE) {
             int64_t from = start_of(a.result, at, i) + d;
             dot += widen(o.dy[from]) * widen(o.result[from]);
@@ -88,7 +96,7 @@ __global__ void make_score_gradients(ons_attention a, score_rows rows, score_gra
             if (j < seen) {
                 float p = probability(j), kept = kept_factor(a, o.kept, at, i, j);
                 left = p * kept;
-                ds = p * (slopes[first + j] * kept - dot);
+                ds = is_closed(a, o.mask, at, i, j, saved) ? 0.0f : p * (slopes[first + j] * kept - dot);
             }
             weights[first + j] = narrow<T>(left);
             gradients[first + j] = narrow<T>(ds);

@@ -94,6 +94,7 @@ static ons_value_id replace(ons_match *match, bool guard, bool drops) {
                   ONS_IN(query, keys, as_rank_4(builder, f.value), ons_build_masks(builder, &f.masks), kept),
                   ONS_WITH(ONS_AT_FLOAT(ONS_ATTENTION_RATIO, ratio), ONS_AT_FLOAT(ONS_ATTENTION_SCALE, f.scale),
                            ONS_AT_INT(ONS_ATTENTION_CAUSAL, f.masks.causal), ONS_AT_INT(ONS_ATTENTION_GUARD, guard),
+                           ONS_AT_INT(ONS_ATTENTION_CHOSEN, f.masks.chosen),
                            ONS_AT_INT(ONS_ATTENTION_KEY_ORDER, ONS_SIZE_FIRST)));
     return result.shape.rank == 4 ? y : ons_build_reshape(builder, y, &result.shape);
 }

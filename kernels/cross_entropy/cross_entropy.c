@@ -8,19 +8,20 @@
 #include "kernels/losses/class_loss.h"
 #include "kernels/operators.h"
 
-/* Of one target, whose logits lie `inner` apart: the loss and, where it is wanted, its slope by each of them. */
+/* Of one target, whose logits lie `inner` apart: the loss and, where it is wanted, its slope by each of them.
+ * `log_sum`: log Σ e^(x - max). */
 static double add_target(const ons_class_loss *loss, const void *const *inputs, const double *x, int64_t class,
-                         double log_sum, double *slopes) {
+                         double max, double log_sum, double *slopes) {
     int64_t inner = loss->view.inner;
     double own = (1 - loss->smoothing) * ons_reference_weight(loss, inputs, class);
-    double sum = own * (log_sum - x[class * inner]), shares = own;
+    double sum = own * (max - x[class * inner] + log_sum), shares = own;
     for (int64_t k = 0; loss->smoothing > 0 && k < loss->view.length; ++k) {
         double spread = ons_reference_spread(loss, inputs, k);
-        sum += spread * (log_sum - x[k * inner]);
+        sum += spread * (max - x[k * inner] + log_sum);
         shares += spread;
     }
     for (int64_t k = 0; slopes != NULL && k < loss->view.length; ++k)
-        slopes[k * inner] = shares * exp(x[k * inner] - log_sum) - (k == class ? own : 0) -
+        slopes[k * inner] = shares * exp(x[k * inner] - max - log_sum) - (k == class ? own : 0) -
                             (loss->smoothing > 0 ? ons_reference_spread(loss, inputs, k) : 0);
     return sum;
 }
@@ -40,7 +41,7 @@ static void cross_entropy_reference(const ons_operands *o, const ons_step *step,
         for (int64_t k = 0; k < length; ++k) total += exp(x[first + k * inner] - max);
         if (saved != NULL) saved[i] = class >= 0 ? max + log(total) : 0;
         double *of_row = slopes == NULL ? NULL : slopes + first;
-        if (class >= 0) sum += add_target(&loss, inputs, x + first, class, max + log(total), of_row);
+        if (class >= 0) sum += add_target(&loss, inputs, x + first, class, max, log(total), of_row);
         for (int64_t k = 0; of_row != NULL && k < length; ++k)
             of_row[k * inner] = class < 0 ? 0 : of_row[k * inner] / step->counted_targets;
     }

@@ -19,8 +19,9 @@ __global__ void __launch_bounds__(Group::THREADS, Group::BLOCKS)
         float log_sum = logf(sum), own = target < 0 ? 0 : shares.of_target(target);
         if (slopes != nullptr) {
             Group::barrier(); /* everybody has read what is written over now */
-            ons::class_slopes<T> mine = {x + start, slopes + start, max + log_sum, (float)(1 / step->counted_targets),
-                                         target,    shares,         own,           own + all};
+            float whole = max + log_sum, share = ons_is_far(whole) ? expf((whole - max) - log_sum) : 1.0f;
+            ons::class_slopes<T> mine = {x + start, slopes + start, whole, (float)(1 / step->counted_targets),
+                                         target,    shares,         own,   (own + all) * share};
             mine.template fill<Group>(view);
         }
         if (Group::lane() != 0) continue;

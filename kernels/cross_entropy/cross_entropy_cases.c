@@ -7,6 +7,22 @@ const ons_case ons_cases_cross_entropy[] = {
      .outputs = 2,
      .tolerance = 1e-5,
      .flops = 140},
+#define ALL_OF(VALUE, ...)                                                                                             \
+    {                                                                                                                  \
+        .dtype = ONS_FLOAT32, .shape = ONS_DIMS(__VA_ARGS__), .value_count = 1, .values = { VALUE }                    \
+    }
+    {.name = "far_rows",
+     .inputs = {ALL_OF(-3e38, 5, 7), ONS_RANDOM(ONS_INT64, 0, 6, 5)},
+     .outputs = 3,
+     .tolerance = 1e-5,
+     .flops = -1,
+     .no_gradient = true},
+    {.name = "far_pixels",
+     .inputs = {ALL_OF(3e38, 2, 5, 33), ONS_RANDOM(ONS_INT64, 0, 4, 2, 33)},
+     .outputs = 3,
+     .tolerance = 1e-5,
+     .flops = -1,
+     .no_gradient = true},
     {.name = "int32", .inputs = {ONS_F32(5, 7), ONS_RANDOM(ONS_INT32, 0, 6, 5)}, .tolerance = 1e-5, .flops = 140},
     {.name = "double",
      .inputs = {ONS_RANDOM(ONS_FLOAT64, -9, 9, 5, 7), ONS_RANDOM(ONS_INT64, 0, 6, 5)},

@@ -3,6 +3,7 @@
  * With weights and smoothed labels see ons_class_slopes_row. */
 #include <math.h>
 
+#include "kernels/common/math/far.h"
 #include "kernels/losses/class_loss.h"
 
 static void cross_entropy_gradient_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
@@ -16,6 +17,7 @@ static void cross_entropy_gradient_reference(const ons_operands *o, const ons_st
         int64_t first = i / inner * length * inner + i % inner, class = ons_class_at(&loss, inputs[1], i);
         double own = class < 0 ? 0 : (1 - loss.smoothing) * ons_reference_weight(&loss, inputs, class);
         double shares = class < 0 ? 0 : ons_reference_shares(&loss, inputs, class);
+        shares *= ons_far_share_of_words(x + first, inner, length, log_sum[i]);
         for (int64_t k = 0; k < length; ++k) {
             int64_t at = first + k * inner;
             dx[at] = class < 0 ? 0 : (shares * exp(x[at] - log_sum[i]) - (k == class ? own : 0)) * scale;

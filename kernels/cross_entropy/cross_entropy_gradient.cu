@@ -11,7 +11,9 @@ __global__ void cross_entropy_slopes(ons_class_loss loss, ons::class_shares shar
     for (int64_t row = Group::first(); row < view.outer * view.inner; row += Group::stride()) {
         int64_t start = ons::row_start(view, row), target = ons::class_at(loss, targets, row);
         float own = target < 0 ? 0 : shares.of_target(target);
-        ons::class_slopes<T> mine = {x + start, dx + start, log_sums[row], scale, target, shares, own, own + all};
+        float share = ons::far_share<Group>(x + start, view, log_sums[row]);
+        ons::class_slopes<T> mine = {x + start, dx + start, log_sums[row], scale,
+                                     target,    shares,     own,           (own + all) * share};
         mine.template fill<Group>(view);
     }
 }

@@ -6,6 +6,18 @@ const ons_case ons_cases_cross_entropy_gradient[] = {
      .inputs = {ONS_F32(5, 7), ONS_RANDOM(ONS_INT64, 0, 6, 5), ONS_F32_IN(1, 2, 5), ONS_F32()},
      .tolerance = 2e-6,
      .flops = 105},
+#define ALL_OF(VALUE, ...)                                                                                             \
+    {                                                                                                                  \
+        .dtype = ONS_FLOAT32, .shape = ONS_DIMS(__VA_ARGS__), .value_count = 1, .values = { VALUE }                    \
+    }
+    {.name = "far_rows",
+     .inputs = {ALL_OF(-3e38, 5, 7), ONS_RANDOM(ONS_INT64, 0, 6, 5), ALL_OF(-3e38, 5), ONS_F32()},
+     .tolerance = 2e-6,
+     .flops = 105},
+    {.name = "far_pixels",
+     .inputs = {ALL_OF(3e38, 2, 5, 33), ONS_RANDOM(ONS_INT64, 0, 4, 2, 33), ALL_OF(3e38, 2, 33), ONS_F32()},
+     .tolerance = 2e-6,
+     .flops = 990},
     {.name = "int32",
      .inputs = {ONS_F32(5, 33), ONS_RANDOM(ONS_INT32, 0, 32, 5), ONS_F32_IN(3, 4, 5), ONS_F32()},
      .tolerance = 2e-6,

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/common/math/far.h"
+
 ons_status *ons_class_loss_prepare(ons_prepare *p) {
     ONS_TRY(ons_require_float32(p->operands));
     ons_class_loss *loss;
@@ -57,6 +59,7 @@ void ons_class_slopes_row(const ons_class_slopes *s, int64_t row, float log_sum)
     }
     float own = shares->own * ons_class_weight(shares->weights, class);
     float factor = s->shard ? given_factor(s, row) : (own + shares->all) * s->scale;
+    factor *= ons_far_share(s->x + row * length, 1, length, log_sum);
     ons_row_scaled_exp(s->x + row * length, s->shard ? shift_of(log_sum) : log_sum, factor, to, length);
     if (shares->spread > 0)
         subtract_weights(ons_class_weights_from(shares->weights, s->loss->first), shares->spread * s->scale, to,
@@ -79,6 +82,7 @@ void ons_class_slopes_block(const ons_class_slopes *s, const ons_column_block *a
         spread[c] = counts ? shares->spread * s->scale : 0;
     }
     if (s->shard) take_given(s, at, shift, factor);
+    for (int c = 0; c < at->width; ++c) factor[c] *= ons_far_share(s->x + at->offset + c, inner, length, shift[c]);
     for (int64_t k = 0; k < length; ++k) {
         float *to = s->dx + at->offset + k * inner, weight = ons_class_weight(weights, k);
         ons_shifted_exp(s->x + at->offset + k * inner, shift, 1, to, at->width);

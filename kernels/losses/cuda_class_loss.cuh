@@ -5,6 +5,7 @@
 #include "kernels/common/indexing/cuda_indexing.cuh"
 #include "kernels/common/rows/cuda_rows.cuh"
 extern "C" {
+#include "kernels/common/math/far.h"
 #include "kernels/losses/cuda_losses.h"
 }
 
@@ -57,6 +58,17 @@ __device__ inline float sum_of_gaps(const T *x, float max, const float *weights,
     for (int64_t k = Group::lane(); k < view.length; k += Group::SIZE)
         sum += ons_class_weight(weights, k) * (max - widen(x[k * view.inner]));
     return Group::reduce(sum, 0.0f, add());
+}
+
+/* ons_far_share of a row, for every thread of its group. */
+template <class Group, class T>
+__device__ inline float far_share(const T *x, const ons_axis_view &view, float log_sum) {
+    if (!ons_is_far(log_sum)) return 1.0f;
+    float sum = 0;
+    for (int64_t k = Group::lane(); k < view.length; k += Group::SIZE) sum += expf(widen(x[k * view.inner]) - log_sum);
+    sum = Group::reduce(sum, 0.0f, add());
+    Group::barrier(); /* dx may be x */
+    return 1 / sum;
 }
 
 /* What cross entropy hands back to one row: (factor × e^(x - log Σ e^x) - [class is the target] own - spread × w) ×

@@ -100,30 +100,50 @@ inline loss_scale loss_scale_of(const ons_launch *l, uint32_t cotangent) {
     return scale;
 }
 
+/* By what the probabilities of every row are multiplied: see kernels/common/math/far.h. */
+struct loss_shares {
+    ons_axis_view view;
+    const float *x, *log_sums;
+    float *shares;
+    __device__ void operator()(int64_t row) const {
+        float sum = 0;
+        bool is_far = ons_is_far(log_sums[row]);
+        for (int64_t k = 0; is_far && k < view.length; ++k)
+            sum += expf(x[row_start(view, row) + k * view.inner] - log_sums[row]);
+        shares[row] = is_far ? 1 / sum : 1.0f;
+    }
+};
+
 /* dx = (e^(x - log_sum) - [class is the label]) × scale, or without log_sum the second part alone; dx may be x. */
 struct loss_slopes {
     ons_class_loss classes;
     const void *labels;
     loss_scale scale;
     const float *x, *log_sums;
+    const float *shares; /* of every row */
     float *dx;
     __device__ void operator()(int64_t i) const {
         const ons_axis_view &view = classes.view;
         int64_t rest = i / view.inner, outer = rest / view.length, row = outer * view.inner + (i - rest * view.inner);
         int64_t target = class_at(classes, labels, row);
         bool hit = target == rest - outer * view.length;
-        float slope = (log_sums == nullptr ? 0 : expf(x[i] - log_sums[row])) - (hit ? 1.0f : 0.0f);
+        float slope = (log_sums == nullptr ? 0 : expf(x[i] - log_sums[row]) * shares[row]) - (hit ? 1.0f : 0.0f);
         dx[i] = target < 0 || (log_sums == nullptr && !hit) ? 0 : slope * scale.at(row, target);
     }
 };
 
 inline void model_loss_gradient(const ons_launch *l, const float *log_sums, uint32_t cotangent) {
     const ons_class_loss &classes = ((const ons_model_loss *)l->state)->classes;
+    float *shares = (float *)((double *)l->scratch + 1); /* behind the weights' total */
+    if (log_sums != nullptr)
+        each(l, classes.view.outer * classes.view.inner,
+             loss_shares{classes.view, (const float *)l->inputs[0], log_sums, shares});
     loss_slopes f = {classes,
                      l->inputs[ONS_MODEL_LOSS_LABELS],
                      loss_scale_of(l, cotangent),
                      (const float *)l->inputs[0],
                      log_sums,
+                     shares,
                      (float *)l->outputs[0]};
     each(l, classes.view.outer * classes.view.length * classes.view.inner, f);
 }

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "kernels/common/math/far.h"
+
 /* A label that no tensor holds by mistake: stands for a node without ignore_index. */
 static const int64_t NOTHING_IGNORED = INT64_MIN;
 
@@ -108,9 +110,12 @@ void ons_model_loss_gradient_reference(const ons_operands *o, const void *const 
         int64_t class = ons_class_at(&loss.classes, labels, i), first = ons_loss_first(view, i);
         double scale = word_weight(&loss, inputs, class) * (loss.reduction == ONS_LOSS_EACH ? dy[i] : *dy);
         if (loss.reduction == ONS_LOSS_MEAN) scale /= total;
+        double share = 0; /* the logarithm of it */
+        if (saved != NULL) share = log(ons_far_share_of_words(scores + first, view->inner, view->length, saved[i]));
         for (int64_t k = 0; k < view->length; ++k) {
             int64_t at = first + k * view->inner;
-            gradient[at] = class < 0 ? 0 : scale * slope(scores[at], saved == NULL ? 0 : saved[i], k == class);
+            double above = saved == NULL ? scores[at] : scores[at] - saved[i] + share;
+            gradient[at] = class < 0 ? 0 : scale * slope(above, k == class);
         }
     }
 }

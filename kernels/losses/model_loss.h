@@ -99,9 +99,9 @@ typedef double ons_loss_value_function(const ons_axis_view *view, const double *
 void ons_model_loss_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
                               void *const *outputs, ons_loss_value_function *value);
 
-/* The gradient of the scores in words. `slope` is the derivative of a target's loss by the score of class k; `saved` is
- * that of the target, 0 where the array is NULL. */
-typedef double ons_loss_slope_function(double score, double saved, bool is_label);
+/* The gradient of the scores in words. `slope` is the derivative of a target's loss by the score of class k, which
+ * comes less the saved log Σ e^score of the target where `saved` is not NULL. */
+typedef double ons_loss_slope_function(double score, bool is_label);
 void ons_model_loss_gradient_reference(const ons_operands *o, const void *const *inputs, uint32_t cotangent,
                                        const double *saved, double *gradient, ons_loss_slope_function *slope);
 

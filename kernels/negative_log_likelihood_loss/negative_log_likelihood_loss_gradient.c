@@ -8,7 +8,7 @@ static ons_status *negative_log_likelihood_loss_gradient_infer(ons_operands *o) 
     return ons_model_loss_gradient_infer(o, COTANGENT);
 }
 
-static double slope_of(double score, double saved, bool is_label) { return is_label ? -1 : 0; }
+static double slope_of(double score, bool is_label) { return is_label ? -1 : 0; }
 
 static void negative_log_likelihood_loss_gradient_reference(const ons_operands *o, const ons_step *step,
                                                             const void *const *inputs, void *const *outputs) {

@@ -11,15 +11,18 @@
 
 enum { WEIGHTS = ONS_MODEL_LOSS_OTHERS };
 
-static double log_sum_of(const ons_axis_view *view, const double *scores) {
-    double max = -INFINITY, sum = 0;
-    for (int64_t k = 0; k < view->length; ++k) max = fmax(max, scores[k * view->inner]);
-    for (int64_t k = 0; k < view->length; ++k) sum += exp(scores[k * view->inner] - max);
-    return max + log(sum);
+/* log Σ e^(score - max): beside a max of great size it would be lost. */
+static double log_sum_of(const ons_axis_view *view, const double *scores, double *max) {
+    double sum = 0;
+    *max = -INFINITY;
+    for (int64_t k = 0; k < view->length; ++k) *max = fmax(*max, scores[k * view->inner]);
+    for (int64_t k = 0; k < view->length; ++k) sum += exp(scores[k * view->inner] - *max);
+    return log(sum);
 }
 
 static double cross_entropy_of(const ons_axis_view *view, const double *scores, int64_t class) {
-    return log_sum_of(view, scores) - scores[class * view->inner];
+    double max, log_sum = log_sum_of(view, scores, &max);
+    return max - scores[class * view->inner] + log_sum;
 }
 
 static void softmax_cross_entropy_loss_reference(const ons_operands *o, const ons_step *step, const void *const *inputs,
@@ -30,10 +33,10 @@ static void softmax_cross_entropy_loss_reference(const ons_operands *o, const on
     double *log_probability = outputs[LOG_PROBABILITY], *saved = outputs[LOG_SUM];
     for (int64_t i = 0; i < view.outer * view.inner; ++i) {
         int64_t first = ons_loss_first(&view, i);
-        double log_sum = log_sum_of(&view, scores + first);
-        if (saved != NULL) saved[i] = log_sum;
+        double max, log_sum = log_sum_of(&view, scores + first, &max);
+        if (saved != NULL) saved[i] = max + log_sum;
         for (int64_t k = 0; log_probability != NULL && k < view.length; ++k)
-            log_probability[first + k * view.inner] = scores[first + k * view.inner] - log_sum;
+            log_probability[first + k * view.inner] = scores[first + k * view.inner] - max - log_sum;
     }
 }
 

@@ -12,9 +12,7 @@ static ons_status *softmax_cross_entropy_loss_gradient_infer(ons_operands *o) {
     return ons_model_loss_gradient_infer(o, COTANGENT);
 }
 
-static double slope_of(double score, double log_sum, bool is_label) {
-    return exp(score - log_sum) - (is_label ? 1 : 0);
-}
+static double slope_of(double log_probability, bool is_label) { return exp(log_probability) - (is_label ? 1 : 0); }
 
 static void softmax_cross_entropy_loss_gradient_reference(const ons_operands *o, const ons_step *step,
                                                           const void *const *inputs, void *const *outputs) {

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "kernels/common/math/far.h"
 #include "kernels/losses/model_loss.h"
 
 static void fill_row(const ons_class_loss *classes, const ons_launch *launch, const ons_loss_scale *scale, int64_t i) {
@@ -13,9 +14,9 @@ static void fill_row(const ons_class_loss *classes, const ons_launch *launch, co
         memset(row, 0, (size_t)length * sizeof *row);
         return;
     }
-    float factor = ons_loss_scale_at(scale, i, class);
-    ons_row_scaled_exp((const float *)launch->inputs[0] + i * length, ((const float *)launch->inputs[LOG_SUM])[i],
-                       factor, row, length);
+    const float *x = (const float *)launch->inputs[0] + i * length;
+    float factor = ons_loss_scale_at(scale, i, class), log_sum = ((const float *)launch->inputs[LOG_SUM])[i];
+    ons_row_scaled_exp(x, log_sum, factor * ons_far_share(x, 1, length, log_sum), row, length);
     row[class] -= factor;
 }
 
@@ -25,16 +26,17 @@ static void fill_block(const ons_class_loss *classes, const ons_launch *launch, 
     float *dx = (float *)launch->outputs[0] + at->offset;
     int64_t inner = classes->view.inner;
     int64_t labels[ONS_COLUMNS];
-    float shift[ONS_COLUMNS], factor[ONS_COLUMNS];
+    float shift[ONS_COLUMNS], factor[ONS_COLUMNS], share[ONS_COLUMNS];
     for (int c = 0; c < at->width; ++c) {
         int64_t class = labels[c] = ons_class_at(classes, launch->inputs[ONS_MODEL_LOSS_LABELS], at->column + c);
         shift[c] = class < 0 ? INFINITY : log_sum[at->column + c]; /* e^-inf is 0: targets that do not count */
         factor[c] = class < 0 ? 0.0f : ons_loss_scale_at(scale, at->column + c, class);
+        share[c] = factor[c] * ons_far_share(x + c, inner, classes->view.length, shift[c]);
     }
     for (int64_t k = 0; k < classes->view.length; ++k) {
         float *row = dx + k * inner;
         ons_shifted_exp(x + k * inner, shift, 1.0f, row, at->width);
-        for (int c = 0; c < at->width; ++c) row[c] *= factor[c];
+        for (int c = 0; c < at->width; ++c) row[c] *= share[c];
     }
     for (int c = 0; c < at->width; ++c)
         if (labels[c] >= 0) dx[labels[c] * inner + c] -= factor[c];
