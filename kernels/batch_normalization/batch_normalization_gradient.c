@@ -48,7 +48,7 @@ static ons_status *batch_normalization_gradient_choose(const ons_operands *o, on
 }
 
 static bool is_open(const ons_batch_activation *a, double x) {
-    return a->kind == ONS_BATCH_CLIP ? x >= a->low && x <= a->high : a->kind == ONS_BATCH_PLAIN || x > 0;
+    return a->kind == ONS_BATCH_CLIP ? x > a->low && x < a->high : a->kind == ONS_BATCH_PLAIN || x > 0;
 }
 
 static void batch_normalization_gradient_reference(const ons_operands *o, const ons_step *step,

@@ -1,4 +1,5 @@
-/* Gradient of Clip: the cotangent where the input lies within the bounds, which belong to the inside; 0 elsewhere. */
+/* Gradient of Clip: the cotangent where the input lies between the bounds; 0 elsewhere and on a bound, as in PyTorch
+ * (docs/kinks.md). */
 #include <math.h>
 
 #include "graph/operator.h"
@@ -18,7 +19,7 @@ static void clip_gradient_reference(const ons_operands *o, const ons_step *step,
     double low = ons_has_input(o, 2) ? *(const double *)inputs[2] : -INFINITY;
     double high = ons_has_input(o, 3) ? *(const double *)inputs[3] : INFINITY;
     double *dx = outputs[0];
-    for (int64_t i = 0, n = ons_elements(&o->outputs[0]); i < n; ++i) dx[i] = x[i] >= low && x[i] <= high ? dy[i] : 0;
+    for (int64_t i = 0, n = ons_elements(&o->outputs[0]); i < n; ++i) dx[i] = x[i] > low && x[i] < high ? dy[i] : 0;
 }
 
 ONS_DEFINE_OPERATOR(clip_gradient, "ClipGradient", ONS_INTERNAL, ONS_ARITY(2, 4, 1, 1), ONS_NO_ATTRIBUTES,

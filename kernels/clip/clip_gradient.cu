@@ -4,7 +4,7 @@ namespace {
 
 struct clip_gradient_formula : ons::with_parameters {
     template <class L, class H> __device__ float operator()(float dy, float x, L low, H high) const {
-        return x >= ons::given(low, -INFINITY) && x <= ons::given(high, INFINITY) ? dy : 0.0f;
+        return x > ons::given(low, -INFINITY) && x < ons::given(high, INFINITY) ? dy : 0.0f;
     }
 };
 

@@ -8,7 +8,7 @@ const ons_case ons_cases_clip_gradient[] = {
     {.name = "low", .inputs = {ONS_F32(5, 7), ONS_F32(5, 7), ONS_F32_SCALAR(0)}, .flops = 35},
     {.name = "high", .inputs = {ONS_F32(5, 7), ONS_F32(5, 7), ONS_LEFT_OUT, ONS_F32_SCALAR(0.5)}, .flops = 35},
     {.name = "rank0", .inputs = {ONS_F32(), ONS_F32(), ONS_F32_SCALAR(0)}, .flops = 1},
-    {.name = "bounds_inside",
+    {.name = "bounds",
      .inputs = {ONS_F32(4),
                 {.dtype = ONS_FLOAT32, .shape = ONS_DIMS(4), .value_count = 4, .values = {0, 6, 7, -1}},
                 ONS_F32_SCALAR(0),

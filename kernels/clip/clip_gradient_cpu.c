@@ -11,7 +11,7 @@ static void clip_gradient_run(const ons_launch *launch) {
     float *dx = launch->outputs[0];
     int64_t n = state->elements;
 #pragma omp parallel for simd schedule(static) if (n > ONS_PARALLEL_GRAIN)
-    for (int64_t i = 0; i < n; ++i) dx[i] = ((x[i] >= low) & (x[i] <= high)) ? dy[i] : 0.0f;
+    for (int64_t i = 0; i < n; ++i) dx[i] = ((x[i] > low) & (x[i] < high)) ? dy[i] : 0.0f;
 }
 
 ONS_KERNELS(cpu, clip_gradient, ONS_KERNEL(ons_unary_prepare, clip_gradient_run))

@@ -39,7 +39,7 @@ static inline ONS_HOST_DEVICE float ons_batch_activate(ons_batch_activation a, f
 /* Whether the gradient goes through a result that was `x` before. */
 static inline ONS_HOST_DEVICE bool ons_batch_is_open(ons_batch_activation a, float x) {
     if (a.kind == ONS_BATCH_RELU) return x > 0;
-    return a.kind == ONS_BATCH_PLAIN || ((x >= a.low) & (x <= a.high));
+    return a.kind == ONS_BATCH_PLAIN || ((x > a.low) & (x < a.high));
 }
 
 #endif

@@ -71,7 +71,7 @@ static inline summands summands_at(const summands *v, int64_t at) {
 
 static inline ons_simd_bits find_open(const summands *v, ons_simd_float result) {
     if (v->activation.kind == ONS_BATCH_RELU) return result > 0.0f;
-    return (result >= v->activation.low) & (result <= v->activation.high);
+    return (result > v->activation.low) & (result < v->activation.high);
 }
 
 /* Σ a and Σ a (x − shift): `sets` times ONS_SIMD_FLOATS columns over `rows` rows, `stride` apart, from column `at` on;

@@ -1,5 +1,5 @@
-/* Gradient of PRelu's data: from cotangent, data and slope, the cotangent, times the slope where the data is negative.
- */
+/* Gradient of PRelu's data: from cotangent, data and slope, the cotangent, times the slope where the data is not
+ * positive: so also at 0, as in PyTorch (docs/kinks.md). */
 #include "kernels/common/elementwise/broadcast.h"
 #include "kernels/common/operator/checks.h"
 
@@ -18,7 +18,7 @@ static void prelu_gradient_reference(const ons_operands *o, const ons_step *step
     const ons_shape *shape = &o->outputs[0].shape;
     for (int64_t i = 0, n = ons_shape_elements(shape); i < n; ++i)
         ((double *)outputs[0])[i] =
-            x[i] < 0 ? dy[i] * slope[ons_broadcast_index(shape, &o->inputs[2].shape, i)] : dy[i];
+            x[i] > 0 ? dy[i] : dy[i] * slope[ons_broadcast_index(shape, &o->inputs[2].shape, i)];
 }
 
 ONS_DEFINE_OPERATOR(prelu_gradient, "PReluGradient", ONS_INTERNAL, ONS_ARITY(3, 3, 1, 1), ONS_NO_ATTRIBUTES,

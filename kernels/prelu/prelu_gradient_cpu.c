@@ -8,10 +8,10 @@ static void prelu_gradient_span(const ons_span *span) {
     if (span->steps[2] == 0) {
         float one = *slope;
 #pragma omp simd
-        for (int64_t i = 0; i < span->count; ++i) dx[i] = x[i] < 0 ? dy[i] * one : dy[i];
+        for (int64_t i = 0; i < span->count; ++i) dx[i] = x[i] > 0 ? dy[i] : dy[i] * one;
     } else {
 #pragma omp simd
-        for (int64_t i = 0; i < span->count; ++i) dx[i] = x[i] < 0 ? dy[i] * slope[i] : dy[i];
+        for (int64_t i = 0; i < span->count; ++i) dx[i] = x[i] > 0 ? dy[i] : dy[i] * slope[i];
     }
 }
 
