@@ -104,8 +104,8 @@ static float sum_of_lanes(ons_simd_float lanes) {
 }
 
 /* probability_row where `saved` is far: scores as the forward pass makes them, and P divided by its sum. */
-static ons_simd_float far_probability_row(float scale, float *scores, float *dp, const float *mask, float saved,
-                                          int64_t seen) {
+__attribute__((noinline, cold)) static ons_simd_float
+far_probability_row(float scale, float *scores, float *dp, const float *mask, float saved, int64_t seen) {
     ons_simd_float total = {0}, dots = {0}, none = {0};
     for (int64_t j = 0; j < seen; j += ONS_SIMD_FLOATS) {
         ons_simd_bits there = ons_simd_first(seen - j < ONS_SIMD_FLOATS ? seen - j : ONS_SIMD_FLOATS);
