@@ -58,6 +58,10 @@ def twice(net, y):
     return F.layer_norm(y.detach() + torch.exp(y).detach(), [4]) * y
 
 
+def arc(net, y):
+    return net.o(torch.atan2(y, y.detach()))  # several nodes, which read both by one name
+
+
 def input_alone(net, y):
     return net.o(y)
 
@@ -81,5 +85,8 @@ for each in (gate, straight_through, own_square, weight, joined, before_linear, 
     case(each.__name__, each, "plain")
 for each in (gate, straight_through, own_square, weight, before_linear, softmax_target):
     case(each.__name__ + "_default", each, "default")
+case("unclear", arc, "default", [NOTE, "optimize=False"], losses=False)
+case("unclear_kept_clear", arc, "plain")
+case("unclear_but_nothing_trained", arc, "default", more=" --train 'o.*' --freeze 'l.*'", losses=False)
 case("nothing_detached", input_alone, "plain")
 case("inference_form", gate, "plain", more=" --export inference")
