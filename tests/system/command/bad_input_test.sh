@@ -57,6 +57,21 @@ bad "normalize by zero";            refuses 1 "normalize|STD" train "${mlp[@]}" 
 bad "memory of no size";            refuses 1 "--memory" train "${mlp[@]}" --memory plenty
 bad "too little memory";            refuses 6 "--memory .* too little: .* needed" train "${mlp[@]}" --memory 10KiB --out trained.onnx
 bad "validation without targets";   refuses 1 "val-target|target" train "${mlp[@]}" --val-input "x=$golden/mlp/input.npy"
+bad "fewer threads than asked for"; OMP_THREAD_LIMIT=1 refuses 1 "OpenMP gives 1 of the 2 threads" train "${mlp[@]}" --threads 2
+bad "no nested threads";            OMP_MAX_ACTIVE_LEVELS=0 refuses 1 "OpenMP gives 1 of the 2 threads" train "${mlp[@]}" --threads 2
+
+# What was meant to be a model or an array, by its first bytes.
+for kind in 'version https://git-lfs.github.com/spec/v1\noid sha256:4d\n|git lfs pull' '<!DOCTYPE html>\n<html>|HTML page' \
+    '\x89PNG\r\n\x1a\n\x00\x00|PNG picture' '\xff\xd8\xff\xe0\x00|JPEG picture' '%%PDF-1.7\n|PDF document' '\x80\x02}q\x00.|pickle' \
+    '\x89HDF\r\n\x1a\n\x00|HDF5' 'GGUF\x03\x00\x00\x00|GGUF' 'PAR1\x15\x04|Parquet' 'PK\x03\x04\x00\x00archive/data.pkl|PyTorch checkpoint'; do
+    bad "a model that is: ${kind#*|}";  printf "${kind%|*}" >net.onnx; refuses 2 "${kind#*|}" check net.onnx
+    bad "an array that is: ${kind#*|}"; printf "${kind%|*}" >x.npy;    refuses 4 "${kind#*|}" train "$golden/mlp/model.onnx" --input x.npy --target x.npy --loss mse
+done
+bad "a model that is packed";       gzip -c <"$golden/mlp/model.onnx" >net.onnx; refuses 2 "gunzip" check net.onnx
+
+bad "a pipe that no program reads";  mkfifo pipe; refuses 5 "no program reads this pipe" train "${mlp[@]}" --log-json pipe
+bad "a name that is too long";      refuses 5 "File name too long" train "${mlp[@]}" --out "$(printf 'o%.0s' {1..250})"
+
 bad "outputs of training";           refuses 1 "--output.*eval" train "${mlp[@]}" --output logits=y.npy
 bad "no scale for delayed steps";   refuses 3 "fp16" train "${mlp[@]}" --precision fp16 --stages 2 --pipeline pipedream-async
 bad "device that is not here";     refuses 3 "cuda.*--device cpu" train "${mlp[@]}" --device cuda
