@@ -27,6 +27,7 @@ static void add(finder *f, ons_value_id id, uint32_t axis) {
     const ons_value *value = value_of(f, id);
     int64_t shards = f->config->vocabulary_shards, most = value->type.shape.dims[axis] / ONS_SHARD_ENTRIES_LEAST;
     if (value->kind != ONS_PARAMETER || !ons_dtype_is_float(value->type.dtype)) return;
+    if (ons_stated_place(f->model->file, value->name) != NULL) return; /* no initialiser: it stays whole */
     if (shards > most || shards >= UINT32_MAX) return;
     for (size_t i = 0; i < f->count; ++i)
         if (strcmp(f->found[i].name, value->name) == 0) return;

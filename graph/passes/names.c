@@ -116,9 +116,3 @@ bool ons_is_parameter_name(const char *name) {
     }
     return path;
 }
-
-bool ons_is_plain_name(const char *name) {
-    size_t length = strlen(name);
-    return is_identifier(name, length) && isalpha((unsigned char)name[0]) &&
-           !isdigit((unsigned char)name[length - 1]) && !ons_is_result_name(name) && !ons_is_moving_name(name);
-}

@@ -31,9 +31,6 @@ bool ons_is_computing_name(const char *name);
 /* PyTorch's name for several operands side by side: "cat", "stack_1". */
 bool ons_is_joining_name(const char *name);
 
-/* An identifier that does not look like one that an exporter made up: "logit_scale". */
-bool ons_is_plain_name(const char *name);
-
 /* A path of identifiers, as modules name their parameters: "clip.logit_scale". */
 bool ons_is_parameter_name(const char *name);
 
