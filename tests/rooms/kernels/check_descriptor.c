@@ -45,7 +45,8 @@ static ons_status *check_gradient_field(const ons_operator *op) {
         REQUIRE(op->gradient.differentiable == 0 || (op->roles.traits & ONS_TRAIT_EXPANDS) != 0,
                 "not differentiable, but a gradient can reach an input");
     } else {
-        REQUIRE(op->gradient.differentiable != 0, "a gradient rule that no input's gradient can come from");
+        REQUIRE(op->gradient.differentiable != 0 || is_text(op->gradient.why_not),
+                "a gradient rule that no input's gradient can come from, and no reason for it");
     }
     return NULL;
 }
