@@ -6,7 +6,7 @@
 
 #include "base/file.h"
 
-enum { NAMES_MAX = 1000 };
+enum { NAMES_MAX = 100 };
 
 /* Name `number` of the data files of `out`. */
 static const char *name_data(const char *out, int number, ons_arena *arena) {
@@ -44,7 +44,7 @@ static ons_status *note_former(const char *out, ons_arena *arena, ons_data_file 
         const char *path = name_data(out, i, arena);
         struct stat found;
         if (path == NULL) status = ons_status_out_of_memory();
-        if (status != NULL || lstat(path, &found) != 0) break;
+        if (status != NULL || lstat(path, &found) != 0) continue;
         if (!S_ISREG(found.st_mode) || !states(&model, last_part(path))) continue;
         if (!ons_vector_reserve(&file->former, 1))
             status = ons_status_out_of_memory();
