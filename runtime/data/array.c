@@ -74,8 +74,8 @@ static ons_status *parse(const uint8_t *bytes, size_t size, const char *path, co
 
 /* Where the bytes are known to be another kind of file, that says more than what they lack as an array. */
 static ons_status *name_kind(const uint8_t *bytes, size_t size, ons_status *status) {
-    const ons_file_kind *kind =
-        ons_status_get_code(status) == ONS_INVALID_DATA && size > 0 ? ons_file_kind_find(bytes, size) : NULL;
+    bool knows = ons_status_get_code(status) == ONS_OUT_OF_MEMORY || size == 0;
+    const ons_file_kind *kind = knows ? NULL : ons_file_kind_find(bytes, size);
     if (kind == NULL || kind->may_hold_arrays) return status;
     ons_status_free(status);
     return ons_status_new(ONS_INVALID_DATA, "this is %s, not an array; %s", kind->what, kind->remedy);

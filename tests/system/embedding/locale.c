@@ -73,8 +73,11 @@ static void plan(const char *path) {
     ons_planning *planning;
     ons_replay *replay;
     check(ons_config_new(&config), "ons_config_new");
-    const char *const options[][2] = {
-        {"loss", "cross_entropy"}, {"batch", "8"}, {"stages", "2"}, {"device-profile", "a100-40gb"}};
+    const char *const options[][2] = {{"loss", "cross_entropy"},
+                                      {"batch", "8"},
+                                      {"stages", "2"},
+                                      {"device-profile", "a100-40gb"},
+                                      {"reproducible", "true"}};
     for (size_t i = 0; i < sizeof options / sizeof *options; ++i) set(config, options[i][0], options[i][1]);
     check(ons_planning_new(path, config, &planning), "ons_planning_new");
     printf("%s", ons_planning_text(planning));

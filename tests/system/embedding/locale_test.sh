@@ -10,7 +10,7 @@ trap 'rm -rf "$scratch"' EXIT
 # Runs the program in locale $1, set at time $2; what it wrote goes to folder $3.
 run() {
     mkdir -p "$3"
-    (cd "$scratch" && env LOCPATH="$scratch/locales" LC_ALL="$1" "$program" "$2" "$model" "$input" "$target" "$3" >"$3/stdout" 2>"$3/stderr")
+    (cd "$3" && env LOCPATH="$scratch/locales" LC_ALL="$1" "$program" "$2" "$model" "$input" "$target" . >stdout 2>stderr)
 }
 
 program=$PWD/$program model=$PWD/$model input=$PWD/$input target=$PWD/$target
