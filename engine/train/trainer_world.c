@@ -178,10 +178,10 @@ ons_status *ons_trainer_open_world(ons_trainer *t) {
     bool launched = ons_mpi_is_launched(&ranks) && ranks > 1;
     bool among_processes = launched && c->transport.value != ONS_TRANSPORT_LOCAL;
     if (c->transport.value == ONS_TRANSPORT_MPI || among_processes) ONS_TRY(open_mpi(t));
-    ONS_TRY(ons_trainer_compare_options(t));
     if (c->plan != NULL) ONS_TRY(read_plan(t));
     if (t->remote && c->plan == NULL && c->stages == 1) ONS_TRY(choose_stages(c, ons_trainer_world(t)->ranks));
     ONS_TRY(agree_on_ranks(t));
+    ONS_TRY(ons_trainer_compare_options(t));
     ONS_TRY(check_ranks(t, count_lanes(t)));
     int64_t size = count_lanes(t) * c->replicas;
     c->stages_here = t->remote ? ons_trainer_world(t)->host_ranks : size;
