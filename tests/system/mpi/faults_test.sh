@@ -139,7 +139,7 @@ start=$EPOCHREALTIME
     >"$work/stdout" 2>"$work/stderr" </dev/null &
 job=$!
 end
-ended_well "rank 2 takes other micro-batches" 9 15 "^onstage: .*stage 2 is one of 3 and takes 2 micro-batches in one go"
+ended_well "rank 2 takes other micro-batches" 1 15 "^onstage: .*rank 2 was started with other options than rank 0: --micro-batches"
 
 start=$EPOCHREALTIME
 "${mpirun[@]}" -n 3 "${by_rank[@]}" 2 "$onstage" "${whole[@]}" + 1 "$onstage" "${whole[@]}" --lr 0.1 \
@@ -147,6 +147,16 @@ start=$EPOCHREALTIME
 job=$!
 end
 ended_well "rank 2 has another learning rate" 1 15 "^onstage: .*rank 2 was started with other options"
+
+for option in "--warmup 5" "--lr-schedule cosine" "--normalize x=1,2" "--clip-norm 0.5" "--val-rows 0:8" "--precision bf16"; do
+    read -ra words <<<"$option"
+    start=$EPOCHREALTIME
+    "${mpirun[@]}" -n 3 "${by_rank[@]}" 2 "$onstage" "${whole[@]}" + 1 "$onstage" "${whole[@]}" "${words[@]}" \
+        >"$work/stdout" 2>"$work/stderr" </dev/null &
+    job=$!
+    end
+    ended_well "rank 2 with $option" 1 15 "^onstage: .*rank 2 was started with other options than rank 0: ${words[0]}"
+done
 
 # ------------------------------------------------------------------------------------------------------- asked to stop
 
