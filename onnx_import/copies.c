@@ -10,6 +10,9 @@
 #include "onnx_import/contents.h"
 
 enum { NO_MEMBER = 0x7fffffff };
+/* Tensors of one parameter whose contents are compared, each with each: a parameter in more places is noted as it is.
+ */
+enum { GROUP_MAX = 64 };
 
 /* An initialiser with elements of a parameter. */
 typedef struct member {
@@ -334,6 +337,7 @@ static ons_status *note_overlaps(const copies *c) {
 }
 
 static ons_status *join_group(copies *c) {
+    if (c->group.count > GROUP_MAX) return note_untold(c, c->group.items[0].id);
     find_views(c);
     ONS_TRY(note_overlaps(c));
     for (size_t k = 0; k < c->group.count; ++k) {

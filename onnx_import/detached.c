@@ -13,7 +13,10 @@
 #include "onnx_import/metadata.h"
 #include "onnx_import/newer.h"
 
-enum { NAMES_MAX = 64 }; /* of a call, operands of its nodes: what has more is unclear */
+enum {
+    NAMES_MAX = 64,     /* of a call, operands of its nodes: what has more is unclear */
+    WORK_MAX = 1 << 24, /* nodes that are looked at for all calls of a model: what would need more is unclear */
+};
 
 /* The call of a node that the exporter has left out. */
 static const char detach_call[] = "[target=torch.ops.aten.detach.default](args = (), kwargs = {})";
@@ -133,6 +136,7 @@ static uint32_t list_results(const Onnx__GraphProto *graph, const ons_exporter_c
 }
 
 static bool is_made_by_constant(const Onnx__GraphProto *graph, const scope *s, const char *name) {
+    s->in->detach_work += graph->n_node;
     for (size_t n = 0; n < graph->n_node; ++n) {
         const Onnx__NodeProto *node = graph->node[n];
         if (node->n_input == 0 && node->n_output == 1 && strcmp(node->output[0], name) == 0) return true;
@@ -144,10 +148,11 @@ static bool is_made_by_constant(const Onnx__GraphProto *graph, const scope *s, c
 static void list_unnamed(const scope *s, const ons_exporter_call *text, const named *list, const values *results,
                          values *left) {
     const Onnx__GraphProto *graph = s->in->file->model->graph;
-    for (size_t n = 0; n < graph->n_node; ++n) {
+    for (size_t n = 0; n < graph->n_node && !left->too_many; ++n) {
         ons_exporter_call other = ons_node_call(graph->node[n]);
         if (!is_same_call(text, &other)) continue;
-        for (size_t i = 0; i < graph->node[n]->n_input; ++i) {
+        left->too_many |= s->in->detach_work > WORK_MAX;
+        for (size_t i = 0; i < graph->node[n]->n_input && !left->too_many; ++i) {
             const char *name = graph->node[n]->input[i];
             bool known = name[0] == '\0' || is_listed(results, name) || is_made_by_constant(graph, s, name);
             for (uint32_t k = 0; k < list->count && !known; ++k) known = is_name(&list->items[k], name);
@@ -234,6 +239,8 @@ ons_status *ons_detach_operands(scope *s, const Onnx__NodeProto *node, ons_upgra
     if (!list_names(s, &u->call, &list)) return NULL;
     bool detached[NAMES_MAX] = {false};
     values results = {.count = 0};
+    s->in->detach_work += s->in->file->model->graph->n_node;
+    if (s->in->detach_work > WORK_MAX) return note_unclear(s, u->node_name);
     uint32_t nodes = list_results(s->in->file->model->graph, &u->call, &results);
     bool clear = !list.too_many && nodes == 1 && find_by_place(s, u, &list, detached);
     if (!clear) {

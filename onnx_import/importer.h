@@ -31,6 +31,7 @@ typedef struct untied_part {
 
 typedef struct importer {
     ons_model_file *file;
+    size_t detach_work; /* nodes that were looked at for operands that the program detached: see detached.c */
     const ons_registry *registry;
     const ons_import_options *options;
     ons_store *store;

@@ -93,7 +93,8 @@ bool ons_may_name_number(const char *name) {
 
 bool ons_is_spelled_as_parameter(const char *name) {
     static const char *const words[] = {"alpha", "beta", "gamma", "temp",  "temperature", "logit_scale", "logit_bias",
-                                        "gate",  "gain", "tau",   "theta", "lambda",      "layer_scale", "weight"};
+                                        "gate",  "gain", "tau",   "theta", "lambda",      "layer_scale", "weight",
+                                        "mix",   "bias", "eta",   "kappa", "rho",         "sharpness",   "slope"};
     const char *dot = strrchr(name, '.'), *leaf = dot == NULL ? name : dot + 1;
     bool found = false;
     for (size_t i = 0; i < sizeof words / sizeof words[0]; ++i) found |= strcasecmp(leaf, words[i]) == 0;

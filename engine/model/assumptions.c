@@ -134,11 +134,12 @@ static bool could_be_trained(const ons_graph *graph, ons_value_id value) {
     return false;
 }
 
-/* By what it is, whatever it is called; a number that computations are full of has to be called as parameters are. */
+/* By what it is, whatever it is called; a number that computations are full of, or that sizes give, has to be called as
+ * parameters are. */
 static bool may_be_parameter(const ons_model *model, ons_value_id id) {
     const ons_value *value = ons_graph_value(model->graph, id);
     ons_number_kind kind = ons_number_kind_of(ons_store_get(model->graph->store, value->data));
-    bool told = kind == ONS_NUMBER_FREE || (kind == ONS_NUMBER_ROUND && ons_is_spelled_as_parameter(value->name));
+    bool told = kind == ONS_NUMBER_FREE || ons_is_spelled_as_parameter(value->name);
     return told && ons_may_name_number(value->name) && could_be_trained(model->graph, id);
 }
 

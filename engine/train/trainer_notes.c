@@ -31,7 +31,8 @@ static ons_status *look_at_sample(ons_trainer *t, uint32_t field, const ons_type
                                   bool *outside, double *value) {
     size_t index, count = (size_t)ons_shape_elements(&sample->shape);
     ONS_TRY(ons_dataset_gather(t->training.dataset, field, &row, 1, sample, buffer));
-    *outside = ons_find_outside(sample->dtype, buffer, count, 0, 1, &index, value);
+    *outside =
+        ons_find_outside(sample->dtype, buffer, count, -ONS_BOUNDS_ROUNDING, 1 + ONS_BOUNDS_ROUNDING, &index, value);
     return NULL;
 }
 

@@ -163,11 +163,11 @@ ons_value_id ons_derivative_of_atan2(ons_match *match) {
     ons_builder *b = ons_match_builder(match);
     ons_value_id y = ons_match_value(match, "y"), x = ons_match_value(match, "x");
     ons_type types[2] = {ons_builder_type(b, y), ons_builder_type(b, x)};
-    if (!ons_type_equal(&types[0], &types[1])) return ONS_NONE; /* what broadcasts stays as it is */
+    if (types[0].dtype != types[1].dtype) return ONS_NONE;
     ons_value_id zero = number(b, x, 0),
                  none = two(b, &ons_op_and, two(b, &ons_op_equal, x, zero), two(b, &ons_op_equal, y, zero));
     ons_value_id steep = two(b, &ons_op_greater, one(b, &ons_op_abs, y), one(b, &ons_op_abs, x));
-    ons_value_id above = two(b, &ons_op_greater, y, zero), behind = two(b, &ons_op_less, x, zero);
+    ons_value_id above = two(b, &ons_op_greater_or_equal, y, zero), behind = two(b, &ons_op_less, x, zero);
     ons_value_id over = choose(b, none, zero, choose(b, steep, x, y));
     ons_value_id under = choose(b, none, number(b, x, 1), choose(b, steep, y, x));
     ons_value_id arc = one(b, &ons_op_atan, two(b, &ons_op_div, over, under));

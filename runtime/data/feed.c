@@ -87,12 +87,15 @@ static ons_status *check_bounds(const ons_feed *feed, int slot, size_t first, si
     const ons_feed_field *field = &feed->fields[feed->bounded];
     size_t elements = (size_t)ons_shape_elements(&field->sample.shape), index;
     double value;
-    if (!ons_find_outside(field->sample.dtype, data, count * elements, 0, 1, &index, &value)) return NULL;
+    if (!ons_find_outside(field->sample.dtype, data, count * elements, -ONS_BOUNDS_ROUNDING, 1 + ONS_BOUNDS_ROUNDING,
+                          &index, &value))
+        return NULL;
     uint64_t row = feed->rows[slot][first + index / elements];
-    return ons_status_new(ONS_INVALID_DATA,
-                          "sample %llu has the target %g, and targets of binary cross entropy lie between 0 and 1, as "
-                          "those of the first batch do; correct it, or leave it out by --rows",
-                          (unsigned long long)ons_dataset_place(feed->dataset, row), value);
+    return ons_status_new(
+        ONS_INVALID_DATA,
+        "sample %llu has the target %.9g, and targets of binary cross entropy lie between 0 and 1, as "
+        "those of the first batch do; correct it, or leave it out by --rows",
+        (unsigned long long)ons_dataset_place(feed->dataset, row), value);
 }
 
 ons_status *ons_feed_fill(ons_feed *feed, int slot, size_t first, size_t count, size_t to) {

@@ -35,6 +35,9 @@ void ons_feed_free(ons_feed *feed);
 /* Gathers the samples rows[slot][first..first + count), which the caller has set, to the slot's places from `to` on. */
 ons_status *ons_feed_fill(ons_feed *feed, int slot, size_t first, size_t count, size_t to);
 
+/* By how much a target may lie outside of its bounds: what was computed in half types or rounded on the way. */
+#define ONS_BOUNDS_ROUNDING 1e-3
+
 /* Finds the first of `count` floats that lies outside of [low, high]; false: none does. NaN does not. */
 bool ons_find_outside(ons_dtype dtype, const void *data, size_t count, double low, double high, size_t *index,
                       double *value);
