@@ -190,8 +190,7 @@ static bool find_by_rest(const scope *s, const Onnx__NodeProto *node, const ons_
     return true;
 }
 
-/* ------------------------------------------------------------------------------------------------------ the operands
- */
+/* ----------------------------------------------------------------------------------------------------- the operands */
 
 /* The operator that is the identity. */
 static const ons_operator *find_identity(const ons_registry *registry) {

@@ -72,8 +72,7 @@ ons_number_kind ons_number_kind_of(const ons_tensor *tensor) {
     return comes_from_size(x) || is_momentum(x) || is_known(x) ? ONS_NUMBER_COMPUTED : ONS_NUMBER_FREE;
 }
 
-/* -------------------------------------------------------------------------------------------------------------- names
- */
+/* ------------------------------------------------------------------------------------------------------------ names */
 
 static bool ends_with_number(const char *name) {
     size_t length = strlen(name), digits = 0;

@@ -23,8 +23,7 @@ ons_status *ons_bind_model(const ons_binding_options *o, int64_t rows, ons_graph
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- proof
- */
+/* ------------------------------------------------------------------------------------------------------------ proof */
 
 /* The output that --loss graph takes; ONS_NONE: the loss is another one, or attaching it says what is wrong. */
 static ons_status *find_own_loss(const ons_binding_options *o, const ons_graph *bound, ons_value_id *loss) {

@@ -17,8 +17,7 @@ ons_loss_form ons_loss_form_of(const ons_loss_rules *rules, const ons_operator *
     return ONS_LOSS_NO_FORM;
 }
 
-/* --------------------------------------------------------------------------------------------------------- the batch
- */
+/* -------------------------------------------------------------------------------------------------------- the batch */
 
 static const char HOLDS_TWICE[] = "it compares the samples of a batch with each other: its result has two axes of them";
 static const char NOT_IN_PROPORTION[] = "the size of its result is not in proportion to the samples";
@@ -74,8 +73,7 @@ static ons_status *follow_shapes(ons_loss_proof *p, ons_blocker *obstacle) {
     return NULL;
 }
 
-/* --------------------------------------------------------------------------------------------------------- constants
- */
+/* -------------------------------------------------------------------------------------------------------- constants */
 
 /* Whether elements [0, count) of both are in the proportion of the samples to the power of `degree`. */
 static bool has_degree(const double *here, const double *there, int64_t count, double ratio, int degree) {

@@ -63,8 +63,7 @@ typedef struct ons_loss_rules {
     ons_value_id (*open)(ons_builder *builder, const ons_node *node);
 } ons_loss_rules;
 
-/* ------------------------------------------------------------------------------------------------------------- proof
- */
+/* ------------------------------------------------------------------------------------------------------------ proof */
 
 typedef struct ons_loss_view {
     ons_graph *graph;       /* bound */

@@ -4,8 +4,7 @@
 #include "graph/passes/loss_parts.h"
 #include "graph/passes/prune.h"
 
-/* ---------------------------------------------------------------------------------------------------------- in order
- */
+/* --------------------------------------------------------------------------------------------------------- in order */
 
 typedef struct sorter {
     const ons_graph *graph;
@@ -74,8 +73,7 @@ ons_status *ons_loss_parts_open(ons_graph *graph, const ons_registry *registry, 
     return ons_loss_parts_order(graph, &tracked);
 }
 
-/* ----------------------------------------------------------------------------------------------------- totals, shares
- */
+/* --------------------------------------------------------------------------------------------------- totals, shares */
 
 static ons_status *add_totals(ons_graph *graph, ons_loss_parts *parts, ons_node_id nodes) {
     for (uint32_t k = 0; k < parts->total_count; ++k) {

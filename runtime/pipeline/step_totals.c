@@ -28,8 +28,7 @@ void ons_totals_graphs_free(ons_totals_graphs *graphs) {
     *graphs = (ons_totals_graphs){0};
 }
 
-/* ----------------------------------------------------------------------------------------------------------- building
- */
+/* --------------------------------------------------------------------------------------------------------- building */
 
 static ons_type type_of(const ons_graph *graph, ons_value_id id) { return ons_graph_value(graph, id)->type; }
 
@@ -105,8 +104,7 @@ void ons_step_totals_free(ons_step_totals *t) {
     free(t);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- computing
- */
+/* -------------------------------------------------------------------------------------------------------- computing */
 
 typedef struct sums {
     void **of_part; /* words of each sum */

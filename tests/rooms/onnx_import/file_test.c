@@ -89,8 +89,7 @@ Test(file, what_cannot_be_mapped) {
     ons_status_free(status);
 }
 
-/* ------------------------------------------------------------------------------------------- links, pipes and devices
- */
+/* ----------------------------------------------------------------------------------------- links, pipes and devices */
 
 static const char *in_folder(const char *name) {
     static char text[200];
