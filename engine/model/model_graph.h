@@ -26,6 +26,7 @@ typedef struct ons_model_graph {
     bool loss_sums;            /* the model's own loss of a step is the sum of its micro-batches' as they are */
     ons_blocker loss_obstacle; /* where the model's own loss does not add up over parts; node NULL: it does, or there
                                   are none */
+    ons_blocker loss_guess;    /* see ons_loss_parts.guessed */
     ons_update_result update;  /* training */
     ons_value_id *squares;     /* training with norms: square sums of gradients, one a trained weight */
     bool squares_idle;         /* nobody reads them in this run: they have their place, so that a log takes no more

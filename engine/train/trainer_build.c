@@ -61,6 +61,15 @@ static ons_status *explain_micro_batches(ons_trainer *t) {
     return t->in_parts == NULL ? ons_status_out_of_memory() : NULL;
 }
 
+/* Where a batch is computed at once, what its loss is divided by makes no difference. */
+static ons_status *note_guessed_mean(ons_trainer *t) {
+    const ons_blocker *guess = &t->training.graphs[ONS_WHOLE].loss_guess;
+    if (guess->node == NULL || ons_batching_micro_batches(&t->batching) * t->batching.replicas == 1) return NULL;
+    ONS_TRY(ons_note(&t->assumptions, t->arena, ons_note_guessed_mean, guess->node, guess->operator_name,
+                     t->batching.rows));
+    return ons_assumptions_check(t->config, &t->assumptions);
+}
+
 static ons_status *build_training(ons_trainer *t) {
     if (t->training.dataset == NULL) ONS_TRY(ons_open_training_data(t->model, t->config, &t->training.dataset));
     ONS_TRY(ons_choose_batching(t->model, t->config, &t->batching));
@@ -75,6 +84,7 @@ static ons_status *build_training(ons_trainer *t) {
         ons_training_graphs_options(t->model, t->config, &t->batching, samples, ons_trainer_repeats(t));
     ONS_TRY(ons_dataset_graphs_build(&options, &t->training));
     ONS_TRY(ons_trainer_tell_training(t, options.rows[ONS_REST]));
+    ONS_TRY(note_guessed_mean(t));
     return check_normalisation(t);
 }
 

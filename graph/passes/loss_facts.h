@@ -23,6 +23,7 @@ typedef struct ons_loss_fact {
     bool atom;    /* TOTAL: the node that makes it takes samples */
     bool mean;    /* of an atom */
     int degree;   /* the power of the number of samples with which it grows: of CONSTANT, SAMPLES and TOTAL */
+    int divided;  /* SAMPLES of a fixed batch: by how many constants that may hold the number of samples */
     bool carries; /* its shape holds the batch: at `axis`, as outer × samples × inner indices */
     uint32_t axis;
     int64_t outer;
@@ -37,6 +38,7 @@ typedef struct ons_loss_proof {
     ons_loss_fact *facts; /* of each value */
     bool *late;           /* of each node: takes totals as they will be known */
     ONS_VECTOR(ons_loss_edge) shares;
+    ons_node_id guessed; /* makes a sum that is taken for a mean, see ons_loss_parts.guessed; ONS_NONE: none does */
 } ons_loss_proof;
 
 ons_loss_fact ons_loss_coupled(ons_node_id node, const char *reason);

@@ -91,6 +91,55 @@ static bool find_degree(const judged *j, int *degree) {
 
 const char ons_loss_other_proportion[] = "it computes with the number of samples in another way than by a factor";
 
+/* -------------------------------------------------------------------------------------- constants of a fixed batch */
+
+/* Of a model that was exported for a fixed number of samples nothing tells a constant that was computed from that
+ * number from any other. What is an integer multiple of it may be one. */
+static bool may_hold_batch(const judged *j, uint32_t input, bool reciprocal) {
+    const ons_loss_view *v = j->p->view;
+    if (v->other != NULL || v->rows == 1 || j->node->inputs[input] == ONS_NONE) return false;
+    const ons_tensor *known = ons_graph_constant(v->graph, j->node->inputs[input]);
+    if (known == NULL || known->data == NULL || ons_dtype_size(known->type.dtype) == 0) return false;
+    if (ons_shape_elements(&known->type.shape) == 0 || known->type.dtype == ONS_BOOL) return false;
+    uint64_t word;
+    double number;
+    int64_t integer;
+    ons_widen(known->type.dtype, known->data, 1, &word);
+    memcpy(&number, &word, sizeof number);
+    memcpy(&integer, &word, sizeof integer);
+    if (!ons_dtype_is_float(known->type.dtype)) number = (double)integer;
+    double samples = fabs(reciprocal ? 1 / number : number) / (double)v->rows;
+    return isfinite(samples) && samples > 0.5 && fabs(samples - round(samples)) < 1e-5 * samples;
+}
+
+/* Whether the node divides by such a constant, or multiplies by its reciprocal. */
+static bool may_divide_by_batch(const judged *j) {
+    if (j->form == ONS_LOSS_QUOTIENT) return may_hold_batch(j, 1, false);
+    return j->form == ONS_LOSS_PRODUCT && (may_hold_batch(j, 1, true) || may_hold_batch(j, 0, true));
+}
+
+/* By how many of them the samples of a result are divided, as far as it is linear in those of its operands. */
+static int count_divisions(const judged *j) {
+    uint32_t first = 0;
+    if (is_linear(j)) return j->inputs[0].divided;
+    if (j->form == ONS_LOSS_QUOTIENT) return j->inputs[0].divided + may_divide_by_batch(j);
+    if (j->form == ONS_LOSS_PRODUCT || j->form == ONS_LOSS_CONTRACTION)
+        return j->inputs[0].divided + j->inputs[1].divided + may_divide_by_batch(j);
+    if (j->form == ONS_LOSS_SUM_OVER || j->form == ONS_LOSS_MEAN_OVER) return j->inputs[0].divided;
+    if (!adds_terms(j, &first)) return 0;
+    int least = j->inputs[first].divided;
+    for (uint32_t i = first; i < j->node->input_count; ++i)
+        least = j->inputs[i].divided < least ? j->inputs[i].divided : least;
+    return least;
+}
+
+/* A sum that is divided by one of them is taken for a mean, which is said before the run begins. */
+static void take_for_mean(const judged *j, int divided, ons_loss_fact *total) {
+    if (divided != 1 || total->degree != 1) return;
+    total->degree = 0;
+    if (j->p->guessed == ONS_NONE) j->p->guessed = j->id;
+}
+
 /* ---------------------------------------------------------------------------------------------------------- samples */
 
 /* Of a recurrence, which goes along the other of the first two axes. */
@@ -243,6 +292,7 @@ static ons_loss_fact judge_carrying(const judged *j) {
     if (!any_is(j, ONS_LOSS_SAMPLES) && !random && !has_role(j, ONS_ROLE_EXPAND))
         return refuse(j, "it counts the samples of a batch");
     if (!find_degree(j, &result.degree)) return refuse(j, ons_loss_other_proportion);
+    result.divided = count_divisions(j);
     return any_is(j, ONS_LOSS_SAMPLES) ? judge_samples(j, result) : result;
 }
 
@@ -284,6 +334,7 @@ static ons_loss_fact judge_reduction(const judged *j) {
     }
     default: return refuse(j, REDUCES);
     }
+    take_for_mean(j, count_divisions(j), &result);
     return result;
 }
 
@@ -312,21 +363,6 @@ static ons_status *judge_terms(const judged *j, uint32_t first, ons_loss_fact *r
     return NULL;
 }
 
-/* Of a model that was exported for a fixed number of samples: whether a sum is divided by a constant that may be, or
- * hold, that number, which nothing tells from any other. */
-static bool may_divide_by_batch(const judged *j) {
-    const ons_loss_view *v = j->p->view;
-    uint32_t input = j->form == ONS_LOSS_QUOTIENT || j->inputs[0].kind == ONS_LOSS_TOTAL ? 1 : 0;
-    if (v->other != NULL || v->rows == 1 || (j->form != ONS_LOSS_QUOTIENT && j->form != ONS_LOSS_PRODUCT)) return false;
-    const ons_tensor *known = ons_graph_constant(v->graph, j->node->inputs[input]);
-    if (known == NULL || known->data == NULL || ons_shape_elements(&known->type.shape) != 1) return false;
-    if (!ons_dtype_is_float(known->type.dtype)) return false;
-    double number;
-    ons_widen(known->type.dtype, known->data, 1, &number);
-    double samples = (j->form == ONS_LOSS_QUOTIENT ? number : 1 / number) / (double)v->rows;
-    return samples > 0.5 && fabs(samples - round(samples)) < 1e-5 * samples;
-}
-
 /* A node of totals and constants. */
 static ons_status *judge_total(const judged *j, ons_loss_fact *result) {
     static const char COMPUTES[] = "it is no linear function of what was summed up over a batch";
@@ -334,6 +370,9 @@ static ons_status *judge_total(const judged *j, ons_loss_fact *result) {
     *result = (ons_loss_fact){.kind = ONS_LOSS_TOTAL, .known = j->known};
     for (uint32_t i = 0; i < j->node->input_count; ++i) totals += j->inputs[i].kind == ONS_LOSS_TOTAL;
     if (j->known) { /* whatever it is, it is computed once a step */
+        for (uint32_t i = 0; i < j->node->input_count; ++i)
+            if (j->inputs[i].kind == ONS_LOSS_CONSTANT && adds_terms(j, &first) && may_hold_batch(j, i, false))
+                *result = refuse(j, "it adds a constant that may hold the number of samples of the export");
         for (uint32_t i = 0; i < j->node->input_count; ++i)
             if (j->inputs[i].degree == ONS_LOSS_VARIES && j->node->inputs[i] != ONS_NONE &&
                 is_float(j->p, j->node->inputs[i]))
@@ -356,8 +395,8 @@ static ons_status *judge_total(const judged *j, ons_loss_fact *result) {
         *result = refuse(j, COMPUTES);
     else if (!find_degree(j, &result->degree))
         *result = refuse(j, ons_loss_other_proportion);
-    else if (result->degree == 1 && may_divide_by_batch(j))
-        *result = refuse(j, "it divides by a constant that may be the number of samples of the export");
+    else
+        take_for_mean(j, may_divide_by_batch(j), result);
     return NULL;
 }
 
@@ -452,10 +491,11 @@ static ons_status *keep_texts(ons_blocker *obstacle, ons_arena *arena) {
 }
 
 ons_status *ons_loss_parts_find(const ons_loss_view *view, ons_arena *arena, ons_loss_parts *parts) {
-    ons_loss_proof p = {.view = view, .arena = arena};
+    ons_loss_proof p = {.view = view, .arena = arena, .guessed = ONS_NONE};
     *parts = (ons_loss_parts){0};
     ons_status *status = prove(&p, parts);
     if (status == NULL) status = keep_texts(&parts->obstacle, arena);
+    if (status == NULL) status = keep_texts(&parts->guessed, arena);
     ons_vector_free(&p.shares);
     return status;
 }

@@ -95,6 +95,8 @@ typedef struct ons_loss_factor {
 typedef struct ons_loss_parts {
     ons_blocker obstacle; /* node NULL: the loss adds up; texts in the arena that the proof was given */
     int degree;           /* of the loss: 0 or 1 */
+    ons_blocker guessed; /* of a model for a fixed batch: a sum that is divided by a constant which may be the number of
+                            samples, or hold it, and is taken for a mean; node NULL: there is none */
     ons_value_id *totals; /* in the order of their ids */
     uint32_t total_count;
     ons_loss_edge *shares; /* operands that count with the part's share */

@@ -96,6 +96,10 @@ ons_status *ons_loss_parts_conclude(const ons_loss_proof *p, ons_loss_parts *par
         return NULL;
     }
     ONS_TRY(trace(p, &value_read, &node_read));
+    if (p->guessed != ONS_NONE && node_read[p->guessed]) {
+        const ons_node *node = ons_graph_node(p->view->graph, p->guessed);
+        parts->guessed = (ons_blocker){node->name, node->op->name, "", NULL};
+    }
     ONS_NEW(needed, p->arena, p->view->graph->values.count + 1);
     ONS_TRY(list_totals(p, node_read, parts, needed));
     ONS_TRY(list_atoms(p, needed, parts));
