@@ -18,19 +18,14 @@ typedef struct result {
     int64_t kernels;
 } result;
 
-static void set_data(const run *r, const char *option, const char *format, const char *name, const char *input) {
-    char text[PATH_BYTES];
-    snprintf(text, sizeof text, format, input, name, input);
-    set(r, option, text);
-}
-
 static run prepare(const char *name, const char *input, const char *parts, const char *stages) {
     run r = {.config = NULL};
-    char target[PATH_BYTES];
+    char target[PATH_BYTES], data[PATH_BYTES];
     must(ons_config_new(&r.config));
     snprintf(r.model_path, sizeof r.model_path, CASES "%s/model.onnx", name);
     snprintf(target, sizeof target, CASES "%s/y.npy", name);
-    set_data(&r, "input", "%s=" CASES "%s/%s.npy", name, input);
+    snprintf(data, sizeof data, "%s=" CASES "%s/%s.npy", input, name, input);
+    set(&r, "input", data);
     set(&r, "target", target);
     set(&r, "loss", "cross_entropy");
     set(&r, "device", "cuda");
