@@ -312,7 +312,32 @@ def does_not(name, make, operator):
                says=["is not put together from the losses of its parts", operator, "--micro-batches 1", "code 3", "! note:"])
 
 
+def of_fixed_batch(name, make):
+    """Exported for four samples, of which a constant in the file is the number: a batch of eight is the mean of two, and that is said."""
+    torch.manual_seed(3)
+    model = make()
+    arrays = {n: a[:16] for n, a in arrays_for(model).items()}
+    inputs = tuple(torch.tensor(a[:4]) for a in arrays.values())
+    proto = torch.onnx.export(model, inputs, dynamo=True, verbose=False, input_names=list(arrays), output_names=["loss"]).model_proto
+    tensors, optimizer, losses = [torch.tensor(a) for a in arrays.values()], torch.optim.SGD(model.parameters(), lr=RATE), []
+    with torch.no_grad():
+        whole = model(*tensors).item()
+    for at in (0, 8):
+        loss = model(*[t[at:at + 8] for t in tensors])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    names = " ".join(f"--input {n}={n}.npy" for n in arrays)
+    commands = [f"train model.onnx {names} --loss graph --optimizer sgd --lr {RATE} --batch 8 --no-shuffle --threads 1 --log-json log.json --out o.onnx",
+                f"eval model.onnx {names} --loss graph --threads 1 >eval.txt; sed -E 's/.*loss ([-0-9.]+).*/\"loss\":\\1,/' eval.txt >>log.json"]
+    write_case(__file__, name, proto, arrays, commands, losses + [round(whole, 6)], says=["is taken for their number, 4 in the file"], tolerance=3e-5)
+
+
 only = sys.argv[1:]  # names of classes; none: all
+for kind in (ByBatchSize, EachByBatchSize):
+    if not only or "Fixed" in only:
+        of_fixed_batch("".join("_" + c.lower() if c.isupper() else c for c in kind.__name__)[1:] + "_of_a_fixed_batch", kind)
 for kind in (Sum, Mean, Ignored, Weighted, LogSoftmaxLoss, MaskedMean, Tokens, Focal, MeanAndSum, Regularised, RegularisedSum,
              Lengths, TwoCounts, ByBatchSize, EachByBatchSize, OneElement, LastToken, LastTokenTraced,
              FocalTraced, ByBatchSizeTraced, Balanced, BalancedTraced, Standardised):
