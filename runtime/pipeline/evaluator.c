@@ -53,21 +53,32 @@ static ons_status *launch(evaluation *e) {
     return ons_worker_launch(e->o->worker, &e->pass);
 }
 
-/* The class with the largest output, the first of equals. */
-static int64_t best_class(const float *scores, int64_t classes, int64_t stride) {
+/* Element `index` of scores of any float type. */
+static double score_at(const void *scores, ons_dtype dtype, int64_t index) {
+    double score;
+    if (dtype == ONS_FLOAT32) return ((const float *)scores)[index];
+    ons_widen(dtype, (const char *)scores + (size_t)index * ons_dtype_size(dtype), 1, &score);
+    return score;
+}
+
+/* The class with the largest output, the first of equals. `first`: the element of class 0. */
+static int64_t best_class(const void *scores, ons_dtype dtype, int64_t first, int64_t classes, int64_t stride) {
     int64_t best = 0;
-    for (int64_t c = 1; c < classes; ++c)
-        if (scores[c * stride] > scores[best * stride]) best = c;
+    double most = score_at(scores, dtype, first);
+    for (int64_t c = 1; c < classes; ++c) {
+        double score = score_at(scores, dtype, first + c * stride);
+        if (score > most) best = c, most = score;
+    }
     return best;
 }
 
 static ons_status *count_right(evaluation *e, ons_value_id prediction) {
     const ons_evaluator_options *o = e->o;
     const ons_type *type = &ons_graph_value(ons_program_graph(e->step_program->program), prediction)->type;
-    const float *scores;
+    const void *scores;
     ONS_TRY(ons_device_context_read(ons_worker_device_context(o->worker),
                                     ons_program_address(e->step_program->program, prediction, NULL),
-                                    (size_t)ons_type_dense_bytes(type), &e->prediction, (const void **)&scores));
+                                    (size_t)ons_type_dense_bytes(type), &e->prediction, &scores));
     const void *targets = ons_feed_sample(o->feed, e->slot, o->fed_target, 0);
     bool wide = o->target_sample.dtype == ONS_INT64;
     int64_t classes = type->shape.dims[o->class_axis];
@@ -75,8 +86,9 @@ static ons_status *count_right(evaluation *e, ons_value_id prediction) {
     int64_t outer = ons_shape_span(&type->shape, 0, o->class_axis);
     for (int64_t i = 0; i < outer * inner; ++i) {
         int64_t target = wide ? ((const int64_t *)targets)[i] : ((const int32_t *)targets)[i];
-        const float *row = scores + i / inner * classes * inner + i % inner;
-        if (target != o->ignore_index) e->batch.right += best_class(row, classes, inner) == target;
+        int64_t first = i / inner * classes * inner + i % inner;
+        if (target != o->ignore_index)
+            e->batch.right += best_class(scores, type->dtype, first, classes, inner) == target;
     }
     return NULL;
 }
