@@ -18,15 +18,16 @@ static const char *last_part(const char *path) {
     return slash == NULL ? path : slash + 1;
 }
 
-/* Whether the model's bytes hold the name as a protobuf text: its length in front. A name is shorter than 128 bytes
- * where that is one byte; a longer one is looked for without it. */
+/* Whether the model's bytes hold the name as a protobuf text, which has its length in front: of names below 128 bytes
+ * that is one byte; a longer one is looked for without it. */
 static bool states(const ons_mapping *model, const char *name) {
-    char text[260];
-    size_t length = strlen(name), prefix = length < 128;
-    if (length + prefix > sizeof text) return false;
-    text[0] = (char)length;
-    memcpy(text + prefix, name, length);
-    return memmem(model->bytes, model->size, text, length + prefix) != NULL;
+    size_t length = strlen(name);
+    const uint8_t *at = model->bytes, *end = model->bytes + model->size;
+    while ((at = memmem(at, (size_t)(end - at), name, length)) != NULL) {
+        if (length >= 128 || (at > model->bytes && at[-1] == length)) return true;
+        ++at;
+    }
+    return false;
 }
 
 /* Notes the data files of the model that `out` holds now; there may be no such model. */
@@ -43,12 +44,9 @@ static ons_status *note_former(const char *out, ons_arena *arena, ons_data_file 
     for (int i = 0; i < NAMES_MAX && status == NULL; ++i) {
         const char *path = name_data(out, i, arena);
         struct stat found;
-        if (path == NULL) status = ons_status_out_of_memory();
-        if (status != NULL || lstat(path, &found) != 0) continue;
-        if (!S_ISREG(found.st_mode) || !states(&model, last_part(path))) continue;
-        if (!ons_vector_reserve(&file->former, 1))
+        if (path == NULL || !ons_vector_reserve(&file->former, 1))
             status = ons_status_out_of_memory();
-        else
+        else if (lstat(path, &found) == 0 && S_ISREG(found.st_mode) && states(&model, last_part(path)))
             file->former.items[file->former.count++] = path;
     }
     ons_mapping_close(&model);

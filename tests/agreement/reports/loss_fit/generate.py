@@ -100,7 +100,7 @@ def main():
     case("bce_of_signs", three, bce, rows, signs, [OUTSIDE, "4 samples of the first batch have others, first sample 0: -1", "(t + 1) / 2"], word="bce_with_logits")
     twos = numpy.array([[0], [0], [2], [0], [2], [0], [0], [2]], "f")
     case("bce_of_twos", one, bce, rows, twos, [OUTSIDE + "1 sample of the first batch has others, first sample 2: 2"], word="bce_with_logits")
-    masks = (generator.random((8, 1, 4, 4)) < 0.5).astype("u1") * 255
+    masks = (generator.random((8, 1, 4, 4)) < 0.3).astype("u1") * 255
     case("bce_of_bytes", Last(nn.Conv2d(2, 1, 1), nn.Identity()), lambda o, y: bce(o, y.float()), images, masks, [OUTSIDE, ": 255"], word="bce_with_logits")
     case("bce_of_class_numbers", one, lambda o, y: bce(o[:, 0], y.float()), rows, classes, [OUTSIDE], word="bce_with_logits", compare=False)
     case("bce_strict", three, bce, rows, signs, ["--strict: --loss bce_with_logits is for targets from 0 to 1"], "--strict", "bce_with_logits", 3, False)
