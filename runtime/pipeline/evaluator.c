@@ -1,10 +1,11 @@
 #include "runtime/pipeline/evaluator.h"
-#include "graph/evaluate.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "graph/evaluate.h"
 
 typedef struct evaluation {
     const ons_evaluator_options *o;

@@ -17,12 +17,13 @@ typedef struct kind {
     const char *name, *input, *options;
 } kind;
 
-static const kind words = {"fp16_adam", "ids", ""};
-static const kind layers = {"bf16_adamw", "x", ""};
-static const kind tied = {"bf16_tied", "ids", ""};
-static const kind statistics = {"fp16_running_statistics", "x", "batchnorm train"};
-static const kind kinds[] = {words, layers, tied, statistics};
-enum { KINDS = sizeof kinds / sizeof *kinds };
+enum { WORDS, LAYERS, TIED, STATISTICS, KINDS };
+static const kind kinds[KINDS] = {
+    [WORDS] = {"fp16_adam", "ids", ""},
+    [LAYERS] = {"bf16_adamw", "x", ""},
+    [TIED] = {"bf16_tied", "ids", ""},
+    [STATISTICS] = {"fp16_running_statistics", "x", "batchnorm train"},
+};
 
 /* "NAME VALUE NAME VALUE …" */
 static void set_all(const run *r, const char *options) {
@@ -116,14 +117,14 @@ Test(half_types, recomputed_and_swapped_values_have_the_same_bits) {
 }
 
 Test(half_types, replicas_that_shard_the_optimizer_have_the_bits_of_those_that_do_not) {
-    expect_same_bits(&layers, "replicas 2", "replicas 2 shard-optimizer true");
-    expect_same_bits(&words, "replicas 2 clip-norm 0.1", "replicas 2 clip-norm 0.1 shard-optimizer true");
-    expect_same_bits(&tied, "replicas 2 stages 2", "replicas 2 stages 2 shard-optimizer true");
+    expect_same_bits(&kinds[LAYERS], "replicas 2", "replicas 2 shard-optimizer true");
+    expect_same_bits(&kinds[WORDS], "replicas 2 clip-norm 0.1", "replicas 2 clip-norm 0.1 shard-optimizer true");
+    expect_same_bits(&kinds[TIED], "replicas 2 stages 2", "replicas 2 stages 2 shard-optimizer true");
 }
 
 Test(half_types, asynchronous_updates_keep_versions_of_masters) {
     ons_trainer_status status;
-    weights w = train(&layers, "stages 2 micro-batches 4 pipeline pipedream-async", &status);
+    weights w = train(&kinds[LAYERS], "stages 2 micro-batches 4 pipeline pipedream-async", &status);
     for (size_t i = 0; i < w.count; ++i) cr_assert(w.values[i] == w.values[i] && w.values[i] < 100);
     weights_free(&w);
 }
@@ -132,7 +133,7 @@ Test(half_types, asynchronous_updates_keep_versions_of_masters) {
 Test(half_types, a_frozen_weight_has_neither_master_nor_state) {
     int64_t weight = 12 * 16, bias = 16;
     ons_trainer_status all, frozen;
-    weights a = train(&layers, "", &all), b = train(&layers, "freeze first.*", &frozen);
+    weights a = train(&kinds[LAYERS], "", &all), b = train(&kinds[LAYERS], "freeze first.*", &frozen);
     int64_t single = ons_arena_align(weight * 4) + ons_arena_align(bias * 4);
     cr_expect_eq(all.parameter_bytes - frozen.parameter_bytes,
                  single - ons_arena_align(weight * 2) - ons_arena_align(bias * 2));
@@ -152,7 +153,7 @@ static void save(const kind *k, const char *options, const char *path) {
 Test(half_types, an_unchanged_master_leaves_the_file_as_it_was) {
     char path[PATH_BYTES], model[PATH_BYTES];
     scratch_path(path, "unchanged.onnx");
-    const kind *const each[] = {&words, &layers, &tied};
+    const kind *const each[] = {&kinds[WORDS], &kinds[LAYERS], &kinds[TIED]};
     for (int i = 0; i < 3; ++i) {
         save(each[i], "optimizer sgd lr 0", path);
         snprintf(model, sizeof model, CASES "%s/model.onnx", each[i]->name);
