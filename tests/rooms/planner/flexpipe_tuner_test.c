@@ -19,13 +19,6 @@ static void expect_success(ons_status *status) {
     cr_assert(status == NULL, "%s", status != NULL ? ons_status_get_message(status) : "");
 }
 
-/* Times are held to their bars where the compiler was asked for speed, and no sanitizer looks on. */
-#if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-enum { IS_FAST = 1 };
-#else
-enum { IS_FAST = 0 };
-#endif
-
 static double processor_seconds(void) {
     struct timespec t;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
@@ -255,13 +248,13 @@ Test(flexpipe_tuner, separation_helps) {
     cr_expect(apart.best.separated);
 }
 
-/* ------------------------------------------------------------------------------------------------------------- time */
+/* ------------------------------------------------------------------------------------------------------------- work */
 
-enum { ATTEMPTS = 4 };
-
-/* A hundredth of the paper's table 5, on the model of its figure 12 and devices of 80 GB; the least of some attempts,
- * since what else the machine does makes processors slower, too. */
-static void expect_search_time(bool copies, bool separate, double share) {
+/* On the model of the paper's figure 12 and devices of 80 GB. How long a search takes depends on the machine; what
+ * takes the time are the lists that it makes and the schedules that it simulates, and those are counted. The seconds of
+ * table 5 of the paper are printed beside. */
+static void expect_little_work(bool copies, bool separate) {
+    enum { MADE_MOST = 128, SIMULATED_MOST = 4 };
     static const double table_5[] = {4.73, 8.28, 71.28, 107.34, 534.78};
     for (int i = 0; i < 5; ++i) {
         works *w = gpt_5b(64);
@@ -269,23 +262,20 @@ static void expect_search_time(bool copies, bool separate, double share) {
         ons_flexpipe_tuner t = tuner(w, 2u << i, 128);
         t.space.copies = copies;
         t.separate = separate;
-        ons_flexpipe_tuning x;
-        double took = INFINITY;
-        for (int attempt = 0; attempt < ATTEMPTS && took > share * table_5[i]; ++attempt) {
-            double began = processor_seconds();
-            x = tune(&p, &t);
-            took = fmin(took, processor_seconds() - began);
-        }
+        double began = processor_seconds();
+        ons_flexpipe_tuning x = tune(&p, &t);
         printf("%2u devices%s%s: %lu points, %lu made, %lu different, %lu refused, %lu simulated, %.3f s of %.2f s\n",
                2u << i, copies ? ", copies" : "", separate ? ", gradients apart" : "", x.points, x.made, x.different,
-               x.refused, x.simulated, took, table_5[i]);
-        cr_expect(!IS_FAST || took <= share * table_5[i]);
+               x.refused, x.simulated, processor_seconds() - began, table_5[i]);
+        cr_expect_leq(x.made, MADE_MOST);
+        cr_expect_leq(4 * x.made, x.points);
+        cr_expect_leq(x.simulated, SIMULATED_MOST);
         free_arena(), make_arena();
     }
 }
 
-Test(flexpipe_tuner, search_time) {
-    expect_search_time(true, false, 0.01);
-    expect_search_time(false, false, 0.01);
+Test(flexpipe_tuner, a_search_makes_few_lists_and_simulates_fewer) {
+    expect_little_work(true, false);
+    expect_little_work(false, false);
+    expect_little_work(false, true);
 }
-Test(flexpipe_tuner, search_time_with_separation) { expect_search_time(false, true, 0.02); }
