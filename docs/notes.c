@@ -7,7 +7,8 @@ static const char HEADING[] =
     "# Notes and refusals\n\n"
     "Printed by `./bazelw run //docs:notes`; a test compares this file with the program's list.\n\n"
     "A run whose numbers differ from those of the framework that exported the model says so before its first step. A\n"
-    "**note** goes on; `--strict` makes it an error (exit code 3). A **refusal** ends the command. `…` stands for names "
+    "**note** goes on; `--strict` makes it an error (exit code 3). A **refusal** ends the command. `…` stands for "
+    "names "
     "and\nnumbers of the model.\n";
 
 /* Prints a format as text for people: a conversion becomes "…", what would end a table's cell is escaped. */
