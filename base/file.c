@@ -217,7 +217,7 @@ static char *find_target(const char *path) {
     return target;
 }
 
-/* A device or a pipe, which /dev/stdout and links may lead to. A pipe that nobody reads would block for ever. */
+/* A device or a pipe, which /dev/stdout and links may lead to. Opening a pipe without a reader would block. */
 static ons_status *open_directly(ons_file_writer *writer, const char *path) {
     writer->path = strdup(path);
     if (writer->path == NULL) return ons_status_out_of_memory();

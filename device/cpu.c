@@ -260,7 +260,7 @@ static ons_status *stream_new(ons_device *device, const char *name, int threads,
         return ons_status_system(failure, "cannot start a thread for stream '%s'", name);
     }
     pthread_setname_np(stream->thread, name);
-    /* Kernels are prepared for so many threads: with fewer, parts of their results would not be computed. */
+    /* Kernels are prepared for `threads` threads; a smaller team would leave parts of their results uncomputed. */
     int team = await_team(stream);
     if (team != threads) {
         stream_free(stream);

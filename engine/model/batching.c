@@ -93,7 +93,7 @@ static bool may_be_own_loss(const ons_model *model, const ons_config *config) {
     return ons_shape_elements(&type->shape) == 1;
 }
 
-/* Where nobody asks for micro-batches, a loss that is none of parts is computed in one. */
+/* Without --micro-batches, a loss that does not add up over parts is computed in one micro-batch. */
 static ons_status *keep_loss_whole(const ons_model *model, const ons_config *config, ons_batching *b) {
     if (config->micro_batches > 0 || b->micro_batches == 1 || b->fixed || b->replicas > 1) return NULL;
     if (config->stage_sizes.value == ONS_STAGES_BARRIER) return NULL; /* the stage of the loss takes them all at once */

@@ -100,7 +100,7 @@ static ons_status *prune_sums(totals_builder *b) {
     return NULL;
 }
 
-/* Nobody makes it any more: it is put in from outside. */
+/* No node makes it any more: the caller fills it in. */
 static void take_from_outside(ons_graph *graph, ons_value_id id) {
     ons_value *value = ons_graph_value(graph, id);
     ons_node *node = ons_graph_node(graph, value->producer);

@@ -60,7 +60,7 @@ static ons_status *divide_loss(assembly *a) {
     ons_loss_parts parts;
     ONS_TRY(ons_divide_loss(&options, a->o->rows, r->graph, r->graph->arena, &loss, &parts));
     if (loss == ONS_NONE) return NULL;
-    r->loss_obstacle = parts.obstacle; /* whoever knows in which parts a batch comes says no */
+    r->loss_obstacle = parts.obstacle; /* the caller refuses it if the batch has parts */
     r->loss_guess = parts.guessed;
     if (parts.obstacle.node != NULL) return NULL;
     ONS_TRY(ons_loss_parts_apply(r->graph, a->o->model->registry, &parts, &loss));

@@ -29,7 +29,7 @@ typedef struct ons_model_graph {
     ons_blocker loss_guess;    /* see ons_loss_parts.guessed */
     ons_update_result update;  /* training */
     ons_value_id *squares;     /* training with norms: square sums of gradients, one a trained weight */
-    bool squares_idle;         /* nobody reads them in this run: they have their place, so that a log takes no more
+    bool squares_idle;         /* this run does not read them: they have their place, so that a log takes no more
                                   memory than was planned, and are not computed */
     ons_value_id *kept;        /* what the host reads */
     size_t kept_count;

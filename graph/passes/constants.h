@@ -9,7 +9,7 @@
  * - it is added to what such a product makes.
  *
  * A matrix of few different numbers (a selection, a mean), and what else an elementwise operator takes behind a weight
- * (a mean of pixels is in front of all), may be one: those stay constants, and somebody has to say so. */
+ * (a mean of pixels is in front of all), may be one: those stay constants, and the run notes them. */
 #ifndef ONSTAGE_GRAPH_PASSES_CONSTANTS_H
 #define ONSTAGE_GRAPH_PASSES_CONSTANTS_H
 
