@@ -139,29 +139,41 @@ static void add_parts(const ons_batch_plan *plan, const ons_batch_scratch *s) {
         }
 }
 
-/* One channel in ONNX's order: a stretch of positions in every sample. */
+/* Adds `count` positions of a channel, at most ONS_SIMD_FLOATS, from `at` on to Σ a and Σ a (x − shift). */
+static inline __attribute__((always_inline)) void add_positions(const summands *v, const ons_batch_scratch *s,
+                                                                int64_t channel, int64_t at, int64_t count,
+                                                                ons_simd_float *one, ons_simd_float *two) {
+    float shift = s->shift[channel], scale = s->gate_scale[channel], rest = s->gate_rest[channel];
+#define TAKE(FROM, REST) (count == ONS_SIMD_FLOATS ? ons_simd_load(FROM) : ons_simd_load_some((FROM), count, (REST)))
+    ons_simd_float q = TAKE(v->x + at, shift) - shift;
+    ons_simd_float p = v->squares ? q : TAKE(v->dy + at, 0);
+#undef TAKE
+    if (v->activation.kind != ONS_BATCH_PLAIN) p = ons_simd_select(find_open(v, q * scale + rest), p, ons_simd_all(0));
+    *one += p;
+    *two += p * q;
+}
+
+/* One channel in ONNX's order: a stretch of positions in every sample. Written by vectors, so that a build whose
+ * compiler makes none of the loop sums as few numbers one after the other. */
 static inline __attribute__((always_inline)) void sum_channel(const ons_batch_plan *plan, const ons_batch_scratch *s,
                                                               const summands *v, int64_t channel) {
+    enum { LANES = ONS_SIMD_FLOATS, SETS = 4 };
     const ons_channels *size = &plan->size;
-    float shift = s->shift[channel], scale = s->gate_scale[channel], rest = s->gate_rest[channel];
     double first = 0, second = 0;
-    for (int64_t n = 0; n < size->batch && size->positions > 0; ++n) {
-        int64_t base = (n * size->channels + channel) * size->positions;
-        for (int64_t start = 0; start < size->positions; start += RUN * ONS_SIMD_FLOATS) {
-            int64_t end =
-                start + RUN * ONS_SIMD_FLOATS < size->positions ? start + RUN * ONS_SIMD_FLOATS : size->positions;
-            float one = 0, two = 0;
-#pragma omp simd reduction(+ : one, two)
-            for (int64_t i = start; i < end; ++i) {
-                float q = v->x[base + i] - shift;
-                float p = v->squares ? q : v->dy[base + i];
-                if (v->activation.kind != ONS_BATCH_PLAIN)
-                    p = pass(p, v->activation, MAP(v->x[base + i], shift, scale, rest));
-                one += p;
-                two += p * q;
-            }
-            first += one;
-            second += two;
+    for (int64_t n = 0; n < size->batch; ++n) {
+        const summands stretch = summands_at(v, (n * size->channels + channel) * size->positions);
+        for (int64_t at = 0; at < size->positions;) {
+            int64_t rest = size->positions - at, end = at + (rest < RUN * LANES ? rest : RUN * LANES);
+            ons_simd_float one[SETS] = {0}, two[SETS] = {0};
+            for (; at + SETS * LANES <= end; at += SETS * LANES)
+#pragma GCC unroll 4
+                for (int i = 0; i < SETS; ++i)
+                    add_positions(&stretch, s, channel, at + i * LANES, LANES, &one[i], &two[i]);
+            for (; at + LANES <= end; at += LANES) add_positions(&stretch, s, channel, at, LANES, &one[0], &two[0]);
+            if (at < end) add_positions(&stretch, s, channel, at, end - at, &one[1], &two[1]);
+            at = end;
+            first += ons_simd_sum_of((one[0] + one[1]) + (one[2] + one[3]));
+            second += ons_simd_sum_of((two[0] + two[1]) + (two[2] + two[3]));
         }
     }
     s->sums[0][channel] = first;
