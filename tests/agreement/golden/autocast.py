@@ -16,7 +16,7 @@ import numpy
 import torch
 
 HERE = pathlib.Path(__file__).resolve().parent
-RUNS = 6
+RUNS = 40
 
 
 def load(folder):

@@ -267,19 +267,20 @@ ParameterizedTest(golden_run *param, golden, trajectory, .timeout = 300) {
 }
 
 /* Where roundings grow from step to step even PyTorch's autocast leaves its losses in float32 farther than 1e-2 of
- * them: by so much (autocast.py). Two ways of rounding differ somewhat in that, too. */
+ * them: by so much at most in 40 runs on each of two processors (autocast.py). Two ways of rounding differ somewhat in
+ * that, too. */
 static double allowed(const golden_run *run) {
     static const struct {
         const char *folder, *precision;
         double distance;
     } autocast[] = {
         {"tests/agreement/golden/resnet18", "bf16", 0.052},
-        {"tests/agreement/golden/resnet18", "fp16", 0.036},
-        {"tests/agreement/families/mobilenet_v2", "bf16", 0.021},
-        {"tests/agreement/families/mobilenet_v2", "fp16", 0.010},
+        {"tests/agreement/golden/resnet18", "fp16", 0.043},
+        {"tests/agreement/families/mobilenet_v2", "bf16", 0.026},
+        {"tests/agreement/families/mobilenet_v2", "fp16", 0.021},
         {"tests/agreement/families/shufflenet", "bf16", 0.075},
-        {"tests/agreement/families/shufflenet", "fp16", 0.045},
-        {"tests/agreement/families/clip", "bf16", 0.053},
+        {"tests/agreement/families/shufflenet", "fp16", 0.069},
+        {"tests/agreement/families/clip", "bf16", 0.059},
     };
     for (size_t i = 0; i < sizeof autocast / sizeof autocast[0]; ++i)
         if (strcmp(run->folder, autocast[i].folder) == 0 && strcmp(run->precision, autocast[i].precision) == 0)
