@@ -295,6 +295,8 @@ ons_status *ons_gemm_prepare(ons_prepare *p, const ons_shape *a, const ons_shape
     ons_resolved(ons_gemm_resolve(p->operands, a, b, form, &gemm->sizes, &result));
     gemm->empty = is_empty(&gemm->sizes);
     if (gemm->empty) return NULL;
+    dnnl_engine_t engine; /* with it dnnl_sgemm's code is made */
+    ONS_TRY(ons_onednn_engine(&engine));
     gemm->adds_behind = form->adds;
     gemm->way = choose_way(gemm, bias, beta);
     if (gemm->way == ONS_PRODUCT_PRIMITIVE) return prepare_primitive(p, bias, gemm);

@@ -13,7 +13,17 @@ static pthread_once_t engine_once = PTHREAD_ONCE_INIT;
 static dnnl_engine_t the_engine;
 static dnnl_status_t engine_status;
 
-static void make_engine(void) { engine_status = dnnl_engine_create(&the_engine, dnnl_cpu, 0); }
+/* The first product of matrices makes the code of all, and would crash where a step found no memory for it: so one is
+ * made here, where room was looked for. */
+static void make_engine(void) {
+    enum { SIZE = 32 };
+    float zeros[SIZE * SIZE] = {0}, result[SIZE * SIZE];
+    engine_status = dnnl_engine_create(&the_engine, dnnl_cpu, 0);
+    int before = ons_onednn_enter(1);
+    if (engine_status == dnnl_success)
+        engine_status = dnnl_sgemm('N', 'N', SIZE, SIZE, SIZE, 1, zeros, SIZE, zeros, SIZE, 0, result, SIZE);
+    ons_onednn_leave(before);
+}
 
 /* What oneDNN takes to make a primitive, with room to spare. It does not look whether it got the memory for its code,
  * and throws where it got none for the rest: so it is looked for before. */
