@@ -36,8 +36,7 @@ static const ons_tensor *contents_of(const copies *c, ons_value_id id) {
     return tensor == NULL || tensor->data == NULL ? NULL : tensor;
 }
 
-/* --------------------------------------------------------------------------------------------- what the file says of
- * it */
+/* ----------------------------------------------------------------------------------------------- what the file says */
 
 /* Whether the name is a function's result: "index", "index_3". */
 static bool is_one_of(const char *name, const char *const *makers, size_t count) {
