@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
 # Checks the C sources of this repository.
 #   tools/build/lint.sh           all checks; ends with "N passed, N failed"
+#   tools/build/lint.sh change    the same, but clang-tidy follows paths (clang-analyzer-*), which takes twenty times as long as its
+#                                 other checks together, in the files of the last 30 commits only
 #   tools/build/lint.sh format    layout only (clang-format)
 #   tools/build/lint.sh tidy      suspicious code only (clang-tidy)
 #   tools/build/lint.sh fix       rewrites the layout in place
@@ -26,7 +28,7 @@ digest() {
     local headers
     headers=$(gcc -MM -MG $tidy_flags "$1" | sed 's/^[^:]*://; s/\\$//')
     {
-        echo "$tidy_flags"
+        echo "$tidy_checks $tidy_flags"
         clang-tidy --version
         cat .clang-tidy "$1" $(for header in $headers; do [[ ! -f $header ]] || echo "$header"; done)
     } | sha256sum | cut -d ' ' -f 1
@@ -38,7 +40,7 @@ tidy_file() {
     local stamp output
     stamp="$cache/$(digest "$1")"
     [[ ! -e $stamp ]] || return 0
-    if output=$(clang-tidy --quiet "$1" -- $tidy_flags 2>&1); then
+    if output=$(clang-tidy --quiet --checks="$tidy_checks" "$1" -- $tidy_flags 2>&1); then
         touch "$stamp"
     else
         printf '%s\n' "$output" | grep -vE '^[0-9]+ warnings? (generated|treated as error)|^Suppressed' || true
@@ -46,8 +48,18 @@ tidy_file() {
     fi
 }
 
+# Looks at the C files of the patterns given, with clang-tidy's checks $1 beside those of .clang-tidy. Cases are lists of numbers.
+tidy_sources() {
+    export tidy_checks="$1"
+    # shellcheck disable=SC2016  # for the inner shell
+    sources "${@:2}" ':!kernels/*_cases.c' "${without[@]}" | xargs -0 -r -n 1 -P "$(nproc)" bash -c 'tidy_file "$1"' tidy
+}
+
+# The C files that the last 30 commits changed; none where the clone does not hold as many.
+recent_sources() { git diff --name-only 'HEAD~30' -- '*.c' 2>/dev/null || true; }
+
 check_tidy() {
-    local bin cuda=/usr/local/cuda without=()
+    local bin cuda=/usr/local/cuda without=() recent
     ./bazelw build //third_party/onnx:onnx_proto_c //planner/cost:profiles || return 1
     bin=$(./bazelw info bazel-bin 2>/dev/null)
     mkdir -p "$cache"
@@ -61,9 +73,13 @@ check_tidy() {
             ':!kernels/common/cudnn/*' ':!kernels/common/gemm/cublaslt.c')
     fi
     export -f digest tidy_file
-    # shellcheck disable=SC2016  # for the inner shell
-    # Cases are lists of numbers.
-    sources '*.c' ':!kernels/*_cases.c' "${without[@]}" | xargs -0 -r -n 1 -P "$(nproc)" bash -c 'tidy_file "$1"' tidy
+    if [[ $scope == all ]]; then
+        tidy_sources '' '*.c'
+    else
+        tidy_sources '-clang-analyzer-*' '*.c' || return 1
+        mapfile -t recent < <(recent_sources)
+        ((${#recent[@]} == 0)) || tidy_sources '' "${recent[@]}"
+    fi
 }
 
 # Kernels of CUDA, as the emulation compiles them: by an ordinary compiler, without CUDA's headers. Formulas alone are looked at, as
@@ -116,8 +132,9 @@ count() {
 }
 
 tools/build/packages.sh build test lint
-case "${1:-all}" in
-all)
+scope="${1:-all}"
+case "$scope" in
+all | change)
     count check_environment "variables of the environment are in base/environment.inc"
     count check_guards "include guards are called as their files are"
     count check_rules "rules between sections fit one line"
@@ -127,6 +144,7 @@ all)
     ;;
 format) count check_format "layout (clang-format; tools/build/lint.sh fix mends it)" ;;
 tidy)
+    scope=all
     count check_tidy "suspicious code (clang-tidy)"
     count check_cuda "suspicious code in CUDA's kernels (clang-tidy)"
     ;;
@@ -135,7 +153,7 @@ fix)
     exit
     ;;
 *)
-    echo "usage: tools/build/lint.sh [all|format|tidy|fix]" >&2
+    echo "usage: tools/build/lint.sh [all|change|format|tidy|fix]" >&2
     exit 2
     ;;
 esac
