@@ -30,6 +30,59 @@ static void reverse_elements(const uint8_t *from, uint8_t *to, size_t count, siz
     }
 }
 
+/* A row of the innermost axis: `count` elements that stand `stride` bytes apart. */
+static void gather_row(const uint8_t *from, size_t stride, size_t width, size_t count, uint8_t *to) {
+    if (stride == width)
+        memcpy(to, from, count * width);
+    else
+        for (size_t i = 0; i < count; ++i) memcpy(to + i * width, from + i * stride, width);
+}
+
+/* Copies all elements in row-major order of `shape`; from one index of axis i to the next are strides[i] bytes. */
+static void gather_rows(const ons_shape *shape, const size_t *strides, size_t width, const uint8_t *from, uint8_t *to) {
+    uint32_t last = shape->rank - 1;
+    int64_t index[ONS_RANK_MAX] = {0};
+    size_t row = (size_t)shape->dims[last];
+    for (int64_t rows = ons_shape_span(shape, 0, last); rows > 0; --rows, to += row * width) {
+        size_t offset = 0;
+        for (uint32_t i = 0; i < last; ++i) offset += (size_t)index[i] * strides[i];
+        gather_row(from + offset, strides[last], width, row, to);
+        for (uint32_t i = last; i-- > 0 && ++index[i] == shape->dims[i];) index[i] = 0;
+    }
+}
+
+ons_status *ons_array_permute(ons_array *array, const uint32_t *axes) {
+    const ons_shape old = array->type.shape;
+    size_t width = ons_dtype_size(array->type.dtype), strides[ONS_RANK_MAX];
+    if (old.rank == 0) return NULL;
+    ons_shape shape = {.rank = old.rank};
+    for (uint32_t i = 0; i < old.rank; ++i) {
+        shape.dims[i] = old.dims[axes[i]];
+        strides[i] = width * (size_t)ons_shape_span(&old, axes[i] + 1, old.rank);
+    }
+    size_t bytes = (size_t)ons_type_dense_bytes(&array->type);
+    if (bytes > 0) {
+        uint8_t *memory = malloc(bytes);
+        if (memory == NULL) return ons_status_out_of_memory();
+        gather_rows(&shape, strides, width, array->data, memory);
+        free(array->memory);
+        array->memory = memory;
+        array->data = memory;
+    }
+    array->type.shape = shape;
+    return NULL;
+}
+
+ons_status *ons_array_move_to_front(ons_array *array, uint32_t axis) {
+    uint32_t axes[ONS_RANK_MAX] = {axis};
+    for (uint32_t i = 1; i < array->type.shape.rank; ++i) axes[i] = i <= axis ? i - 1 : i;
+    ONS_TRY(ons_array_permute(array, axes));
+    if (array->memory == NULL) return NULL;
+    ons_mapping_close(&array->mapping); /* nothing in the file is needed any more */
+    ons_file_reader_close(&array->reader);
+    return NULL;
+}
+
 ons_status *ons_array_swap_bytes(ons_array *array) {
     size_t width = ons_dtype_size(array->type.dtype);
     size_t count = (size_t)ons_shape_elements(&array->type.shape);

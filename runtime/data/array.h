@@ -37,6 +37,12 @@ void ons_array_close(ons_array *array);
  */
 ons_status *ons_array_place(ons_array *array, const ons_type *type, const uint8_t *bytes, size_t size, size_t offset);
 
+/* Puts another axis in front, a heap copy taking the place of `data`: [T, N, F] with axis 1 becomes [N, T, F]. */
+ons_status *ons_array_move_to_front(ons_array *array, uint32_t axis);
+
+/* Replaces `data`, for parsers, by a heap copy whose axis i is the one that was axes[i]. */
+ons_status *ons_array_permute(ons_array *array, const uint32_t *axes);
+
 /* Replaces `data`, for parsers, by a heap copy with the bytes of each element reversed. */
 ons_status *ons_array_swap_bytes(ons_array *array);
 

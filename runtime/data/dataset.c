@@ -62,10 +62,12 @@ static ons_status *add_field(ons_dataset *dataset, const char *name, const char 
     ONS_CHECK(ons_dataset_find(dataset, name) == ONS_NO_FIELD, ONS_INVALID_ARGUMENT, "data for '%s' are given twice",
               name);
     ONS_CHECK(template->count > 0, ONS_INVALID_DATA, "'%s' has no samples", origin);
-    ONS_CHECK(dataset->fields.count == 0 || template->count == dataset->total, ONS_INVALID_DATA,
-              "'%s' has %llu samples, '%s' has %llu; inputs and targets need as many", origin,
-              (unsigned long long)template->count, dataset->fields.items[0]->origin,
-              (unsigned long long)dataset->total);
+    ONS_CHECK(
+        dataset->fields.count == 0 || template->count == dataset->total, ONS_INVALID_DATA,
+        "'%s' has %llu samples, '%s' has %llu; inputs and targets need as many: --batch-axis NAME=N says which axis "
+        "counts them, where it is not the first, and --input NAME=FILE,once feeds what counts none",
+        origin, (unsigned long long)template->count, dataset->fields.items[0]->origin,
+        (unsigned long long)dataset->total);
     field *f = malloc(sizeof *f);
     if (f == NULL) return ons_status_out_of_memory();
     memcpy(f, template, sizeof *f);

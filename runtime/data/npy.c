@@ -168,6 +168,12 @@ static bool order_matters(const ons_shape *shape) {
     return long_dimensions > 1;
 }
 
+/* Fortran's order is row-major order of the axes from the last to the first. */
+static void reverse_axes(ons_shape *shape) {
+    const ons_shape old = *shape;
+    for (uint32_t i = 0; i < old.rank; ++i) shape->dims[i] = old.dims[old.rank - 1 - i];
+}
+
 ons_status *ons_npy_parse(const uint8_t *bytes, size_t size, ons_array *array) {
     ONS_CHECK(ons_npy_recognise(bytes, size), ONS_INVALID_DATA, "not an .npy file");
     ONS_CHECK(size >= 10, ONS_INVALID_DATA, "the .npy header is truncated");
@@ -184,10 +190,13 @@ ons_status *ons_npy_parse(const uint8_t *bytes, size_t size, ons_array *array) {
     ONS_TRY(read_header(&c, &h));
     ons_type type = ons_type_make(ONS_NO_DTYPE, h.shape);
     ONS_TRY(read_dtype(&h, &type.dtype));
-    ONS_CHECK(!h.fortran_order || !order_matters(&h.shape), ONS_UNSUPPORTED,
-              "stored in Fortran's order; save it as numpy.ascontiguousarray(array)");
+    bool reversed = h.fortran_order && order_matters(&h.shape);
+    if (reversed) reverse_axes(&type.shape);
     ONS_TRY(ons_array_place(array, &type, bytes, size, start + length));
-    return h.big_endian ? ons_array_swap_bytes(array) : NULL;
+    if (h.big_endian) ONS_TRY(ons_array_swap_bytes(array));
+    uint32_t axes[ONS_RANK_MAX];
+    for (uint32_t i = 0; i < type.shape.rank; ++i) axes[i] = type.shape.rank - 1 - i;
+    return reversed ? ons_array_permute(array, axes) : NULL;
 }
 
 /* ---------------------------------------------------------------------------------------------------------- writing */
@@ -196,6 +205,8 @@ struct ons_npy_writer {
     ons_file_writer *file;
     uint64_t row_bytes;
     uint64_t rows, written;
+    ons_array kept; /* all rows, in front of their place; memory NULL: they are written as they come */
+    uint32_t axis;
 };
 
 /* Python's text for a shape: "(3,)", "(3, 2)". */
@@ -230,6 +241,14 @@ static ons_status *write_header(ons_file_writer *file, const ons_type *type) {
     return ons_file_write(file, text, padded);
 }
 
+/* So many of a row, along an axis of their own. */
+static ons_type with_rows(const ons_type *row, uint64_t rows, uint32_t axis) {
+    ons_type whole = ons_type_make(row->dtype, (ons_shape){.rank = row->shape.rank + 1});
+    for (uint32_t i = 0; i < row->shape.rank; ++i) whole.shape.dims[i + (i >= axis)] = row->shape.dims[i];
+    whole.shape.dims[axis] = (int64_t)rows;
+    return whole;
+}
+
 static ons_status *open_writer(const char *path, const ons_type *row, uint64_t rows, const ons_type *whole,
                                ons_npy_writer **result) {
     ONS_TRY(ons_shape_check(&whole->shape));
@@ -247,18 +266,48 @@ static ons_status *open_writer(const char *path, const ons_type *row, uint64_t r
     return NULL;
 }
 
-ons_status *ons_npy_writer_open(const char *path, const ons_type *row, uint64_t rows, ons_npy_writer **writer) {
+/* Makes room for all rows. */
+static ons_status *keep_rows(ons_npy_writer *writer, const ons_type *row, uint32_t axis) {
+    writer->axis = axis;
+    if (axis == 0) return NULL;
+    writer->kept.type = with_rows(row, writer->rows, 0);
+    writer->kept.memory = malloc((size_t)ons_type_dense_bytes(&writer->kept.type) + 1);
+    writer->kept.data = writer->kept.memory;
+    return writer->kept.memory == NULL ? ons_status_out_of_memory() : NULL;
+}
+
+ons_status *ons_npy_writer_open(const char *path, const ons_type *row, uint64_t rows, uint32_t axis,
+                                ons_npy_writer **result) {
     ONS_CHECK(row->shape.rank < ONS_RANK_MAX && rows <= INT64_MAX, ONS_UNSUPPORTED,
               "'%s': the array would have more than %d dimensions", path, ONS_RANK_MAX);
-    ons_type whole = ons_type_make(row->dtype, (ons_shape){.rank = row->shape.rank + 1, .dims = {(int64_t)rows}});
-    for (uint32_t i = 0; i < row->shape.rank; ++i) whole.shape.dims[i + 1] = row->shape.dims[i];
-    return open_writer(path, row, rows, &whole, writer);
+    const ons_type whole = with_rows(row, rows, axis);
+    ons_npy_writer *writer;
+    ONS_TRY(open_writer(path, row, rows, &whole, &writer));
+    ons_status *status = keep_rows(writer, row, axis);
+    if (status != NULL) {
+        ons_npy_writer_discard(writer);
+        return status;
+    }
+    *result = writer;
+    return NULL;
 }
 
 ons_status *ons_npy_write_rows(ons_npy_writer *writer, const void *data, uint64_t rows) {
     ONS_CHECK(rows <= writer->rows - writer->written, ONS_DEFECT, "more rows than the .npy file was opened for");
+    if (writer->kept.memory != NULL)
+        memcpy((char *)writer->kept.memory + writer->written * writer->row_bytes, data, rows * writer->row_bytes);
     writer->written += rows;
-    return ons_file_write(writer->file, data, rows * writer->row_bytes);
+    return writer->kept.memory != NULL ? NULL : ons_file_write(writer->file, data, rows * writer->row_bytes);
+}
+
+/* Writes the rows that were kept, axis 0 in its place. */
+static ons_status *write_kept(ons_npy_writer *writer) {
+    if (writer->kept.memory == NULL) return NULL;
+    uint32_t axes[ONS_RANK_MAX] = {0};
+    for (uint32_t i = 0; i < writer->kept.type.shape.rank; ++i)
+        axes[i] = i < writer->axis ? i + 1 : i == writer->axis ? 0 : i;
+    ONS_TRY(ons_array_permute(&writer->kept, axes));
+    return ons_file_write(writer->file, writer->kept.memory, writer->rows * writer->row_bytes);
 }
 
 ons_status *ons_npy_writer_commit(ons_npy_writer *writer) {
@@ -268,7 +317,13 @@ ons_status *ons_npy_writer_commit(ons_npy_writer *writer) {
         ons_npy_writer_discard(writer);
         return status;
     }
-    ons_status *status = ons_file_commit(writer->file);
+    ons_status *status = write_kept(writer);
+    if (status != NULL) {
+        ons_npy_writer_discard(writer);
+        return status;
+    }
+    status = ons_file_commit(writer->file);
+    ons_array_close(&writer->kept);
     free(writer);
     return status;
 }
@@ -276,6 +331,7 @@ ons_status *ons_npy_writer_commit(ons_npy_writer *writer) {
 void ons_npy_writer_discard(ons_npy_writer *writer) {
     if (writer == NULL) return;
     ons_file_discard(writer->file);
+    ons_array_close(&writer->kept);
     free(writer);
 }
 

@@ -7,14 +7,16 @@
 bool ons_npy_recognise(const uint8_t *bytes, size_t size);
 
 /* Versions 1 to 3; bool, integers and floats. array->data points into `bytes`, or to array->memory for big-endian
- * files. Fortran order is refused. The array is closed by the caller in any case. */
+ * files and those in Fortran's order. The array is closed by the caller in any case. */
 ons_status *ons_npy_parse(const uint8_t *bytes, size_t size, ons_array *array);
 
 /* Writes row by row; the file appears when it is committed. */
 typedef struct ons_npy_writer ons_npy_writer;
 
-/* `rows` rows of type `row`; the file's shape is [rows, row's shape...]. */
-ons_status *ons_npy_writer_open(const char *path, const ons_type *row, uint64_t rows, ons_npy_writer **writer);
+/* `rows` rows of type `row`; the file's shape is [rows, row's shape...], or has `rows` as axis `axis`: then all rows
+ * are kept in memory until they are committed. */
+ons_status *ons_npy_writer_open(const char *path, const ons_type *row, uint64_t rows, uint32_t axis,
+                                ons_npy_writer **writer);
 ons_status *ons_npy_write_rows(ons_npy_writer *writer, const void *data, uint64_t rows);
 /* Fails unless all rows were written. Frees the writer in any case. */
 ons_status *ons_npy_writer_commit(ons_npy_writer *writer);

@@ -101,6 +101,44 @@ Test(array, npy_big_endian) {
     ons_array_close(&array);
 }
 
+/* Bytes 0, 1, 2, … in Fortran's order: element (i, j, k) of [2, 3, 2] is number i + 2 j + 6 k. */
+Test(array, npy_in_fortran_order) {
+    buffer b = make_npy(1, "{'descr': '|u1', 'fortran_order': True, 'shape': (2, 3, 2), }", 12);
+    ons_array array;
+    char text[ONS_TYPE_TEXT];
+    expect_success(ons_array_open_memory(b.bytes, b.size, NULL, NULL, &array));
+    cr_expect_str_eq(ons_type_print(&array.type, text), "uint8[2,3,2]");
+    cr_expect_arr_eq(array.data, ((const uint8_t[]){0, 6, 2, 8, 4, 10, 1, 7, 3, 9, 5, 11}), 12);
+    ons_array_close(&array);
+
+    b = make_npy(1, "{'descr': '>i2', 'fortran_order': True, 'shape': (2, 2), }", 8);
+    expect_success(ons_array_open_memory(b.bytes, b.size, NULL, NULL, &array));
+    cr_expect_arr_eq(array.data, ((const int16_t[]){0x0001, 0x0405, 0x0203, 0x0607}), 8);
+    ons_array_close(&array);
+}
+
+Test(array, axis_moved_to_front) {
+    int32_t numbers[24];
+    for (int i = 0; i < 24; ++i) numbers[i] = i;
+    for (uint32_t axis = 0; axis < 3; ++axis) {
+        const int64_t sizes[] = {2, 3, 4}, strides[] = {12, 4, 1};
+        uint32_t second = axis == 0 ? 1 : 0, third = axis == 2 ? 1 : 2;
+        ons_array array = {.type = ons_type_make(ONS_INT32, ons_shape_make(3, sizes)), .data = numbers};
+        expect_success(ons_array_move_to_front(&array, axis));
+        cr_assert_eq(array.type.shape.dims[0], sizes[axis]);
+        cr_assert_eq(array.type.shape.dims[1], sizes[second]);
+        const int32_t *moved = array.data;
+        for (int64_t i = 0; i < sizes[axis]; ++i)
+            for (int64_t j = 0; j < sizes[second]; ++j)
+                for (int64_t k = 0; k < sizes[third]; ++k)
+                    cr_expect_eq(*moved++, i * strides[axis] + j * strides[second] + k * strides[third]);
+        ons_array_close(&array);
+    }
+    ons_array none = {.type = ons_type_make(ONS_FLOAT32, ons_shape_make(2, (const int64_t[]){0, 3}))};
+    expect_success(ons_array_move_to_front(&none, 1));
+    cr_expect_eq(none.type.shape.dims[0], 3);
+}
+
 Test(array, npy_refused) {
     static const struct {
         int version;
@@ -110,7 +148,6 @@ Test(array, npy_refused) {
         const char *part;
     } cases[] = {
         {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", 23, ONS_INVALID_DATA, "truncated"},
-        {1, "{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }", 24, ONS_UNSUPPORTED, "ascontiguousarray"},
         {1, "{'descr': '|O', 'fortran_order': False, 'shape': (2,), }", 24, ONS_UNSUPPORTED, "Python objects"},
         {1, "{'descr': '<U5', 'fortran_order': False, 'shape': (2,), }", 24, ONS_UNSUPPORTED, "'<U5'"},
         {1, "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,), }", 24, ONS_UNSUPPORTED, "records"},
@@ -151,7 +188,7 @@ Test(array, npy_written_and_read) {
     ons_type row = ons_type_make(ONS_FLOAT32, ons_shape_make(1, (const int64_t[]){3}));
     ons_npy_writer *writer;
     const char *path = scratch_path("rows.npy");
-    expect_success(ons_npy_writer_open(path, &row, 4, &writer));
+    expect_success(ons_npy_writer_open(path, &row, 4, 0, &writer));
     expect_success(ons_npy_write_rows(writer, rows[0], 1));
     expect_success(ons_npy_write_rows(writer, rows[1], 3));
     cr_expect_neq(access(path, F_OK), 0, "the file appears only when it is complete");
@@ -175,10 +212,35 @@ Test(array, npy_written_and_read) {
     cr_expect_eq(scratch_count(scratch_path(""), ""), 1, "nothing but the file is left");
 }
 
+Test(array, npy_rows_along_another_axis) {
+    const float rows[4][2][3] = {
+        {{0, 1, 2}, {3, 4, 5}}, {{6, 7, 8}, {9, 10, 11}}, {{12, 13, 14}, {15, 16, 17}}, {{18, 19, 20}, {21, 22, 23}}};
+    ons_type row = ons_type_make(ONS_FLOAT32, ons_shape_make(2, (const int64_t[]){2, 3}));
+    const char *path = scratch_path("rows.npy");
+    for (uint32_t axis = 1; axis < 3; ++axis) {
+        ons_npy_writer *writer;
+        ons_array array;
+        char text[ONS_TYPE_TEXT];
+        expect_success(ons_npy_writer_open(path, &row, 4, axis, &writer));
+        expect_success(ons_npy_write_rows(writer, rows[0], 3));
+        expect_success(ons_npy_write_rows(writer, rows[3], 1));
+        expect_success(ons_npy_writer_commit(writer));
+        expect_success(ons_array_open(path, NULL, &array));
+        cr_expect_str_eq(ons_type_print(&array.type, text), axis == 1 ? "float32[2,4,3]" : "float32[2,3,4]");
+        for (int i = 0; i < 4; ++i)
+            for (int j = 0; j < 2; ++j)
+                for (int k = 0; k < 3; ++k)
+                    cr_expect_float_eq(
+                        ((const float *)array.data)[axis == 1 ? (j * 4 + i) * 3 + k : (j * 3 + k) * 4 + i],
+                        rows[i][j][k], 0);
+        ons_array_close(&array);
+    }
+}
+
 Test(array, npy_rows_missing) {
     ons_type row = ons_type_make(ONS_FLOAT32, (ons_shape){0});
     ons_npy_writer *writer;
-    expect_success(ons_npy_writer_open(scratch_path("rows.npy"), &row, 4, &writer));
+    expect_success(ons_npy_writer_open(scratch_path("rows.npy"), &row, 4, 0, &writer));
     expect_success(ons_npy_write_rows(writer, &(float){1}, 1));
     expect_failure(ons_npy_write_rows(writer, &(float){1}, 4), ONS_DEFECT, "more rows");
     expect_failure(ons_npy_writer_commit(writer), ONS_DEFECT, "1 of the 4 rows");
