@@ -57,6 +57,7 @@ typedef enum ons_role_reason {
     ONS_MODULE_BUFFER,      /* the file says that it is a module's buffer */
     ONS_FOLDED,             /* the file says that it was computed from no parameter */
     ONS_COMPUTED,           /* the file says that it was computed from parameters, which are gone */
+    ONS_FED_ONCE,           /* an input that counts no samples: the same in every step */
     ONS_NOT_REACHED,        /* read only where no gradient can come: the scales of a Resize, say */
 } ons_role_reason;
 
@@ -69,6 +70,7 @@ typedef struct ons_value {
     ons_value_id pair; /* of a state's or parameter's new contents: the value that they replace; ONS_NONE elsewhere */
     ons_role_reason reason;
     ons_origin origin;     /* of an initialiser */
+    bool once;             /* of an input: it counts no samples, and is the same in every step */
     bool repeated;         /* the file has it once for each sample of its batch, or along another axis */
     const char *parameter; /* the one parameter whose elements it holds, under another name; NULL: none */
     uint32_t shard;        /* of a weight that was split: 1 + the number of this part of it; 0: it is whole */

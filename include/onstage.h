@@ -96,7 +96,7 @@ typedef enum ons_element_type {
     ONS_ELEMENT_FLOAT64 = 11,
 } ons_element_type;
 
-/* An array in the caller's memory, row-major; axis 0 counts samples. */
+/* An array in the caller's memory, row-major; axis 0 counts samples, unless the option batch-axis says otherwise. */
 typedef struct ons_array_view {
     ons_element_type element_type;
     uint32_t rank;
@@ -105,7 +105,10 @@ typedef struct ons_array_view {
 } ons_array_view;
 
 /* Data from memory instead of a file: `name` is the name of a model input, or "target"; `validation` chooses the set.
- * The data is not copied and must outlive every trainer and evaluation made from the configuration. */
+ * The data is not copied and must outlive every trainer and evaluation made from the configuration. Nor may it change
+ * while one exists: a step's samples are read while the step before is computed, so new contents between two steps
+ * would reach one step and miss another. For data that come bit by bit, make a trainer over all that there is, or a new
+ * one for each part, with checkpoint and resume. */
 ons_status *ons_config_array(ons_config *config, const char *name, bool validation, const ons_array_view *array);
 
 /* The command's subcommands, as bits. */
@@ -160,11 +163,21 @@ typedef struct ons_assumption {
     const char *remedy;
 } ons_assumption;
 
+/* An input that a run asks data for. */
+typedef struct ons_input_need {
+    const char *name;
+    const char *type; /* "float32[batch,10]": of the whole array */
+    bool once;        /* it counts no samples: --input NAME=FILE,once */
+    uint32_t axis;    /* which of the array's axes counts samples, unless it is fed once */
+} ons_input_need;
+
 typedef struct ons_check {
     const ons_problem *problems; /* owned by the check */
     size_t count;                /* 0: the model can be trained */
     const ons_assumption *assumptions;
     size_t assumption_count;
+    const ons_input_need *inputs;
+    size_t input_count;
 } ons_check;
 
 /* Every problem at once. A file that is not a model at all is a failure instead. Free with ons_check_free. */

@@ -48,9 +48,23 @@ static bool is_first(const ons_check *check, size_t index) {
     return true;
 }
 
+/* The data that `onstage train` will ask for. */
+static void print_inputs(const ons_check *check) {
+    char name[ONS_SHOWN_BYTES];
+    for (size_t i = 0; i < check->input_count; ++i) {
+        const ons_input_need *each = &check->inputs[i];
+        printf("data: --input %s=FILE%s  %s", ons_shown(each->name, name), each->once ? ",once" : "", each->type);
+        if (each->once)
+            puts(", the same in every step");
+        else
+            printf(", a sample in each index of axis %u\n", each->axis);
+    }
+}
+
 static int print_check(const char *model, const ons_check *check) {
     if (check->count == 0) {
         printf("%s: can be trained\n", model);
+        print_inputs(check);
         for (size_t i = 0; i < check->assumption_count; ++i)
             printf("note: %s; %s\n", check->assumptions[i].what, check->assumptions[i].remedy);
         return 0;

@@ -179,8 +179,8 @@ ons_status *ons_config_copy(const ons_config *config, ons_config **result) {
     copy->arena = arena;
     copy->holders = 1;
     copy->origin = ons_config_hold(config);
-    ons_pairs *lists[] = {&copy->inputs, &copy->val_inputs, &copy->normalize, &copy->outputs,     &copy->dims,
-                          &copy->ties,   &copy->new_heads,  &copy->lr_of,     &copy->batchnorm_of};
+    ons_pairs *lists[] = {&copy->inputs, &copy->batch_axes, &copy->val_inputs, &copy->normalize, &copy->outputs,
+                          &copy->dims,   &copy->ties,       &copy->new_heads,  &copy->lr_of,     &copy->batchnorm_of};
     bool copied = true; /* all of them, so that none is freed twice */
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; ++i) copied = OWN(lists[i]) && copied;
     copied = OWN(&copy->arrays) && copied;
@@ -199,8 +199,9 @@ ons_status *ons_config_copy(const ons_config *config, ons_config **result) {
 void ons_config_free(ons_config *config) {
     if (config == NULL || --config->holders > 0) return;
     ons_config *origin = config->origin;
-    ons_pairs *lists[] = {&config->inputs, &config->val_inputs, &config->normalize, &config->outputs,     &config->dims,
-                          &config->ties,   &config->new_heads,  &config->lr_of,     &config->batchnorm_of};
+    ons_pairs *lists[] = {&config->inputs,  &config->batch_axes,  &config->val_inputs, &config->normalize,
+                          &config->outputs, &config->dims,        &config->ties,       &config->new_heads,
+                          &config->lr_of,   &config->batchnorm_of};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; ++i) ons_vector_free(lists[i]);
     ons_vector_free(&config->arrays);
     ons_vector_free(&config->untie);
@@ -254,15 +255,30 @@ static ons_status *parse_switch(const char *option, const char *text, bool *valu
     return NULL;
 }
 
-static bool is_file(const char *path) { return access(path, F_OK) == 0; }
+/* The file that NAME=FILE or FILE ends with: names and paths may have '=' in them. NULL: there is none. */
+static char *find_file(char *text) {
+    for (char *at = text;; ++at) {
+        if (access(at, F_OK) == 0) return at;
+        at = strchr(at, '=');
+        if (at == NULL) return NULL;
+    }
+}
 
-/* Where NAME=FILE is parted: names and paths may have '=' in them. NULL: all of it is a file. What is no file is parted
- * at the first. */
+/* Where NAME=FILE is parted: at the first '=' where there is no such file. NULL: all of it is a file. */
 static char *find_equals(char *text) {
-    if (is_file(text)) return NULL;
-    for (char *at = strchr(text, '='); at != NULL; at = strchr(at + 1, '='))
-        if (is_file(at + 1)) return at;
-    return strchr(text, '=');
+    char *file = find_file(text);
+    if (file == NULL) return strchr(text, '=');
+    return file == text ? NULL : file - 1;
+}
+
+/* Takes ",once" off the end of a text, where the option takes it and no file is called so. */
+static bool take_once(const ons_option *option, char *text) {
+    static const char once[] = ",once";
+    size_t length = strlen(text), suffix = sizeof once - 1;
+    bool found = strstr(option->argument, once) != NULL && length > suffix &&
+                 strcmp(text + length - suffix, once) == 0 && find_file(text) == NULL;
+    if (found) text[length - suffix] = '\0';
+    return found;
 }
 
 /* NAME=VALUE, parted at the first '='; what goes without a name (a file) is the value of "". */
@@ -270,14 +286,15 @@ static ons_status *parse_pair(ons_config *config, const ons_option *option, cons
     char *copy = ons_arena_copy_text(config->arena, text);
     if (copy == NULL) return ons_status_out_of_memory();
     bool file = strstr(option->argument, "FILE") != NULL;
+    bool once = take_once(option, copy);
     char *equals = file ? find_equals(copy) : strchr(copy, '=');
     bool alone = file || strncmp(option->argument, "OUTPUT=", 7) == 0;
     ONS_CHECK(equals != NULL || alone, ONS_INVALID_ARGUMENT, "--%s: '%s' is not of the form %s", option->name, text,
               option->argument);
-    ons_pair pair = {"", copy};
+    ons_pair pair = {"", copy, once};
     if (equals != NULL) {
         *equals = '\0';
-        pair = (ons_pair){copy, equals + 1};
+        pair = (ons_pair){copy, equals + 1, once};
     }
     ONS_CHECK(pair.value[0] != '\0', ONS_INVALID_ARGUMENT, "--%s: '%s' is not of the form %s", option->name, text,
               option->argument);

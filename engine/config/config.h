@@ -16,6 +16,7 @@
 typedef struct ons_pair {
     const char *name;
     const char *value;
+    bool once; /* NAME=FILE,once */
 } ons_pair;
 
 /* --train and --freeze, in the order given */
@@ -52,6 +53,7 @@ struct ons_config {
     int64_t stages_here;       /* that run on one machine, as is known once the processes are; 0: not known */
     /* data */
     ons_pairs inputs, val_inputs, normalize, outputs;
+    ons_pairs batch_axes; /* input, or target, and the axis that counts samples */
     ONS_VECTOR(ons_memory_array) arrays;
     const char *target, *val_target, *tokens, *val_tokens, *rows, *val_rows;
     ons_number val_split; /* a share of the samples, above 0 and below 1 */

@@ -7,6 +7,8 @@
 #include "engine/model/assumptions.h"
 #include "engine/model/batching.h"
 #include "engine/model/model_graph.h"
+#include "engine/model/sample_axes.h"
+#include "engine/model/type_text.h"
 #include "graph/sharing.h"
 #include "kernels/kernels.h"
 
@@ -114,6 +116,25 @@ static ons_status *find_problems(const ons_model *model, const ons_config *confi
     return status;
 }
 
+/* What data a run will ask for. */
+static ons_status *list_inputs(const ons_model *model, owned_check *c) {
+    const ons_graph *graph = model->graph;
+    ons_input_need *inputs;
+    ONS_NEW(inputs, c->arena, graph->inputs.count + 1);
+    for (size_t i = 0; i < graph->inputs.count; ++i) {
+        ons_input_samples samples = ons_input_samples_of(model, i);
+        inputs[i] = (ons_input_need){
+            .name = ons_arena_copy_text(c->arena, ons_graph_value(graph, graph->inputs.items[i])->name),
+            .type = ons_input_type_text(c->arena, model, i),
+            .once = samples.once,
+            .axis = samples.axis,
+        };
+    }
+    c->check.inputs = inputs;
+    c->check.input_count = graph->inputs.count;
+    return NULL;
+}
+
 static ons_status *list_assumptions(const ons_model *model, const ons_config *config, owned_check *c) {
     ons_assumptions list = {0};
     ons_assumption *copy;
@@ -146,6 +167,7 @@ ons_status *ons_model_check(const char *path, const ons_config *config, ons_chec
         c->arena == NULL ? ons_status_out_of_memory() : ons_model_open(path, config, false, &blockers, &model);
     if (status == NULL) status = find_problems(model, config, &blockers, c);
     if (status == NULL) status = list_assumptions(model, config, c);
+    if (status == NULL) status = list_inputs(model, c);
     if (status == NULL) status = ons_arena_check(c->arena); /* of the texts */
     ons_vector_free(&blockers);
     ons_model_free(model);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/nearest.h"
+#include "engine/model/sample_axes.h"
 #include "onnx_import/tensor_file.h"
 
 /* Where the arrays of one set come from, and which of their samples are in it. */
@@ -37,10 +38,33 @@ static ons_status *check_input(const ons_model *model, const char *name, const c
                           ons_nearest_hint(&nearest), count == 0 ? "" : input_name(model, 0));
 }
 
-static ons_status *add_file(ons_dataset *dataset, const char *field, const char *path) {
+/* The axis of a field's arrays that counts samples. */
+static uint32_t samples_axis(const ons_model *model, const char *field) {
+    if (strcmp(field, ONS_TARGET_FIELD) == 0) return model->target_axis;
+    for (size_t i = 0; i < model->graph->inputs.count; ++i)
+        if (strcmp(input_name(model, i), field) == 0) return ons_input_samples_of(model, i).axis;
+    return 0;
+}
+
+/* Takes over the array. */
+static ons_status *add_array(const ons_model *model, ons_dataset *dataset, const char *field, const char *origin,
+                             ons_array *array) {
+    ons_status *status = ons_put_samples_first(origin, samples_axis(model, field), array);
+    if (status == NULL) return ons_dataset_add_array(dataset, field, origin, array);
+    ons_array_close(array);
+    return status;
+}
+
+static ons_status *add_file(const ons_model *model, ons_dataset *dataset, const char *field, const char *path) {
     ons_array array;
     ONS_TRY(ons_array_open(path, ons_tensor_file_read, &array));
-    return ons_dataset_add_array(dataset, field, path, &array);
+    return add_array(model, dataset, field, path, &array);
+}
+
+static bool is_fed_once(const ons_model *model, const char *name) {
+    for (size_t i = 0; i < model->fed_once_count; ++i)
+        if (strcmp(model->fed_once[i], name) == 0) return true;
+    return false;
 }
 
 static ons_status *add_tokens(const ons_model *model, const ons_config *config, const sources *from,
@@ -64,12 +88,16 @@ static ons_status *add_tokens(const ons_model *model, const ons_config *config, 
 static ons_status *add_memory(const ons_model *model, const ons_config *config, bool validation, ons_dataset *dataset) {
     for (size_t i = 0; i < config->arrays.count; ++i) {
         const ons_memory_array *array = &config->arrays.items[i];
-        if (array->validation != validation) continue;
+        if (array->validation != validation || is_fed_once(model, array->name)) continue;
         const char *field = ONS_TARGET_FIELD;
         if (strcmp(array->name, "target") != 0) ONS_TRY(check_input(model, array->name, &field));
         ons_type type =
             ons_type_make((ons_dtype)array->view.element_type, ons_shape_make(array->view.rank, array->dims));
-        ONS_TRY(ons_dataset_add_memory(dataset, field, &type, array->view.data));
+        if (samples_axis(model, field) == 0)
+            ONS_TRY(ons_dataset_add_memory(dataset, field, &type, array->view.data));
+        else
+            ONS_TRY(
+                add_array(model, dataset, field, array->name, &(ons_array){.type = type, .data = array->view.data}));
     }
     return NULL;
 }
@@ -85,10 +113,11 @@ static ons_status *fill_dataset(const ons_model *model, const ons_config *config
     if (from->tokens != NULL) ONS_TRY(add_tokens(model, config, from, dataset));
     for (size_t i = 0; i < from->inputs->count; ++i) {
         const char *field;
+        if (is_fed_once(model, from->inputs->items[i].name)) continue;
         ONS_TRY(check_input(model, from->inputs->items[i].name, &field));
-        ONS_TRY(add_file(dataset, field, from->inputs->items[i].value));
+        ONS_TRY(add_file(model, dataset, field, from->inputs->items[i].value));
     }
-    if (from->target != NULL) ONS_TRY(add_file(dataset, ONS_TARGET_FIELD, from->target));
+    if (from->target != NULL) ONS_TRY(add_file(model, dataset, ONS_TARGET_FIELD, from->target));
     ONS_TRY(add_memory(model, config, from->validation, dataset));
     for (size_t i = 0; i < config->normalize.count; ++i) {
         const char *field;

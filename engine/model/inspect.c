@@ -11,6 +11,7 @@
 #include "engine/model/batching.h"
 #include "engine/model/inspect_passes.h"
 #include "engine/model/model_graph.h"
+#include "engine/model/type_text.h"
 #include "graph/operands.h"
 #include "graph/passes/batch.h"
 #include "graph/passes/constants.h"
@@ -49,6 +50,7 @@ static const char *reason_of(const ons_value *value) {
     case ONS_MODULE_BUFFER: return "not trained: a buffer of the module; --train by name trains it";
     case ONS_FOLDED: return "not trained: computed by the exporter, from no parameter; --train by name trains it";
     case ONS_COMPUTED: return "not trained: computed by the exporter, from parameters; --train by name trains it";
+    case ONS_FED_ONCE: return "not trained: an input that is fed once";
     case ONS_NOT_REACHED: return "not trained: no gradient reaches it";
     }
     return "";
@@ -68,24 +70,6 @@ static const char *weight_text(ons_arena *arena, const ons_model *model, const o
     return text == NULL ? "" : text;
 }
 
-/* "float32[batch,28]" with the file's own symbols. */
-static const char *type_text(ons_arena *arena, const ons_graph *graph, ons_value_id id) {
-    const ons_type *type = &ons_graph_value(graph, id)->type;
-    const char *const *symbols = NULL;
-    for (size_t i = 0; graph->symbols != NULL && i < graph->inputs.count; ++i)
-        if (graph->inputs.items[i] == id) symbols = graph->symbols[i];
-    char *text = ons_arena_format(arena, "%s[", ons_dtype_name(type->dtype));
-    for (uint32_t i = 0; text != NULL && i < type->shape.rank; ++i) {
-        const char *comma = i == 0 ? "" : ",";
-        if (type->shape.dims[i] >= 0)
-            text = ons_arena_format(arena, "%s%s%" PRId64, text, comma, type->shape.dims[i]);
-        else
-            text = ons_arena_format(arena, "%s%s%s", text, comma,
-                                    symbols == NULL || symbols[i] == NULL ? "?" : symbols[i]);
-    }
-    return text == NULL ? "" : ons_arena_format(arena, "%s]", text);
-}
-
 static ons_status *list_ends(owned_inspection *o, const ons_model *model, const ons_graph *bound) {
     const ons_graph *graph = model->graph;
     ons_tensor_info *inputs, *outputs;
@@ -94,12 +78,12 @@ static ons_status *list_ends(owned_inspection *o, const ons_model *model, const 
     for (size_t i = 0; i < graph->inputs.count; ++i) {
         ons_value_id id = graph->inputs.items[i];
         inputs[i] = (ons_tensor_info){ons_arena_copy_text(o->arena, ons_graph_value(graph, id)->name),
-                                      type_text(o->arena, graph, id)};
+                                      ons_value_type_text(o->arena, graph, id)};
     }
     for (size_t i = 0; i < graph->outputs.count; ++i)
         outputs[i] =
             (ons_tensor_info){ons_arena_copy_text(o->arena, ons_graph_value(graph, graph->outputs.items[i])->name),
-                              type_text(o->arena, bound, bound->outputs.items[i])};
+                              ons_value_type_text(o->arena, bound, bound->outputs.items[i])};
     o->inspection.inputs = inputs;
     o->inspection.outputs = outputs;
     o->inspection.input_count = graph->inputs.count;
@@ -158,7 +142,7 @@ static ons_status *list_parameters(owned_inspection *o, const ons_model *model, 
         int64_t elements = ons_shape_elements(&value->type.shape);
         list[count++] = (ons_parameter_info){
             .name = ons_arena_copy_text(o->arena, value->name),
-            .type = type_text(o->arena, graph, id),
+            .type = ons_value_type_text(o->arena, graph, id),
             .elements = elements,
             .trainable = weight && reaches && trains,
             .reason = weight && reaches && trains ? weight_text(o->arena, model, value)

@@ -13,6 +13,12 @@ struct ons_model {
     ons_graph *graph; /* as imported */
     const ons_registry *registry;
     ons_arena *arena;
+    /* The axis that counts samples in the file: of each input of the graph, of each output, of the target. In the graph
+     * it is axis 0 of all (engine/model/sample_axes.h). NULL: all are 0. */
+    uint32_t *input_axes, *output_axes;
+    uint32_t target_axis;
+    const char **fed_once; /* inputs of the file that are constants of the graph, by name */
+    size_t fed_once_count;
 };
 
 /* `blockers` as in ons_import; texts in the model's graph. `structure`: weights in external files may be missing, which

@@ -7,6 +7,7 @@
 #include "engine/config/given.h"
 #include "engine/model/notes.h"
 #include "engine/model/results.h"
+#include "engine/model/sample_axes.h"
 #include "engine/stages/dataset_graphs.h"
 #include "engine/train/narrow.h"
 #include "runtime/checkpoint/checkpoint.h"
@@ -38,6 +39,8 @@ static ons_status *choose_rows(evaluation *e, ons_dataset_graphs_options *o) {
     ONS_TRY(ons_choose_batching(e->model, e->config, &batching));
     int64_t samples = (int64_t)ons_dataset_count(e->dataset_graphs.dataset);
     ONS_TRY(ons_check_samples(&batching, (uint64_t)samples, "data", "--rows, --input or --tokens"));
+    batching.micro_batches = 1;
+    ONS_TRY(ons_check_fed_once(e->model, e->config, e->dataset_graphs.dataset, &batching, false));
     int64_t rows = batching.fixed || batching.rows <= samples ? batching.rows : samples;
     o->rows[ONS_WHOLE] = rows;
     o->rows[ONS_REST] = batching.fixed ? 0 : samples % rows;
@@ -173,7 +176,8 @@ static ons_status *open_outputs(evaluation *e) {
         ONS_CHECK(type.shape.rank > 0 && type.shape.dims[0] == stage->rows, ONS_UNSUPPORTED,
                   "--output %s: its first axis does not count samples", e->config->outputs.items[i].name);
         ons_type row = {.dtype = type.dtype, .shape = ons_shape_make(type.shape.rank - 1, type.shape.dims + 1)};
-        ONS_TRY(ons_npy_writer_open(file->path, &row, (uint64_t)e->used, &file->writer));
+        ONS_TRY(ons_npy_writer_open(file->path, &row, (uint64_t)e->used, e->model->output_axes[file->index],
+                                    &file->writer));
     }
     return NULL;
 }

@@ -9,6 +9,7 @@
 #include "engine/model/exporter_calls.h"
 #include "engine/model/notes.h"
 #include "engine/model/results.h"
+#include "engine/model/sample_axes.h"
 #include "engine/train/trainer.h"
 
 bool ons_trainer_repeats(const ons_trainer *t) {
@@ -76,6 +77,7 @@ static ons_status *build_training(ons_trainer *t) {
     ONS_TRY(explain_micro_batches(t));
     int64_t samples = (int64_t)ons_dataset_count(t->training.dataset);
     ONS_TRY(ons_check_samples(&t->batching, (uint64_t)samples, "training data", "--rows, --input or --tokens"));
+    ONS_TRY(ons_check_fed_once(t->model, t->config, t->training.dataset, &t->batching, true));
     /* No memory for a batch that never comes; but a plan says what its batch is, and was made without these data. */
     bool never_full =
         !t->batching.fixed && ons_batching_micro_batches(&t->batching) == 1 && t->batching.batch > samples;
@@ -95,6 +97,7 @@ static ons_status *build_validation(ons_trainer *t) {
     /* Now, not after the steps before the first validation. */
     ONS_TRY(ons_check_samples(&t->batching, (uint64_t)samples, "validation data",
                               "--val-rows, --val-input or --val-tokens"));
+    ONS_TRY(ons_check_fed_once(t->model, t->config, t->validation.dataset, &t->batching, false));
     int64_t rows = t->batching.fixed || t->batching.rows <= samples ? t->batching.rows : samples;
     const ons_dataset_graphs_options options = {
         .model = t->model,

@@ -134,8 +134,9 @@ ons_status *ons_change_batch(ons_graph *graph, const ons_registry *registry, int
 
 int64_t ons_exported_batch(const ons_graph *imported) {
     for (size_t i = 0; i < imported->inputs.count; ++i) {
-        const ons_shape *shape = &ons_graph_value(imported, imported->inputs.items[i])->type.shape;
-        if (shape->rank > 0 && shape->dims[0] != ONS_DIM_UNKNOWN) return shape->dims[0];
+        const ons_value *input = ons_graph_value(imported, imported->inputs.items[i]);
+        const ons_shape *shape = &input->type.shape;
+        if (!input->once && shape->rank > 0 && shape->dims[0] != ONS_DIM_UNKNOWN) return shape->dims[0];
     }
     return 0;
 }

@@ -19,7 +19,8 @@
 ons_status *ons_change_batch(ons_graph *graph, const ons_registry *registry, int64_t from, int64_t to,
                              ons_blocker *obstacle);
 
-/* Axis 0 of the inputs where it is a number: the batch that the model was exported for. 0: it has none. */
+/* Axis 0 of the inputs that count samples, where it is a number: the batch that the model was exported for. 0: it has
+ * none. */
 int64_t ons_exported_batch(const ons_graph *imported);
 
 #endif

@@ -474,8 +474,10 @@ ons_status *ons_follow_batch(const ons_graph *graph, const ons_registry *registr
     ONS_NEW(f.ways, arena, graph->nodes.count + 1);
     for (size_t i = 0; i < graph->inputs.count; ++i) {
         const ons_shape *shape = &type_of(&f, graph->inputs.items[i])->shape;
-        map->places[graph->inputs.items[i]] =
-            (ons_batch_place){.carries = shape->rank > 0 && shape->dims[0] == from, .outer = 1};
+        uint32_t axis = map->axes == NULL ? 0 : map->axes[i];
+        bool once = ons_graph_value(graph, graph->inputs.items[i])->once;
+        map->places[graph->inputs.items[i]] = (ons_batch_place){
+            .carries = !once && axis < shape->rank && shape->dims[axis] == from, .axis = axis, .outer = 1};
     }
     ONS_TRY(follow_nodes(&f, obstacle));
     if (obstacle->node == NULL && graph->outputs.count > 0 && !map->sums)

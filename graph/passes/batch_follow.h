@@ -1,4 +1,4 @@
-/* Where the batch is in each value of a graph; graph/passes/batch.c alone includes this. */
+/* Where the batch is in each value of a graph; for graph/passes/batch.c and samples.c. */
 #ifndef ONSTAGE_GRAPH_PASSES_BATCH_FOLLOW_H
 #define ONSTAGE_GRAPH_PASSES_BATCH_FOLLOW_H
 
@@ -29,6 +29,7 @@ typedef struct ons_batch_choice {
 typedef struct ons_batch_map {
     bool
         sums; /* set by the caller: a result that does not hold the batch any more is no obstacle, nor such an output */
+    const uint32_t *axes;      /* set by the caller: of each input, the axis that may be the batch; NULL: 0 of all */
     ons_batch_place *places;   /* of each value */
     ons_batch_choice *choices; /* of each node */
 } ons_batch_map;

@@ -58,7 +58,9 @@ static ons_status *bind_input(binder *b, scope *s, size_t index) {
         if (symbol != NULL) ONS_PUSH(&b->symbols, (symbol_size){symbol, type.shape.dims[axis]});
     }
     ONS_TRY_AT(ons_shape_check(&type.shape), "input '%s'", value->name);
+    bool once = value->once;
     ONS_TRY(ons_graph_add_value(b->to, value->name, ONS_INPUT, &type, &s->map[id]));
+    ons_graph_value(b->to, s->map[id])->once = once;
     ONS_PUSH(&b->to->inputs, s->map[id]);
     return NULL;
 }
