@@ -61,9 +61,12 @@ static ons_status *add_file(const ons_model *model, ons_dataset *dataset, const 
     return add_array(model, dataset, field, path, &array);
 }
 
-static bool is_fed_once(const ons_model *model, const char *name) {
+/* Whether the model's input is none of the graph's: it is fed once, or nothing needs it. */
+static bool is_no_field(const ons_model *model, const char *name) {
     for (size_t i = 0; i < model->fed_once_count; ++i)
         if (strcmp(model->fed_once[i], name) == 0) return true;
+    for (size_t i = 0; i < model->unread_count; ++i)
+        if (strcmp(model->unread[i], name) == 0) return true;
     return false;
 }
 
@@ -88,7 +91,7 @@ static ons_status *add_tokens(const ons_model *model, const ons_config *config, 
 static ons_status *add_memory(const ons_model *model, const ons_config *config, bool validation, ons_dataset *dataset) {
     for (size_t i = 0; i < config->arrays.count; ++i) {
         const ons_memory_array *array = &config->arrays.items[i];
-        if (array->validation != validation || is_fed_once(model, array->name)) continue;
+        if (array->validation != validation || is_no_field(model, array->name)) continue;
         const char *field = ONS_TARGET_FIELD;
         if (strcmp(array->name, "target") != 0) ONS_TRY(check_input(model, array->name, &field));
         ons_type type =
@@ -113,7 +116,7 @@ static ons_status *fill_dataset(const ons_model *model, const ons_config *config
     if (from->tokens != NULL) ONS_TRY(add_tokens(model, config, from, dataset));
     for (size_t i = 0; i < from->inputs->count; ++i) {
         const char *field;
-        if (is_fed_once(model, from->inputs->items[i].name)) continue;
+        if (is_no_field(model, from->inputs->items[i].name)) continue;
         ONS_TRY(check_input(model, from->inputs->items[i].name, &field));
         ONS_TRY(add_file(model, dataset, field, from->inputs->items[i].value));
     }

@@ -73,12 +73,19 @@ static const char *weight_text(ons_arena *arena, const ons_model *model, const o
 static ons_status *list_ends(owned_inspection *o, const ons_model *model, const ons_graph *bound) {
     const ons_graph *graph = model->graph;
     ons_tensor_info *inputs, *outputs;
-    ONS_NEW(inputs, o->arena, graph->inputs.count);
+    ONS_NEW(inputs, o->arena, graph->inputs.count + model->unread_count + 1);
     ONS_NEW(outputs, o->arena, graph->outputs.count);
     for (size_t i = 0; i < graph->inputs.count; ++i) {
         ons_value_id id = graph->inputs.items[i];
         inputs[i] = (ons_tensor_info){ons_arena_copy_text(o->arena, ons_graph_value(graph, id)->name),
                                       ons_value_type_text(o->arena, graph, id)};
+    }
+    for (size_t i = 0; i < model->unread_count; ++i) {
+        ons_value_id id = ons_graph_find_value(graph, model->unread[i]);
+        inputs[graph->inputs.count + i] =
+            (ons_tensor_info){ons_arena_copy_text(o->arena, model->unread[i]),
+                              ons_arena_format(o->arena, "%s, which nothing needs",
+                                               ons_value_type_text(o->arena, graph, id))};
     }
     for (size_t i = 0; i < graph->outputs.count; ++i)
         outputs[i] =
@@ -86,7 +93,7 @@ static ons_status *list_ends(owned_inspection *o, const ons_model *model, const 
                               ons_value_type_text(o->arena, bound, bound->outputs.items[i])};
     o->inspection.inputs = inputs;
     o->inspection.outputs = outputs;
-    o->inspection.input_count = graph->inputs.count;
+    o->inspection.input_count = graph->inputs.count + model->unread_count;
     o->inspection.output_count = graph->outputs.count;
     return NULL;
 }

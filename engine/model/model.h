@@ -17,6 +17,8 @@ struct ons_model {
      * it is axis 0 of all (engine/model/sample_axes.h). NULL: all are 0. */
     uint32_t *input_axes, *output_axes;
     uint32_t target_axis;
+    const char **unread; /* inputs of the file that the run needs no data for (engine/model/needed_inputs.h) */
+    size_t unread_count;
     const char **fed_once; /* inputs of the file that are constants of the graph, by name */
     size_t fed_once_count;
 };
