@@ -426,6 +426,26 @@ static inline uint32_t ons_operator_attributes(const ons_operator *op) {
     return count;
 }
 
+/* Whether the input is a running statistic. */
+static inline bool ons_is_statistic(const ons_operator *op, uint32_t input) {
+    return input < 32 && (op->roles.statistics >> input & 1) != 0;
+}
+
+/* Whether nodes of it have a gradient, by a rule of their own or by those of the nodes that replace them. */
+static inline bool ons_has_gradient(const ons_operator *op) {
+    return op->gradient.build != NULL || (op->roles.traits & ONS_TRAIT_EXPANDS) != 0;
+}
+
+/* Whether the gradient can reach the input ... */
+static inline bool ons_is_differentiable(const ons_operator *op, uint32_t input) {
+    return (op->gradient.differentiable >> (input < 31 ? input : 31) & 1) != 0;
+}
+
+/* ... and an initialiser there is a weight although no option names it. */
+static inline bool ons_is_trained_unasked(const ons_operator *op, uint32_t input) {
+    return ons_is_differentiable(op, input) && (op->gradient.on_request >> (input < 31 ? input : 31) & 1) == 0;
+}
+
 /* Defines `const ons_operator ons_op_SYMBOL`. Brace-enclosed arguments come from the macros above, which expand to
  * initialisers with commas, hence the indirection through fields in order. */
 #define ONS_DEFINE_OPERATOR(SYMBOL, NAME, OPSET, ARITY, ATTRIBUTES, INFER, COST, GRADIENT, SAVED, ROLES, ALIASES,      \

@@ -37,14 +37,9 @@ static bool is_identity(const ons_node *node) {
            node->output_count > 0 && node->outputs[0] != ONS_NONE;
 }
 
-static bool is_statistic(const ons_node *node, uint32_t input) {
-    return input < 32 && (node->op->roles.statistics >> input & 1);
-}
-
-static bool is_differentiable(const ons_operator *op, uint32_t input) {
-    bool rule = op->gradient.build != NULL || (op->roles.traits & ONS_TRAIT_EXPANDS) != 0;
-    uint32_t inputs = op->gradient.differentiable & ~op->gradient.on_request;
-    return !rule || (inputs >> (input < 31 ? input : 31) & 1);
+/* Operators without a gradient stop it too, but `check` says so of their nodes. */
+static bool may_reach(const ons_operator *op, uint32_t input) {
+    return !ons_has_gradient(op) || ons_is_trained_unasked(op, input);
 }
 
 /* From what a node makes to what it reads. */
@@ -52,7 +47,7 @@ static void reach_inputs(const ons_node *node, bool *reached) {
     bool any = false;
     for (uint32_t k = 0; k < node->output_count; ++k) any |= node->outputs[k] != ONS_NONE && reached[node->outputs[k]];
     for (uint32_t k = 0; any && k < node->input_count; ++k)
-        if (node->inputs[k] != ONS_NONE && is_differentiable(node->op, k)) reached[node->inputs[k]] = true;
+        if (node->inputs[k] != ONS_NONE && may_reach(node->op, k)) reached[node->inputs[k]] = true;
 }
 
 /* --------------------------------------------------------------------------------------------------- who reads what */
@@ -122,7 +117,7 @@ static ons_status *read_node(roles *r, ons_node_id id) {
     for (uint32_t i = 0; i < node->input_count; ++i) {
         ons_value_id value = node->inputs[i];
         if (value == ONS_NONE) continue;
-        bool counts = is_statistic(node, i) && r->initialiser[r->root[value]];
+        bool counts = ons_is_statistic(node->op, i) && r->initialiser[r->root[value]];
         use(r, value, counts);
         if (counts) ONS_PUSH(&r->statistics, (statistic){id, i, value});
     }

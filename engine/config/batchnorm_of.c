@@ -37,14 +37,10 @@ const char *ons_config_frozen_by(const ons_config *config, const ons_value *init
     return frozen;
 }
 
-static bool is_statistic(const ons_node *node, uint32_t input) {
-    return input < 32 && (node->op->roles.statistics & ONS_INPUT_BIT(input)) != 0;
-}
-
 static const char *statistics_frozen_by(const ons_config *config, const ons_graph *graph, const ons_node *node) {
     const char *frozen = NULL;
     for (uint32_t i = 0; frozen == NULL && i < node->input_count; ++i) {
-        const ons_value *value = is_statistic(node, i) ? initialiser_of(graph, node, i) : NULL;
+        const ons_value *value = ons_is_statistic(node->op, i) ? initialiser_of(graph, node, i) : NULL;
         if (value != NULL) frozen = ons_config_frozen_by(config, value);
     }
     return frozen;

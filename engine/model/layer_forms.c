@@ -23,10 +23,6 @@ static const ons_value *operand(const ons_graph *graph, const ons_node *node, ui
     return value != NULL && value->producer == ONS_NONE ? value : NULL;
 }
 
-static bool is_statistic(const ons_node *node, uint32_t input) {
-    return input < 32 && (node->op->roles.statistics & ONS_INPUT_BIT(input)) != 0;
-}
-
 /* ---- statistics of a new layer */
 
 static bool holds_only(const ons_tensor *tensor, double wanted) {
@@ -51,7 +47,7 @@ static bool holds_only(const ons_tensor *tensor, double wanted) {
 static bool has_fresh_statistics(const ons_graph *graph, const ons_node *node) {
     uint32_t statistics = 0;
     for (uint32_t i = 0; i < node->input_count; ++i) {
-        if (!is_statistic(node, i)) continue;
+        if (!ons_is_statistic(node->op, i)) continue;
         const ons_value *value = operand(graph, node, i);
         bool known = value != NULL && value->data != ONS_NO_DATA;
         if (!known || !holds_only(ons_store_get(graph->store, value->data), statistics++ == 0 ? 0 : 1)) return false;
@@ -65,7 +61,7 @@ static bool has_fresh_statistics(const ons_graph *graph, const ons_node *node) {
 static const char *scale_frozen_by(const ons_config *config, const ons_graph *graph, const ons_node *node) {
     const char *frozen = NULL;
     for (uint32_t i = 0; frozen == NULL && i < node->input_count; ++i) {
-        const ons_value *value = is_statistic(node, i) ? NULL : operand(graph, node, i);
+        const ons_value *value = ons_is_statistic(node->op, i) ? NULL : operand(graph, node, i);
         if (value != NULL && value->kind == ONS_PARAMETER) frozen = ons_config_frozen_by(config, value);
     }
     return frozen;
@@ -116,7 +112,8 @@ ons_status *ons_assume_layer_forms(const ons_model *model, const ons_config *con
 static int64_t count_values(const ons_graph *bound, const ons_node *node) {
     int64_t channels = 0;
     for (uint32_t i = 0; channels == 0 && i < node->input_count; ++i)
-        if (is_statistic(node, i)) channels = ons_shape_elements(&ons_graph_value(bound, node->inputs[i])->type.shape);
+        if (ons_is_statistic(node->op, i))
+            channels = ons_shape_elements(&ons_graph_value(bound, node->inputs[i])->type.shape);
     return channels == 0 ? 0 : ons_shape_elements(&ons_graph_value(bound, node->inputs[0])->type.shape) / channels;
 }
 

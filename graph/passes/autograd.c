@@ -27,10 +27,6 @@ typedef struct rule_call {
     differentiation *differentiation;
 } rule_call;
 
-static bool is_differentiable(const ons_operator *op, uint32_t input) {
-    return (op->gradient.differentiable >> (input < 31 ? input : 31)) & 1;
-}
-
 ons_value_id ons_gradient_input(const ons_gradient *g, uint32_t index) {
     const ons_node *node = ons_graph_node(g->builder->graph, g->node);
     return index < node->input_count ? node->inputs[index] : ONS_NONE;
@@ -68,7 +64,7 @@ static void find_active(differentiation *d) {
         bool reached = false;
         for (uint32_t k = 0; k < node->input_count; ++k)
             reached |= node->inputs[k] != ONS_NONE && d->active[node->inputs[k]] &&
-                       (node->op->gradient.build == NULL || is_differentiable(node->op, k));
+                       (node->op->gradient.build == NULL || ons_is_differentiable(node->op, k));
         for (uint32_t k = 0; reached && k < node->output_count; ++k)
             if (node->outputs[k] != ONS_NONE &&
                 ons_dtype_is_float(ons_graph_value(d->graph, node->outputs[k])->type.dtype))
@@ -194,7 +190,7 @@ static ons_status *differentiate_node(differentiation *d, ons_node_id id, ons_ar
     for (uint32_t i = 0; i < node.input_count; ++i) {
         gradients[i] = ONS_NONE;
         wanted[i] = node.inputs[i] != ONS_NONE && d->active[node.inputs[i]] &&
-                    (node.op->gradient.build == NULL || is_differentiable(node.op, i));
+                    (node.op->gradient.build == NULL || ons_is_differentiable(node.op, i));
         any |= wanted[i];
     }
     for (uint32_t i = 0; any && i < node.output_count; ++i) {
@@ -297,7 +293,8 @@ ons_status *ons_gradient_reaches(const ons_graph *graph, ons_value_id loss, bool
         /* A node without a rule counts as reached through all its float inputs, so that the weight behind it is asked
          * for, and the missing gradient is reported rather than the weight silently left alone. */
         for (uint32_t k = 0; reached && k < node->input_count; ++k)
-            if (node->inputs[k] != ONS_NONE && (node->op->gradient.build == NULL || is_differentiable(node->op, k)) &&
+            if (node->inputs[k] != ONS_NONE &&
+                (node->op->gradient.build == NULL || ons_is_differentiable(node->op, k)) &&
                 ons_dtype_is_float(ons_graph_value(graph, node->inputs[k])->type.dtype))
                 reaches[node->inputs[k]] = true;
     }

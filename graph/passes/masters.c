@@ -27,8 +27,7 @@ static void mark_readers(const ons_graph *graph, bool *renewed, bool *elsewhere)
     for (ons_node_id id = 0; id < graph->nodes.count; ++id) {
         const ons_node *node = ons_graph_node(graph, id);
         for (uint32_t i = 0; i < node->input_count; ++i)
-            if (node->inputs[i] != ONS_NONE && (i >= 32 || (node->op->roles.statistics >> i & 1) == 0))
-                elsewhere[node->inputs[i]] = true;
+            if (node->inputs[i] != ONS_NONE && !ons_is_statistic(node->op, i)) elsewhere[node->inputs[i]] = true;
         for (uint32_t i = 0; i < node->output_count; ++i) {
             ons_value_id pair =
                 node->outputs[i] == ONS_NONE ? ONS_NONE : ons_graph_value(graph, node->outputs[i])->pair;
