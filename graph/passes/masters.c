@@ -37,8 +37,9 @@ static void mark_readers(const ons_graph *graph, bool *renewed, bool *elsewhere)
 }
 
 ons_status *ons_list_half_statistics(const ons_graph *graph, ons_value_id *ids, uint32_t *count) {
-    bool *renewed = calloc(2 * graph->values.count + 1, sizeof *renewed), *elsewhere = renewed + graph->values.count;
+    bool *renewed = calloc(2 * graph->values.count + 1, sizeof *renewed);
     if (renewed == NULL) return ons_status_out_of_memory();
+    bool *elsewhere = renewed + graph->values.count;
     mark_readers(graph, renewed, elsewhere);
     for (ons_value_id id = 0; id < graph->values.count; ++id) {
         const ons_value *value = ons_graph_value(graph, id);
