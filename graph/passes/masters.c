@@ -126,17 +126,6 @@ static ons_status *narrow_outputs(holder *h, ons_tracked_values *tracked) {
     return NULL;
 }
 
-/* What is tracked is an output for as long as it takes to prune. */
-static ons_status *prune(holder *h, ons_tracked_values *tracked) {
-    ons_graph *graph = h->graph;
-    size_t outputs = graph->outputs.count;
-    for (size_t i = 0; i < ons_tracked_count(tracked); ++i)
-        if (tracked->ids[i] != ONS_NONE) ONS_PUSH(&graph->outputs, tracked->ids[i]);
-    ONS_TRY(ons_prune(graph, h->order.items, tracked));
-    graph->outputs.count = outputs;
-    return NULL;
-}
-
 ons_status *ons_hold_masters(ons_graph *graph, const ons_registry *registry, const ons_value_id *ids, uint32_t count,
                              ons_tracked_values *tracked) {
     holder h = {.graph = graph, .registry = registry, .values = graph->values.count};
@@ -146,7 +135,7 @@ ons_status *ons_hold_masters(ons_graph *graph, const ons_registry *registry, con
     widen_all(&h, ids, count);
     ons_status *status = narrow_all(&h);
     if (status == NULL) status = narrow_outputs(&h, tracked);
-    if (status == NULL) status = prune(&h, tracked);
+    if (status == NULL) status = ons_prune_tracked(graph, h.order.items, tracked);
     ons_vector_free(&h.order);
     return status;
 }

@@ -107,3 +107,13 @@ ons_status *ons_prune(ons_graph *graph, const ons_node_id *order, ons_tracked_va
     free(live), free(keep), free(fresh), free(fresh_node), free(kept);
     return status;
 }
+
+/* What is tracked is an output for as long as it takes to prune. */
+ons_status *ons_prune_tracked(ons_graph *graph, const ons_node_id *order, ons_tracked_values *tracked) {
+    size_t outputs = graph->outputs.count;
+    for (size_t i = 0; i < ons_tracked_count(tracked); ++i)
+        if (tracked->ids[i] != ONS_NONE) ONS_PUSH(&graph->outputs, tracked->ids[i]);
+    ONS_TRY(ons_prune(graph, order, tracked));
+    graph->outputs.count = outputs;
+    return NULL;
+}

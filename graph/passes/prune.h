@@ -10,4 +10,7 @@
  * are also put into that order. */
 ons_status *ons_prune(ons_graph *graph, const ons_node_id *order, ons_tracked_values *tracked);
 
+/* As ons_prune, and keeps what the tracked values depend on. */
+ons_status *ons_prune_tracked(ons_graph *graph, const ons_node_id *order, ons_tracked_values *tracked);
+
 #endif

@@ -283,17 +283,6 @@ static uint32_t count_shards(const ons_graph *graph) {
     return count;
 }
 
-/* What is tracked is an output for as long as it takes to prune. */
-static ons_status *prune(sharder *h, ons_tracked_values *tracked) {
-    ons_graph *graph = h->graph;
-    size_t outputs = graph->outputs.count;
-    for (size_t i = 0; i < ons_tracked_count(tracked); ++i)
-        if (tracked->ids[i] != ONS_NONE) ONS_PUSH(&graph->outputs, tracked->ids[i]);
-    ONS_TRY(ons_prune(graph, h->order.items, tracked));
-    graph->outputs.count = outputs;
-    return NULL;
-}
-
 ons_status *ons_shard(ons_graph *graph, const ons_registry *registry, ons_tracked_values *tracked) {
     sharder h = {.graph = graph,
                  .registry = registry,
@@ -307,7 +296,7 @@ ons_status *ons_shard(ons_graph *graph, const ons_registry *registry, ons_tracke
     ons_status *status = NULL;
     size_t nodes = graph->nodes.count;
     for (ons_node_id id = 0; id < nodes && status == NULL; ++id) status = visit(&h, id);
-    if (status == NULL) status = prune(&h, tracked);
+    if (status == NULL) status = ons_prune_tracked(graph, h.order.items, tracked);
     ons_vector_free(&h.order);
     return status;
 }
