@@ -132,9 +132,10 @@ static ons_status *find_stride(const ons_tensor *tensor, uint32_t axis, int64_t 
     if (count != shape->dims[axis] || count < 2) return NULL;
     double *numbers = numbers_of(tensor, 0, count);
     if (numbers == NULL) return ons_status_out_of_memory();
-    *stride = (int64_t)(numbers[1] - numbers[0]);
-    for (int64_t i = 0; i < count; ++i)
-        if (numbers[i] != (double)(i * *stride)) *stride = 0;
+    double step = numbers[1] - numbers[0];
+    bool even = fabs(step) < 0x1p53 / (double)count; /* so that doubles hold all multiples exactly */
+    for (int64_t i = 0; i < count && even; ++i) even = numbers[i] == (double)i * step;
+    if (even) *stride = (int64_t)step;
     free(numbers);
     return NULL;
 }
