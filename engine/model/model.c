@@ -57,16 +57,16 @@ static ons_status *forget_graph(ons_model *m) {
     return ons_store_init(&m->store);
 }
 
-static void classify(const ons_model *m, const ons_config *config) {
+static ons_status *classify(const ons_model *m, const ons_config *config) {
     ons_insistence insistence = {insists, config};
-    ons_classify(m->graph, config == NULL ? NULL : &insistence);
+    return ons_classify(m->graph, config == NULL ? NULL : &insistence);
 }
 
 /* Which weights come in shards, of those that are no constants; the graph that tells goes. */
 static ons_status *find_shards(ons_model *m, const ons_config *config, ons_import_options *options) {
     if (config == NULL || config->vocabulary_shards <= 1) return NULL;
     ONS_TRY(ons_import(m->file, m->registry, options, &m->store, NULL, &m->graph));
-    classify(m, config);
+    ONS_TRY(classify(m, config));
     ONS_TRY(ons_vocabulary_find(m, config, m->arena, options));
     return forget_graph(m);
 }
@@ -99,7 +99,7 @@ static ons_status *open_model(ons_model *m, const char *path, const ons_config *
     ONS_TRY(replace_heads(m, config, &options));
     ONS_TRY(find_shards(m, config, &options));
     ONS_TRY(ons_import(m->file, m->registry, &options, &m->store, blockers, &m->graph));
-    classify(m, config);
+    ONS_TRY(classify(m, config));
     if (config != NULL) ONS_TRY(ons_leave_out_inputs(m, config));
     if (config != NULL) ONS_TRY_AT(ons_place_samples(m, config), "%s", path);
     return ons_arena_check(m->arena);

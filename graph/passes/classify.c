@@ -66,12 +66,13 @@ void ons_make_constant(ons_graph *graph, ons_value_id id, ons_role_reason reason
     value->reason = reason;
 }
 
-void ons_classify(ons_graph *graph, const ons_insistence *insistence) {
+ons_status *ons_classify(ons_graph *graph, const ons_insistence *insistence) {
     train_insisted(graph, insistence);
-    ons_promote_constants(graph);
+    ONS_TRY(ons_promote_constants(graph));
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; ++i)
         for (ons_value_id id = 0; id < graph->values.count; ++id)
             if (may_be_constant(ons_graph_value(graph, id)))
                 ons_make_constant(graph, id, rules[i](graph, id), insistence);
     ons_classify_sinusoids(graph, insistence);
+    return NULL;
 }

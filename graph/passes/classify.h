@@ -31,7 +31,7 @@ typedef struct ons_insistence {
 } ons_insistence;
 
 /* On a graph as imported. `insistence` NULL: the user wants nothing in particular. */
-void ons_classify(ons_graph *graph, const ons_insistence *insistence);
+ons_status *ons_classify(ons_graph *graph, const ons_insistence *insistence);
 
 /* For the rules: unless the reason is ONS_WEIGHT, or the user insists. */
 void ons_make_constant(ons_graph *graph, ons_value_id id, ons_role_reason reason, const ons_insistence *insistence);

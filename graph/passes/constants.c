@@ -1,11 +1,10 @@
 #include "graph/passes/constants.h"
 
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "graph/passes/readers.h"
 #include "graph/passes/tables.h"
+#include "graph/passes/uses.h"
 
 enum {
     DEPTH_MAX = 32,   /* of views of views, and of bodies in bodies */
@@ -19,11 +18,12 @@ typedef enum verdict { CONSTANT, UNSURE, WEIGHT } verdict;
 
 /* Where a constant is looked at: the model's graph, or a body within it. */
 typedef struct site {
-    const ons_graph *top, *graph;
-    const bool *weighed; /* of each value of `graph`: it depends on weights; NULL: not known */
-    const ons_value *constant;
+    const ons_uses *uses;
+    const ons_graph *graph; /* of `uses` */
     const ons_tensor *tensor;
+    uint32_t mark; /* of the values that this constant's walk has been at */
     int depth;
+    bool noting; /* what depends on weights is known as well as it will be */
 } site;
 
 static verdict judge(const site *s, ons_value_id id);
@@ -65,50 +65,29 @@ static verdict judge_matrix(const site *s) {
 
 /* ----------------------------------------------------------------------------------------------------------- makers */
 
-/* What made the value, beyond nodes that only pass elements on; NULL: no node did. */
+static uint8_t depends_on(const site *s, ons_value_id id) { return id == ONS_NONE ? 0 : s->uses->depends[id]; }
+
+/* A weight, or what weights and constants alone make. */
+static bool is_weight(const site *s, ons_value_id id) { return depends_on(s, id) == ONS_DEPENDS_ON_WEIGHTS; }
+
+static bool is_computed(const site *s, ons_value_id id) { return (depends_on(s, id) & ONS_DEPENDS_ON_DATA) != 0; }
+
+/* Whether output 0 holds the elements of input 0, moved or rounded. */
+static bool keeps_elements(const ons_node *node) {
+    if (ons_moves_elements(node)) return true;
+    return node->op->roles.role == ONS_ROLE_CAST && node->attributes[0].kind == ONS_ATTRIBUTE_INT &&
+           ons_dtype_is_float((ons_dtype)node->attributes[0].i);
+}
+
+/* What made the value, beyond nodes that keep its elements; NULL: no node did. */
 static const ons_node *find_maker(const ons_graph *graph, ons_value_id id) {
     for (int steps = 0; steps < DEPTH_MAX && id != ONS_NONE; ++steps) {
         const ons_value *value = ons_graph_value(graph, id);
         const ons_node *node = value->producer == ONS_NONE ? NULL : ons_graph_node(graph, value->producer);
-        if (node == NULL || !ons_moves_elements(node)) return node;
+        if (node == NULL || !keeps_elements(node)) return node;
         id = node->inputs[0];
     }
     return NULL;
-}
-
-/* Whether the value is a weight, or a copy or view of one. */
-static bool is_weight(const site *s, ons_value_id id) {
-    for (int steps = 0; steps < DEPTH_MAX && id != ONS_NONE; ++steps) {
-        const ons_value *value = ons_graph_value(s->graph, id);
-        if (value->producer != ONS_NONE) {
-            const ons_node *node = ons_graph_node(s->graph, value->producer);
-            if (!ons_moves_elements(node)) return false;
-            id = node->inputs[0];
-            continue;
-        }
-        if (s->graph == s->top || value->kind != ONS_INPUT) return value->kind == ONS_PARAMETER;
-        ons_value_id outside = ons_graph_find_value(s->top, value->name);
-        return outside != ONS_NONE && ons_graph_value(s->top, outside)->kind == ONS_PARAMETER;
-    }
-    return false;
-}
-
-/* Whether a node makes it, or it comes from outside; also where it was only moved about since then. */
-static bool is_computed(const site *s, ons_value_id id) {
-    for (int steps = 0; steps < DEPTH_MAX && id != ONS_NONE; ++steps) {
-        const ons_value *value = ons_graph_value(s->graph, id);
-        if (value->producer == ONS_NONE) return value->kind == ONS_INPUT && !is_weight(s, id);
-        const ons_node *node = ons_graph_node(s->graph, value->producer);
-        if (!ons_moves_elements(node)) return true;
-        id = node->inputs[0];
-    }
-    return false;
-}
-
-static bool is_differentiable(const ons_operator *op, uint32_t input) {
-    uint32_t inputs = op->gradient.differentiable & ~op->gradient.on_request;
-    bool rule = op->gradient.build != NULL || (op->roles.traits & ONS_TRAIT_EXPANDS) != 0;
-    return rule && (inputs >> (input < 31 ? input : 31) & 1);
 }
 
 static bool is_marked(uint32_t bits, uint32_t input) { return input < 32 && (bits >> input & 1); }
@@ -148,29 +127,66 @@ static ons_value_id find_partner(const ons_node *node, uint32_t input) {
     return node->input_count == 2 ? node->inputs[1 - input] : (ons_value_id)ONS_NONE;
 }
 
+static verdict worse(verdict a, verdict b) { return a > b ? a : b; }
+
+static verdict judge_outputs(const site *s, const ons_node *node) {
+    verdict result = CONSTANT;
+    for (uint32_t i = 0; i < node->output_count; ++i) result = worse(result, judge(s, node->outputs[i]));
+    return result;
+}
+
+/* A constant among constants is what their result is: a matrix that is multiplied by a number before it is read. What
+ * has two different numbers masks the others; a vector may hold the steps of a quantisation. */
+static verdict judge_among_constants(const site *s, const ons_node *node) {
+    if (has_few_numbers(s->tensor, 2) && ons_shape_elements(&s->tensor->type.shape) > 0) return CONSTANT;
+    verdict result = judge_outputs(s, node);
+    return result == WEIGHT && is_vector(&s->tensor->type.shape) ? UNSURE : result;
+}
+
+static bool is_single(const site *s, ons_value_id id) {
+    const ons_value *value = ons_graph_value(s->graph, id);
+    return value->data != ONS_NO_DATA && ons_shape_elements(&value->type.shape) == 1;
+}
+
 static verdict judge_elementwise(const site *s, const ons_node *node, uint32_t input) {
     ons_value_id partner = find_partner(node, input);
-    if (partner == ONS_NONE || !is_computed(s, partner)) return CONSTANT;
+    if (partner == ONS_NONE) return CONSTANT;
+    if (!is_computed(s, partner))
+        return is_single(s, partner) ? judge_outputs(s, node) : judge_among_constants(s, node);
     const ons_node *maker = find_maker(s->graph, partner);
     if (is_vector(&s->tensor->type.shape)) {
         bool added = node->op->roles.role == ONS_ROLE_ADD;
         if (added ? takes_bias(s, maker) : is_normalised(s, maker)) return WEIGHT;
     }
     bool many = ons_shape_elements(&s->tensor->type.shape) > 1 && !has_few_numbers(s->tensor, 2);
-    return many && (s->weighed == NULL || s->weighed[partner]) ? UNSURE : CONSTANT;
+    return many && (!s->noting || (depends_on(s, partner) & ONS_DEPENDS_ON_WEIGHTS) != 0) ? UNSURE : CONSTANT;
+}
+
+/* Beside data it may be an entry that is learnt, as a class token is; among constants it is what the whole is. */
+static verdict judge_joined(const site *s, const ons_node *node) {
+    uint8_t depends = 0;
+    for (uint32_t i = 0; i < node->input_count; ++i) depends |= depends_on(s, node->inputs[i]);
+    if ((depends & ONS_DEPENDS_ON_DATA) == 0) return judge_outputs(s, node);
+    bool learnt = (depends & ONS_DEPENDS_ON_WEIGHTS) != 0 && !has_few_numbers(s->tensor, 2);
+    return learnt && !ons_holds_coordinates(s->tensor) ? UNSURE : CONSTANT;
+}
+
+/* Whether the places are not the file's own: data name them, or a node makes them. */
+static bool is_looked_up(const site *s, const ons_node *node) {
+    if (node->input_count < 2 || node->inputs[1] == ONS_NONE) return false;
+    return is_computed(s, node->inputs[1]) || find_maker(s->graph, node->inputs[1]) != NULL;
 }
 
 /* A table in which data look, or one of which some entries are picked once for all. */
 static verdict judge_table(const site *s, const ons_node *node) {
-    bool looked_up = node->input_count > 1 && is_computed(s, node->inputs[1]);
-    if (!looked_up) return judge(s, node->outputs[0]);
+    if (!is_looked_up(s, node)) return judge_outputs(s, node);
     return s->tensor->type.shape.rank < 2 ? UNSURE : judge_matrix(s);
 }
 
 static verdict judge_dense(const site *s, const ons_node *node, uint32_t input) {
     bool computed = false;
     for (uint32_t i = 0; i < node->input_count; ++i) computed |= i != input && is_computed(s, node->inputs[i]);
-    if (!computed) return CONSTANT;
+    if (!computed) return judge_among_constants(s, node);
     if (is_marked(node->op->roles.full, input)) return has_few_numbers(s->tensor, FEW) ? CONSTANT : UNSURE; /* a mask */
     bool bias = input >= 2 && (is_vector(&s->tensor->type.shape) || node->op->roles.states != 0);
     return bias ? WEIGHT : judge_matrix(s);
@@ -178,9 +194,11 @@ static verdict judge_dense(const site *s, const ons_node *node, uint32_t input) 
 
 static verdict judge_input(const site *s, const ons_node *node, uint32_t input) {
     const ons_operator_roles *roles = &node->op->roles;
-    if (input == 0 && ons_moves_elements(node)) return judge(s, node->outputs[0]);
-    if (!is_differentiable(node->op, input) || is_marked(roles->states, input) || is_marked(roles->statistics, input) ||
-        is_marked(roles->coordinates, input))
+    bool passes = input == 0 && (keeps_elements(node) || roles->role == ONS_ROLE_SPLIT);
+    if (passes) return judge_outputs(s, node);
+    if (roles->role == ONS_ROLE_CONCAT) return judge_joined(s, node);
+    if (!ons_has_gradient(node->op) || !ons_is_trained_unasked(node->op, input) || is_marked(roles->states, input) ||
+        ons_is_statistic(node->op, input) || is_marked(roles->coordinates, input))
         return CONSTANT;
     if (roles->traits & ONS_TRAIT_ALONG_AXIS)
         return input == 0 && (roles->traits & ONS_TRAIT_TOGETHER) == 0 ? judge_table(s, node) : CONSTANT;
@@ -191,41 +209,36 @@ static verdict judge_input(const site *s, const ons_node *node, uint32_t input) 
     return alone && is_computed(s, node->inputs[0]) ? WEIGHT : CONSTANT;
 }
 
-static verdict judge_captures(const site *s, const ons_node *node, ons_value_id id) {
-    verdict worst = CONSTANT;
-    for (uint32_t a = 0; node->op->attributes[a].name != NULL && s->depth > 0; ++a) {
-        if (node->attributes[a].kind != ONS_ATTRIBUTE_GRAPH) continue;
-        site inner = *s;
-        inner.graph = node->attributes[a].graph;
-        inner.weighed = NULL;
-        inner.depth = s->depth - 1;
-        ons_value_id inside = ons_captured(s->graph, id, inner.graph);
-        verdict found = inside == ONS_NONE ? CONSTANT : judge(&inner, inside);
-        worst = found > worst ? found : worst;
-    }
-    return worst;
+static verdict judge_use(const site *s, const ons_use *use) {
+    if (use->body == NULL) return judge_input(s, ons_graph_node(s->graph, use->node), use->input);
+    site inside = *s;
+    inside.uses = use->body;
+    inside.graph = use->body->graph;
+    return judge(&inside, use->input);
 }
 
-/* By all that reads it. */
+/* By all that reads it; what the walk has been at has been judged already. */
 static verdict judge(const site *s, ons_value_id id) {
     site deeper = *s;
     verdict result = CONSTANT;
-    if (id == ONS_NONE || deeper.depth-- == 0) return CONSTANT;
-    for (size_t i = 0; i < s->graph->nodes.count && result != WEIGHT; ++i) {
-        const ons_node *node = &s->graph->nodes.items[i];
-        for (uint32_t k = 0; k < node->input_count; ++k) {
-            verdict found = node->inputs[k] == id ? judge_input(&deeper, node, k) : CONSTANT;
-            result = found > result ? found : result;
-        }
-        verdict inside = judge_captures(&deeper, node, id);
-        result = inside > result ? inside : result;
-    }
+    if (id == ONS_NONE || deeper.depth-- == 0 || s->uses->marks[id] == s->mark) return CONSTANT;
+    s->uses->marks[id] = s->mark;
+    for (uint32_t i = s->uses->first[id]; i < s->uses->first[id + 1] && result != WEIGHT; ++i)
+        result = worse(result, judge_use(&deeper, &s->uses->all[i]));
     return result;
 }
 
 /* -------------------------------------------------------------------------------------------------------------- all */
 
-static verdict judge_constant(const ons_graph *graph, ons_value_id id, const bool *weighed) {
+/* One analysis of a graph: `mark` counts the constants that were looked at. */
+typedef struct search {
+    ons_uses *uses;
+    uint32_t mark;
+    bool noting;
+} search;
+
+static verdict judge_constant(search *all, ons_value_id id) {
+    const ons_graph *graph = all->uses->graph;
     const ons_value *value = ons_graph_value(graph, id);
     const ons_tensor *tensor = ons_store_get(graph->store, value->data);
     if (value->kind != ONS_CONSTANT || value->reason != ONS_FROM_CONSTANT_NODE || value->producer != ONS_NONE ||
@@ -234,47 +247,51 @@ static verdict judge_constant(const ons_graph *graph, ons_value_id id, const boo
         return CONSTANT;
     if (value->origin != ONS_ORIGIN_UNKNOWN) return value->origin == ONS_ORIGIN_PARAMETER ? WEIGHT : CONSTANT;
     if (value->type.shape.rank == 0) return CONSTANT;
-    const site s = {graph, graph, weighed, value, tensor, DEPTH_MAX};
+    const site s = {all->uses, graph, tensor, ++all->mark, DEPTH_MAX, all->noting};
     verdict found = judge(&s, id);
     return found == UNSURE && ons_find_table(graph, id) != ONS_WEIGHT ? CONSTANT : found;
 }
 
-void ons_promote_constants(ons_graph *graph) {
+static void promote(ons_graph *graph, ons_uses *uses) {
+    search all = {.uses = uses};
     bool changed = true;
     for (int round = 0; round < ROUNDS_MAX && changed; ++round) {
         changed = false;
+        ons_uses_depend(uses);
         for (ons_value_id id = 0; id < graph->values.count; ++id) {
-            if (judge_constant(graph, id, NULL) != WEIGHT) continue;
+            if (judge_constant(&all, id) != WEIGHT) continue;
             ons_graph_value(graph, id)->kind = ONS_PARAMETER;
             ons_graph_value(graph, id)->reason = ONS_WEIGHT;
+            uses->depends[id] = ONS_DEPENDS_ON_WEIGHTS;
             changed = true;
         }
     }
 }
 
-/* Of each value: whether it depends on a weight. */
-static bool *find_weighed(const ons_graph *graph) {
-    bool *weighed = calloc(graph->values.count + 1, sizeof *weighed);
-    if (weighed == NULL) return NULL;
+static ons_status *find_unsure(const ons_graph *graph, ons_uses *uses, ons_unsure_constants *list) {
+    search all = {.uses = uses, .noting = true};
+    ons_uses_depend(uses);
     for (ons_value_id id = 0; id < graph->values.count; ++id)
-        weighed[id] = ons_graph_value(graph, id)->kind == ONS_PARAMETER;
-    for (size_t i = 0; i < graph->nodes.count; ++i) {
-        const ons_node *node = &graph->nodes.items[i];
-        bool any = false;
-        for (uint32_t k = 0; k < node->input_count; ++k) any |= node->inputs[k] != ONS_NONE && weighed[node->inputs[k]];
-        for (uint32_t k = 0; any && k < node->output_count; ++k)
-            if (node->outputs[k] != ONS_NONE) weighed[node->outputs[k]] = true;
-    }
-    return weighed;
+        if (judge_constant(&all, id) == UNSURE) ONS_PUSH(list, id);
+    return NULL;
+}
+
+ons_status *ons_promote_constants(ons_graph *graph) {
+    ons_arena *arena = ons_arena_new();
+    ons_uses *uses = NULL;
+    ons_status *status = arena == NULL ? ons_status_out_of_memory() : ons_uses_find(graph, arena, &uses);
+    if (status == NULL) promote(graph, uses);
+    ons_uses_free(uses);
+    ons_arena_free(arena);
+    return status;
 }
 
 ons_status *ons_find_unsure_constants(const ons_graph *graph, ons_unsure_constants *list) {
-    bool *weighed = find_weighed(graph);
-    if (weighed == NULL) return ons_status_out_of_memory();
-    ons_status *status = NULL;
-    for (ons_value_id id = 0; id < graph->values.count && status == NULL; ++id)
-        if (judge_constant(graph, id, weighed) == UNSURE && !ons_vector_push(list, id))
-            status = ons_status_out_of_memory();
-    free(weighed);
+    ons_arena *arena = ons_arena_new();
+    ons_uses *uses = NULL;
+    ons_status *status = arena == NULL ? ons_status_out_of_memory() : ons_uses_find(graph, arena, &uses);
+    if (status == NULL) status = find_unsure(graph, uses, list);
+    ons_uses_free(uses);
+    ons_arena_free(arena);
     return status;
 }

@@ -186,3 +186,9 @@ ons_role_reason ons_find_table(const ons_graph *graph, ons_value_id id) {
     numbers n = {tensor->data, tensor->type.dtype, 0, 1, ons_shape_elements(&tensor->type.shape)};
     return find_reason(graph, id, &n);
 }
+
+bool ons_holds_coordinates(const ons_tensor *tensor) {
+    numbers n = {tensor->data, tensor->type.dtype, 0, 1, ons_shape_elements(&tensor->type.shape)};
+    axis a;
+    return has_one_dimension(&tensor->type.shape) ? find_axis(&n, &a) : is_grid(&n, &tensor->type.shape);
+}

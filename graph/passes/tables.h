@@ -24,4 +24,7 @@
 /* The reason why an initialiser of a graph as imported is such a table; ONS_WEIGHT where it is none. */
 ons_role_reason ons_find_table(const ons_graph *graph, ons_value_id id);
 
+/* Whether a tensor of floats holds a grid or an axis of coordinates, whatever reads it. */
+bool ons_holds_coordinates(const ons_tensor *tensor);
+
 #endif

@@ -77,7 +77,7 @@ Test(classify, sines_and_fills_are_not_weights) {
     put_text(&g, GRAPH_NAME, "main");
     imported m;
     import_graph(&m, g);
-    ons_classify(m.graph, NULL);
+    must(ons_classify(m.graph, NULL));
     static const struct {
         const char *name;
         ons_value_kind kind;
@@ -132,7 +132,7 @@ Test(classify, a_single_number_with_a_shape_is_a_weight) {
     put_text(&g, GRAPH_NAME, "main");
     imported m;
     import_graph(&m, g);
-    ons_classify(m.graph, NULL);
+    must(ons_classify(m.graph, NULL));
     for (size_t i = 0; i < sizeof expected / sizeof expected[0]; ++i) {
         const ons_value *value = ons_graph_value(m.graph, ons_graph_find_value(m.graph, expected[i].name));
         cr_expect_eq(value->kind, expected[i].kind, "%s", expected[i].name);
@@ -246,7 +246,7 @@ static void expect_reason(const table *t, bool insisted) {
     put_text(&g, GRAPH_NAME, "main");
     import_graph(&m, g);
     ons_insistence insistence = {insists_on, t->name};
-    ons_classify(m.graph, insisted ? &insistence : NULL);
+    must(ons_classify(m.graph, insisted ? &insistence : NULL));
     const ons_value *value = ons_graph_value(m.graph, ons_graph_find_value(m.graph, t->name));
     ons_role_reason reason = insisted ? ONS_WEIGHT : t->reason;
     cr_expect(value->reason == reason, "'%s' read by %s: reason %d, not %d", t->name, t->readers, (int)value->reason,

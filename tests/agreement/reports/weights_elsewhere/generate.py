@@ -253,5 +253,126 @@ def functions():
     case("function_in_a_loop", model_of(outer, rows, "o", initialisers(h=h), [layer], more=["here"]), X, forward, dict(w=w, b=b, h=h), ["! note:"])
 
 
-for write in (constants, convolution, normalisation, lookup, recurrent, unsure, branches, loop, scan, functions):
+def cast(x, y, to=FLOAT):
+    return helper.make_node("Cast", [x], [y], to=to)
+
+
+def rounded():
+    """Weights that a Cast or a CastLike takes to the layer's type."""
+    w, b, v, h = draw(6, 5).astype(numpy.float64), draw(5).astype(numpy.float64), draw(5, 5).astype(numpy.float64), draw(5, 3)
+    nodes = [constant("w", w), constant("b", b), constant("v", v), constant("h", h), cast("w", "w1"), cast("b", "b1"), helper.make_node("CastLike", ["v", "x"], ["v1"]),
+             helper.make_node("MatMul", ["x", "w1"], ["a"]), helper.make_node("Add", ["a", "b1"], ["c"]), helper.make_node("Tanh", ["c"], ["d"]),
+             helper.make_node("MatMul", ["d", "v1"], ["e"]), helper.make_node("Relu", ["e"], ["f"]), helper.make_node("MatMul", ["f", "h"], ["o"])]
+    case("constant_nodes_cast", model_of(nodes, rows, "o"), X, lambda x, w, b, v, h: relu(torch.tanh(x @ w.float() + b.float()) @ v.float()) @ h,
+         dict(w=w, b=b, v=v, h=h), ["! note:"])
+
+
+def joined():
+    """A kernel and a bias of two halves each."""
+    k, l, b, c, w = draw(2, 3, 3, 3), draw(2, 3, 3, 3), draw(2), draw(2), draw(4, 3)
+    nodes = [constant("k", k), constant("l", l), constant("b", b), constant("c", c), constant("w", w), helper.make_node("Concat", ["k", "l"], ["kl"], axis=0),
+             helper.make_node("Concat", ["b", "c"], ["bc"], axis=0), helper.make_node("Conv", ["x", "kl", "bc"], ["y"]), helper.make_node("Relu", ["y"], ["r"]),
+             helper.make_node("GlobalAveragePool", ["r"], ["p"]), helper.make_node("Flatten", ["p"], ["f"]), helper.make_node("MatMul", ["f", "w"], ["o"])]
+    case("constant_nodes_joined", model_of(nodes, [("x", FLOAT, ["batch", 3, 5, 5])], "o"), draw(12, 3, 5, 5),
+         lambda x, k, l, b, c, w: relu(torch.nn.functional.conv2d(x, torch.cat([k, l]), torch.cat([b, c]))).mean((2, 3)) @ w,
+         dict(k=k, l=l, b=b, c=c, w=w), ["! note:"])
+
+
+def parted():
+    """One matrix and one bias of three layers, and a matrix whose first rows alone are read."""
+    w, b, h = draw(6, 15), draw(15), draw(7, 3)
+    nodes = [constant("w", w), constant("b", b), constant("h", h), constant("start", numpy.int64([0])), constant("end", numpy.int64([5])), constant("axis", numpy.int64([0])),
+             helper.make_node("Split", ["w"], ["q", "k", "v"], axis=1, num_outputs=3), helper.make_node("Split", ["b"], ["qb", "kb", "vb"], axis=0, num_outputs=3)]
+    for layer in "qkv":
+        nodes += [helper.make_node("MatMul", ["x", layer], [layer + "1"]), helper.make_node("Add", [layer + "1", layer + "b"], [layer + "2"])]
+    nodes += [helper.make_node("Tanh", ["q2"], ["q3"]), helper.make_node("Sigmoid", ["k2"], ["k3"]), helper.make_node("Mul", ["q3", "k3"], ["m"]),
+              helper.make_node("Add", ["m", "v2"], ["s"]), helper.make_node("Slice", ["h", "start", "end", "axis"], ["h1"]), helper.make_node("MatMul", ["s", "h1"], ["o"])]
+
+    def forward(x, w, b, h):
+        q, k, v = (x @ w + b).chunk(3, 1)
+        return (torch.tanh(q) * torch.sigmoid(k) + v) @ h[:5]
+
+    case("constant_nodes_split", model_of(nodes, rows, "o", opset=18), X, forward, dict(w=w, b=b, h=h), ["! note:"])
+
+
+def scaled():
+    """Numbers multiply, divide and mask matrices before they are read; a product of two matrices is a layer's matrix."""
+    w, v, u, p, q, h = draw(6, 5), draw(5, 5), draw(5, 5), draw(5, 2), draw(2, 5), draw(5, 3)
+    mask = numpy.tril(numpy.ones((5, 5), numpy.float32))
+    nodes = [constant("w", w), constant("v", v), constant("u", u), constant("p", p), constant("q", q), constant("h", h), constant("mask", mask),
+             constant("half", value_float=0.5), constant("two", numpy.float32([2])), helper.make_node("Mul", ["w", "half"], ["w1"]), helper.make_node("MatMul", ["x", "w1"], ["a"]),
+             helper.make_node("Tanh", ["a"], ["b"]), helper.make_node("Div", ["v", "two"], ["v1"]), helper.make_node("Gemm", ["b", "v1"], ["c"]),
+             helper.make_node("Tanh", ["c"], ["d"]), helper.make_node("Mul", ["mask", "u"], ["u1"]), helper.make_node("MatMul", ["d", "u1"], ["e"]),
+             helper.make_node("MatMul", ["p", "q"], ["pq"]), helper.make_node("MatMul", ["e", "pq"], ["f"]), helper.make_node("Add", ["e", "f"], ["g"]),
+             helper.make_node("MatMul", ["g", "h"], ["o"])]
+
+    def forward(x, w, v, u, p, q, h):
+        e = torch.tanh(torch.tanh(x @ (w * 0.5)) @ (v / 2)) @ (torch.tensor(mask) * u)
+        return (e + e @ (p @ q)) @ h
+
+    case("constant_nodes_times_a_number", model_of(nodes, rows, "o"), X, forward, dict(w=w, v=v, u=u, p=p, q=q, h=h), ["! note:", "! 'mask'"])
+
+
+def tables_stay():
+    """Sines, a mask, a mean and a grid that pass the same nodes are no weights, and nothing is said of them."""
+    w, h = draw(8, 8), draw(8, 3)
+    angles = numpy.arange(7)[:, None] / 10 ** (numpy.arange(4)[None] / 2)
+    sines = numpy.concatenate([numpy.sin(angles), numpy.cos(angles)], 1)
+    mask = numpy.triu(numpy.full((7, 7), -1e9, numpy.float32), 1)
+    mean, spread = numpy.float64([0.1] * 3 + [0.2] * 5), numpy.float32([0.9, 1.1, 1.3, 0.8, 1.2, 0.7, 1.4, 1.0])
+    nodes = [constant("sines", sines), constant("mask", mask), constant("mean", mean), constant("spread", spread), constant("w", w), constant("h", h),
+             constant("one", value_float=1.0), constant("start", numpy.int64([0, 0])), constant("end", numpy.int64([5, 5])), constant("five", numpy.int64([5])),
+             constant("zero", numpy.int64([0])), cast("mean", "mean1"), helper.make_node("Mul", ["spread", "one"], ["spread1"]), helper.make_node("Sub", ["x", "mean1"], ["x1"]),
+             helper.make_node("Div", ["x1", "spread1"], ["x2"]), cast("sines", "sines1"), helper.make_node("Slice", ["sines1", "zero", "five"], ["sines2"]),
+             helper.make_node("Slice", ["mask", "start", "end"], ["mask1"]), helper.make_node("MatMul", ["x2", "w"], ["e"]), helper.make_node("Add", ["e", "sines2"], ["p"]),
+             helper.make_node("Transpose", ["p"], ["t"], perm=[0, 2, 1]), helper.make_node("MatMul", ["p", "t"], ["a"]), helper.make_node("Add", ["a", "mask1"], ["b"]),
+             helper.make_node("Softmax", ["b"], ["s"]), helper.make_node("MatMul", ["s", "p"], ["c"]), helper.make_node("ReduceMean", ["c"], ["d"], axes=[1], keepdims=0),
+             helper.make_node("MatMul", ["d", "h"], ["o"])]
+
+    def forward(x, w, h):
+        p = ((x - torch.tensor(mean).float()) / torch.tensor(spread)) @ w + torch.tensor(sines).float()[:5]
+        return (torch.softmax(p @ p.mT + torch.tensor(mask[:5, :5]), -1) @ p).mean(1) @ h
+
+    case("constant_nodes_that_stay", model_of(nodes, [("x", FLOAT, ["batch", 5, 8])], "o"), draw(12, 5, 8), forward, dict(w=w, h=h), ["! note:"])
+
+
+def joined_to_data():
+    """A token that stands in front of all samples' is a weight or none: it is said."""
+    w, cls, h = draw(6, 5), draw(1, 1, 5), draw(5, 3)
+    nodes = [constant("w", w), constant("cls", cls), constant("h", h), constant("shape", numpy.int64([4, 1, 5])), helper.make_node("MatMul", ["x", "w"], ["e"]),
+             helper.make_node("Expand", ["cls", "shape"], ["c"]), helper.make_node("Concat", ["c", "e"], ["t"], axis=1), helper.make_node("Tanh", ["t"], ["u"]),
+             helper.make_node("ReduceMean", ["u"], ["m"], axes=[1], keepdims=0), helper.make_node("MatMul", ["m", "h"], ["o"])]
+    forward = lambda x, w, cls, h: torch.tanh(torch.cat([cls.expand(len(x), 1, 5), x @ w], 1)).mean(1) @ h  # noqa: E731
+    case("constant_node_joined_to_data", model_of(nodes, [("x", FLOAT, ["batch", 4, 6])], "o"), draw(12, 4, 6), lambda x, w, h: forward(x, w, torch.tensor(cls), h), dict(w=w, h=h),
+         ["1 tensor of Constant nodes, first 'cls', may be a weight: it is not trained"])
+
+
+def inside_of_bodies():
+    """The same nodes within a loop's body, a branch and a function; what a body captures is cast outside of it."""
+    w, b, u, v, h = draw(6, 6).astype(numpy.float64), draw(6), draw(3, 6), draw(3, 6), draw(6, 3)
+    nodes = [constant("two", value_float=2.0), constant("b", b), helper.make_node("Mul", ["b", "two"], ["b1"]), helper.make_node("MatMul", ["s", "w1"], ["a"]),
+             helper.make_node("Add", ["a", "b1"], ["c"]), helper.make_node("Tanh", ["c"], ["s1"]), helper.make_node("Identity", ["go"], ["go1"])]
+    step = body("step", nodes, [("i", INT64), ("go", TensorProto.BOOL), ("s", FLOAT)], [("go1", TensorProto.BOOL), ("s1", FLOAT)])
+    layer = helper.make_function("here", "Layer", ["x"], ["y"], [
+        constant("u", u), constant("v", v), helper.make_node("Concat", ["u", "v"], ["uv"], axis=0), helper.make_node("MatMul", ["x", "uv"], ["y"])], [helper.make_opsetid("", 17)])
+    yes = body("yes", [constant("third", value_float=3.0), constant("h", h), helper.make_node("Div", ["h", "third"], ["h1"]), helper.make_node("MatMul", ["z", "h1"], ["yes_out"])],
+               [], [("yes_out", FLOAT)])
+    no = body("no", [constant("g", h + 1), helper.make_node("Cast", ["g"], ["g1"], to=FLOAT), helper.make_node("MatMul", ["z", "g1"], ["no_out"])], [], [("no_out", FLOAT)])
+    outer = [constant("trips", numpy.int64(2)), constant("w", w), cast("w", "w1"), helper.make_node("Loop", ["trips", "", "x"], ["y"], body=step),
+             helper.make_node("Layer", ["y"], ["z"], domain="here"), helper.make_node("ReduceSum", ["x"], ["sum"], keepdims=0), helper.make_node("Greater", ["sum", "zero"], ["up"]),
+             helper.make_node("If", ["up"], ["o"], then_branch=yes, else_branch=no)]
+
+    def forward(x, w, b, u, v, h, g):
+        up = x.sum() > 0
+        for _ in range(2):
+            x = torch.tanh(x @ w.float() + b * 2)
+        x = x @ torch.cat([u, v])
+        return x @ (h / 3) if up else x @ g
+
+    case("constant_nodes_through_nodes_of_bodies", model_of(outer, rows, "o", initialisers(zero=numpy.float32(0)), [layer], more=["here"]), X, forward,
+         dict(w=w, b=b, u=u, v=v, h=h, g=h + 1), ["! note:"])
+
+
+for write in (constants, convolution, normalisation, lookup, recurrent, unsure, branches, loop, scan, functions, rounded, joined, parted, scaled, tables_stay,
+              joined_to_data, inside_of_bodies):
     write()
