@@ -198,11 +198,12 @@ typedef enum ons_trait {
                                        behind as many as attribute 0 says, where that is "batch_dims" */
     ONS_TRAIT_ALONG_AXIS = 1 << 19, /* input 1 holds places along one axis of input 0, which attribute 0 names */
     ONS_TRAIT_TOGETHER = 1 << 20,   /* along all other axes its inputs go together: element i with element i */
-    ONS_TRAIT_PROBABILITIES = 1 << 21,   /* output 0 holds probabilities of the logits in input 0 */
-    ONS_TRAIT_CHEAP_AGAIN = 1 << 22,     /* makes output 0 in little more time than to read it from memory */
-    ONS_TRAIT_WORKS_IN_OUTPUT = 1 << 23, /* output 0 is where all others are made: it is there whoever reads it */
-    ONS_TRAIT_HANDS_BACK = 1 << 24,      /* a gradient whose last output, where it is asked for, is output 0 of the
-                                            node that it is the gradient of, made again from input 0 of that node */
+    ONS_TRAIT_PROBABILITIES = 1 << 21,     /* output 0 holds probabilities of the logits in input 0 */
+    ONS_TRAIT_CHEAP_AGAIN = 1 << 22,       /* makes output 0 in little more time than to read it from memory */
+    ONS_TRAIT_NORMALISES_PLANES = 1 << 23, /* normalises each channel of each sample by its own positions, the axes of
+                                              input 0 from 2 on */
+    ONS_TRAIT_HANDS_BACK = 1 << 24,        /* a gradient whose last output, where it is asked for, is output 0 of the
+                                              node that it is the gradient of, made again from input 0 of that node */
 } ons_trait;
 
 /* What an input of an operator stands for, where it is not an ordinary one. */
@@ -223,6 +224,7 @@ typedef struct ons_operator_roles {
 #define ONS_MOVING_OPERATOR        ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_MOVES, 0)
 #define ONS_ELEMENTWISE_OPERATOR   ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ELEMENTWISE, 0)
 #define ONS_ANY_PRECISION_OPERATOR ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ANY_PRECISION, 0)
+#define ONS_PLANES_OPERATOR        ONS_ROLES(ONS_NO_ROLE, ONS_TRAIT_ANY_PRECISION | ONS_TRAIT_NORMALISES_PLANES, 0)
 #define ONS_RECURRENT_OPERATOR(STATES)                                                                                 \
     { ONS_NO_ROLE, ONS_TRAIT_DENSE, 0, (STATES), 0, 0 }
 #define ONS_SAMPLING_OPERATOR(COORDINATES)                                                                             \

@@ -128,7 +128,28 @@ ons_lone_values ons_lone_values_find(const ons_config *config, const ons_graph *
     return lone;
 }
 
+/* What exporters make of a GroupNorm has its groups for channels, behind a change of shape: PyTorch takes it with one
+ * value in each. */
+static bool holds_groups(const ons_graph *bound, const ons_node *node) {
+    ons_node_id producer = ons_graph_value(bound, node->inputs[0])->producer;
+    return producer != ONS_NONE && ons_graph_node(bound, producer)->op->roles.role == ONS_ROLE_RESHAPE;
+}
+
+/* Instance normalisation of planes of one element; NULL: there is none. */
+static const char *find_lone_plane(const ons_graph *bound) {
+    for (ons_node_id id = 0; id < bound->nodes.count; ++id) {
+        const ons_node *node = ons_graph_node(bound, id);
+        if (node->phase != ONS_FORWARD || (node->op->roles.traits & ONS_TRAIT_NORMALISES_PLANES) == 0) continue;
+        const ons_shape *shape = &ons_graph_value(bound, node->inputs[0])->type.shape;
+        if (shape->rank > 2 && ons_shape_span(shape, 2, shape->rank) == 1 && !holds_groups(bound, node))
+            return node->name;
+    }
+    return NULL;
+}
+
 ons_status *ons_lone_values_refuse(const ons_config *config, const ons_graph *bound, int64_t rows) {
+    const char *plane = find_lone_plane(bound);
+    ONS_CHECK(plane == NULL, ONS_INVALID_ARGUMENT, ons_refusal_lone_plane, plane);
     ons_lone_values lone = ons_lone_values_find(config, bound);
     bool parts = config->micro_batches > 1 || config->stages > 1;
     ONS_CHECK(lone.count == 0, ONS_INVALID_ARGUMENT, ons_refusal_lone_values, lone.first, rows, rows == 1 ? "" : "s",

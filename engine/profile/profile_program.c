@@ -1,5 +1,7 @@
 #include "engine/profile/profile_program.h"
 
+#include "engine/model/layer_forms.h"
+
 ons_status *ons_profile_program_build(const ons_profile_program_options *o, ons_profile_program *program) {
     ons_step_form form = ons_step_form_of(&o->pipeline);
     ons_dataset_graphs *dataset_graphs = &program->dataset_graphs;
@@ -11,7 +13,9 @@ ons_status *ons_profile_program_build(const ons_profile_program_options *o, ons_
                                            .training = true,
                                            .repeats = form.repeats,
                                            .for_gpu = ons_config_uses_cuda(o->config)};
+    const ons_model_graph *whole = &dataset_graphs->graphs[ONS_WHOLE];
     ONS_TRY(ons_model_graph_build(&graph, &dataset_graphs->graphs[ONS_WHOLE]));
+    ONS_TRY(ons_lone_values_refuse(o->config, whole->graph, whole->rows));
     if (ons_config_uses_cuda(o->config))
         ONS_TRY(ons_program_check(dataset_graphs->graphs[ONS_WHOLE].graph, ons_backend_find("cuda"), "--device cuda"));
     return ons_dataset_graphs_cut_whole(o->model, form, dataset_graphs);

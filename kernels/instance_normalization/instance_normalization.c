@@ -32,5 +32,5 @@ ONS_DEFINE_OPERATOR(instance_normalization, "InstanceNormalization", ONS_ONNX(1,
                     ONS_COST(instance_normalization_cost),
                     ONS_GRADIENT_RULE(instance_normalization_gradient, ONS_ALL_INPUTS),
                     ONS_SAVES(ONS_INPUT_BIT(0) | ONS_INPUT_BIT(1), ONS_INPUT_BIT(1) | ONS_INPUT_BIT(2)),
-                    ONS_ANY_PRECISION_OPERATOR, ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(ons_group_norm_choose), ONS_ONE_FORM,
+                    ONS_PLANES_OPERATOR, ONS_NO_ALIASES, ONS_CHOOSES_LAYOUT(ons_group_norm_choose), ONS_ONE_FORM,
                     ONS_REFERENCE(instance_normalization_reference));

@@ -199,5 +199,43 @@ def main():
                [COMMON + "--batch 3 --checkpoint kept --batchnorm-of bn1=eval", COMMON + "--batch 3 --checkpoint kept --resume --epochs 4"], None,
                ["now --batchnorm-of left out instead of bn1=eval"], 1)
 
+    # A profile of such a micro-batch, and planes of one position.
+    write_case(__file__, "profile_of_one", training.make(), data,
+               "profile model.onnx --input x.npy --target y.npy --loss cross_entropy --batch 1 --repetitions 1 --out profile.json", None, [LONE], 1)
+    instances(generator)
+
+
+LONE_PLANE = "Expected more than 1 spatial element when training"
+
+
+def instances(generator):
+    """Instance normalisation of one position is refused; of two it is not, nor is a GroupNorm as exporters write it."""
+    x, y = generator.normal(size=(9, FEATURES, 1, 1)).astype("f"), generator.integers(0, CLASSES, 9)
+    scale, bias, head = generator.uniform(0.5, 1.5, FEATURES).astype("f"), generator.normal(size=FEATURES).astype("f"), generator.normal(size=(FEATURES, CLASSES)).astype("f")
+
+    def make(side, groups=None):
+        node = helper.make_node
+        if groups is None:
+            nodes = [node("InstanceNormalization", ["x", "scale", "bias"], ["n"], name="norm")]
+        else:
+            nodes = [node("Reshape", ["x", "grouped"], ["g"]), node("InstanceNormalization", ["g", "ones", "zeros"], ["h"], name="norm"),
+                     node("Shape", ["x"], ["s"]), node("Reshape", ["h", "s"], ["i"]), node("Mul", ["i", "scale4"], ["j"]), node("Add", ["j", "bias4"], ["n"])]
+        nodes += [node("GlobalAveragePool", ["n"], ["p"]), node("Flatten", ["p"], ["f"]), node("MatMul", ["f", "head"], ["logits"])]
+        weights = {"scale": scale, "bias": bias, "head": head, "scale4": scale[:, None, None], "bias4": bias[:, None, None],
+                   "grouped": numpy.int64([0, groups or 1, -1]), "ones": numpy.ones(groups or 1, "f"), "zeros": numpy.zeros(groups or 1, "f")}
+        used = {each for item in nodes for each in item.input}
+        graph = helper.make_graph(nodes, "net", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", FEATURES, side, side])],
+                                  [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["N", CLASSES])],
+                                  [onnx.numpy_helper.from_array(value, name) for name, value in weights.items() if name in used])
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+
+    for name, command, code in (("instance_of_one_position", COMMON + "--batch 3", 1),
+                                ("instance_of_one_position_profiled", "profile model.onnx --batch 3 --repetitions 1 --out profile.json", 1),
+                                ("instance_of_one_position_evaluated", "eval model.onnx --input x.npy --target y.npy --loss cross_entropy --batch 3", 0)):
+        write_case(__file__, name, make(1), {"x": x, "y": y}, command, None, [LONE_PLANE if code else "! " + LONE_PLANE, *(["'norm'"] if code else [])], code)
+    more = generator.normal(size=(9, FEATURES, 2, 2)).astype("f")
+    write_case(__file__, "instance_of_four_positions", make(2), {"x": more, "y": y}, COMMON + "--batch 3", None, ["! note:", "! " + LONE_PLANE])
+    write_case(__file__, "groups_of_one_value", make(1, FEATURES), {"x": x, "y": y}, COMMON + "--batch 3", None, ["! " + LONE_PLANE])
+
 
 main()
