@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/nearest.h"
+#include "engine/model/results.h"
 #include "engine/model/sample_axes.h"
 #include "onnx_import/tensor_file.h"
 
@@ -157,6 +158,27 @@ static bool has_validation_arrays(const ons_config *config) {
 
 bool ons_validates_on_training_arrays(const ons_config *config) {
     return !has_validation_arrays(config) && (config->val_rows != NULL || config->val_split.given);
+}
+
+static bool is_training_file(const ons_config *config, const ons_pair *validation) {
+    bool found = false;
+    for (size_t i = 0; i < config->inputs.count && !found; ++i) {
+        const ons_pair *input = &config->inputs.items[i];
+        bool alone = input->name[0] == '\0' || validation->name[0] == '\0'; /* the model has one input */
+        found =
+            (alone || strcmp(input->name, validation->name) == 0) && ons_is_same_file(input->value, validation->value);
+    }
+    return found;
+}
+
+bool ons_validates_on_training_files(const ons_config *config) {
+    if (config->val_rows == NULL) return false;
+    if (config->val_tokens != NULL)
+        return config->tokens != NULL && ons_is_same_file(config->tokens, config->val_tokens);
+    bool all = config->val_inputs.count > 0;
+    for (size_t i = 0; i < config->val_inputs.count && all; ++i)
+        all = is_training_file(config, &config->val_inputs.items[i]);
+    return all;
 }
 
 static bool has_target(const ons_config *config, bool validation) {

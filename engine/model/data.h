@@ -17,6 +17,9 @@ ons_status *ons_open_evaluation_data(const ons_model *model, const ons_config *c
 /* Whether --val-rows or --val-split take samples of the arrays that are trained on. */
 bool ons_validates_on_training_arrays(const ons_config *config);
 
+/* Whether --val-rows indexes validation files all of which are files that are trained on, under any path. */
+bool ons_validates_on_training_files(const ons_config *config);
+
 /* Of a dimension with a symbol that nobody gave a size: enough to look at a model's structure. */
 enum { ONS_ASSUMED_DIMENSION = 64 };
 

@@ -30,8 +30,7 @@ static ons_status *check_writable(const char *option, const char *path) {
     return NULL;
 }
 
-/* Devices and pipes may be anything at once. */
-static bool is_same_file(const char *left, const char *right) {
+bool ons_is_same_file(const char *left, const char *right) {
     struct stat a, b;
     return stat(left, &a) == 0 && stat(right, &b) == 0 && S_ISREG(a.st_mode) && a.st_dev == b.st_dev &&
            a.st_ino == b.st_ino;
@@ -51,7 +50,7 @@ static bool is_same_name(const char *left, const char *right) {
     }
     struct stat found; /* devices and pipes take what everybody writes */
     bool is_file = stat(left, &found) != 0 || S_ISREG(found.st_mode);
-    return is_file && (same || is_same_file(left, right));
+    return is_file && (same || ons_is_same_file(left, right));
 }
 
 typedef struct result {
@@ -73,7 +72,7 @@ static ons_status *check_apart(const char *option, const char *path, const char 
     if (other == NULL) return NULL;
     const char *colon = strrchr(other, ':'); /* FILE.npz:MEMBER */
     char *file = colon == NULL ? NULL : strndup(other, (size_t)(colon - other));
-    bool same = is_same_file(path, other) || (file != NULL && is_same_file(path, file));
+    bool same = ons_is_same_file(path, other) || (file != NULL && ons_is_same_file(path, file));
     free(file);
     ONS_CHECK(!same, ONS_INVALID_ARGUMENT, "--%s: %s would take the place of what %s reads; give another name", option,
               path, other_option);
@@ -108,7 +107,7 @@ static ons_status *check_external(const ons_model *model, const char *option, co
 /* Another model that keeps its weights where the one that is read does, as a renamed copy does: when it is replaced,
  * its data file goes. */
 static ons_status *check_shared_data(const ons_model *model, const char *out) {
-    if (out == NULL || is_same_file(out, model->path)) return NULL;
+    if (out == NULL || ons_is_same_file(out, model->path)) return NULL;
     char *data = NULL;
     if (asprintf(&data, "%s.data", out) < 0) return ons_status_out_of_memory();
     const char *name = ons_model_file_external(model->file, data);

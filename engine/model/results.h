@@ -15,4 +15,7 @@ ons_status *ons_check_replay(const char *plan, const ons_config *config);
 /* What `onstage plan` writes, --out and --report: neither takes the model's place. */
 ons_status *ons_check_report(const ons_model *model, const ons_config *config);
 
+/* Whether both paths lead to one regular file: devices and pipes hold something else each time. */
+bool ons_is_same_file(const char *left, const char *right);
+
 #endif

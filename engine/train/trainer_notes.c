@@ -88,14 +88,22 @@ ons_status *ons_trainer_tell_training(ons_trainer *t, int64_t rest) {
     return note_targets(t);
 }
 
-/* Samples that are trained on and validated on, because --rows asks for them. */
+/* Samples that are trained on and validated on, because --rows asks for them, or since the files are the same. */
 ons_status *ons_trainer_tell_validation(ons_trainer *t) {
     uint64_t first, count;
     t->validation.bounds_targets = t->training.bounds_targets;
-    if (!ons_validates_on_training_arrays(t->config)) return NULL;
+    bool files = ons_validates_on_training_files(t->config);
+    if (!files && !ons_validates_on_training_arrays(t->config)) return NULL;
     count = ons_dataset_overlap(t->training.dataset, t->validation.dataset, &first);
     if (count == 0) return NULL;
-    ONS_TRY(ons_note(&t->assumptions, t->arena, ons_note_trained_validation_rows, count,
-                     ons_dataset_count(t->validation.dataset), t->config->val_rows, first, t->config->rows));
+    uint64_t all = ons_dataset_count(t->validation.dataset);
+    bool tokens = t->config->val_tokens != NULL;
+    const char *option = tokens ? "val-tokens" : "val-input", *trained = tokens ? "tokens" : "input";
+    if (files)
+        ONS_TRY(ons_note(&t->assumptions, t->arena, ons_note_trained_validation_file, count, all, t->config->val_rows,
+                         first, option, trained, option));
+    else
+        ONS_TRY(ons_note(&t->assumptions, t->arena, ons_note_trained_validation_rows, count, all, t->config->val_rows,
+                         first, t->config->rows));
     return ons_assumptions_check(t->config, &t->assumptions);
 }

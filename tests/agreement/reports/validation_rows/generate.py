@@ -94,6 +94,16 @@ def main():
     validation = {"xv": x[:6], "yv": y[:6]}
     case("file_of_its_own", "--val-input xv.npy --val-target yv.npy --val-rows 0:4", everything, ["16 samples", "! note:"],
          validated=[*range(4)], arrays=validation)
+    # The training file again, under another path, by a link, beside other rows: what is validated on is trained on.
+    same = "of the {} samples of --val-rows {}, from sample {} on, are trained on as well: --val-input names the file of --input"
+    case("training_file_again", '--val-input "$PWD/x.npy" --val-target y.npy --val-rows 12:16', everything, ["note: 4 " + same.format(4, "12:16", 12)],
+         validated=[*range(12, 16)])
+    case("training_file_by_a_link", '--rows :14 --val-input x=$(ln -sf x.npy link.npy; echo link.npy) --val-target y.npy --val-rows 12:16', everything[:14],
+         ["note: 2 " + same.format(4, "12:16", 12)], validated=[*range(12, 16)])
+    case("training_file_and_other_rows", "--rows :12 --val-input x.npy --val-target y.npy --val-rows 12:16", everything[:12], ["12 samples", "! note:"],
+         validated=[*range(12, 16)])
+    case("training_file_again_strict", "--strict --val-input x.npy --val-target y.npy --val-rows 12:16", everything, ["--strict: 4 of the 4 samples"], code=3)
+    (pathlib.Path(__file__).parent / "training_file_again_strict/losses").unlink()
     case("two_replicas", "--val-rows 11:16 --replicas 2", everything[:11], ["11 samples", "! note:"], validated=[*range(11, 16)])
     case("two_stages_of_micro_batches", "--val-rows 5:10 --micro-batches 2", everything[:5] + everything[10:], ["11 samples", "! note:"],
          validated=[*range(5, 10)])
