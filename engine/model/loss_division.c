@@ -134,3 +134,17 @@ ons_status *ons_refuse_loss_in_parts(const ons_model *model, const ons_config *c
               obstacle->operator_name, obstacle->reason, one_part(model, config, text));
     return NULL;
 }
+
+ons_status *ons_explain_part(const ons_model *model, const ons_config *config, int64_t batch, int64_t parts,
+                             ons_status *failure) {
+    bool own = config->loss.text == NULL || (ons_role)config->loss.value == ONS_ROLE_SAMPLE_MEAN;
+    if (failure == NULL || parts <= 1 || !own || ons_status_get_code(failure) == ONS_OUT_OF_MEMORY) return failure;
+    ons_arena *arena = ons_arena_new();
+    ons_blocker obstacle = {0};
+    ons_status *refusal =
+        arena == NULL ? ons_status_out_of_memory() : ons_find_loss_obstacle(model, config, batch, arena, &obstacle);
+    if (refusal == NULL) refusal = ons_refuse_loss_in_parts(model, config, &obstacle);
+    ons_arena_free(arena);
+    ons_status_free(refusal == NULL ? NULL : failure);
+    return refusal == NULL ? failure : refusal;
+}

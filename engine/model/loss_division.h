@@ -32,6 +32,13 @@ ons_status *ons_find_loss_obstacle(const ons_model *model, const ons_config *con
 /* Fails where the loss does not add up. */
 ons_status *ons_refuse_loss_in_parts(const ons_model *model, const ons_config *config, const ons_blocker *obstacle);
 
+/* Gives the failure to report if the graph of one of `parts` parts of a batch was not built: a loss that couples
+ * samples may not even have shapes for fewer of them, and then the refusal names its node. Takes `failure`, which may
+ * be NULL.
+ */
+ons_status *ons_explain_part(const ons_model *model, const ons_config *config, int64_t batch, int64_t parts,
+                             ons_status *failure);
+
 /* Makes the graphs that compute totals from samples: as many as `count`, of these types, as a graph of `rows` samples
  * has them. */
 ons_status *ons_loss_totals_build(const ons_binding_options *options, int64_t rows, const ons_graph *like,

@@ -46,7 +46,7 @@ static ons_status *make(const ons_plan_input_options *o, ons_plan_input *in) {
         .unfused = o->unfused,
         .for_gpu = !o->profile->processor,
     };
-    ONS_TRY(ons_model_graph_build(&graph, &in->stage));
+    ONS_TRY(ons_explain_part(o->model, o->config, o->batch, together, ons_model_graph_build(&graph, &in->stage)));
     if (o->config->stage_sizes.value != ONS_STAGES_BARRIER)
         ONS_TRY(ons_refuse_loss_in_parts(o->model, o->config, &in->stage.loss_obstacle));
     ons_model_graph_options less = graph;

@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "engine/config/schedule_file.h"
 #include "engine/model/exporter_calls.h"
+#include "engine/model/loss_division.h"
 #include "engine/model/notes.h"
 #include "engine/model/results.h"
 #include "engine/model/sample_axes.h"
@@ -84,7 +85,8 @@ static ons_status *build_training(ons_trainer *t) {
     if (never_full && t->config->plan == NULL) t->batching.batch = t->batching.rows = samples;
     const ons_dataset_graphs_options options =
         ons_training_graphs_options(t->model, t->config, &t->batching, samples, ons_trainer_repeats(t));
-    ONS_TRY(ons_dataset_graphs_build(&options, &t->training));
+    ONS_TRY(ons_explain_part(t->model, t->config, t->batching.batch, ons_batching_micro_batches(&t->batching),
+                             ons_dataset_graphs_build(&options, &t->training)));
     ONS_TRY(ons_trainer_tell_training(t, options.rows[ONS_REST]));
     ONS_TRY(note_guessed_mean(t));
     return check_normalisation(t);

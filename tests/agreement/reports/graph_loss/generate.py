@@ -217,6 +217,24 @@ class HardestExample(Net):
         return ((self.body(x) - t) ** 2).mean(1).amax(0)
 
 
+class HardMine(Net):
+    """The five worst samples of a batch: a part of four has no such shape."""
+
+    samples = 2 * BATCH
+
+    def forward(self, x, t):
+        return ((self.body(x) - t) ** 2).mean(1).topk(5).values.mean()
+
+
+class PickedSamples(Net):
+    """Three samples by their places, of which a part of four has two."""
+
+    samples = 2 * BATCH
+
+    def forward(self, x, t):
+        return ((self.body(x) - t) ** 2).mean(1).index_select(0, torch.tensor([0, 3, 6])).mean()
+
+
 class AlongBatch(Net):
     def forward(self, x, y):
         return F.nll_loss(F.log_softmax(F.softmax(self.body(x), 0), 1), y)
@@ -244,11 +262,11 @@ def arrays_for(model):
     full = {"x": x, "t": t, "y": y, "mask": mask, "length": g.integers(1, 4, SAMPLES).astype("float32"),
             "last": g.integers(0, 4, SAMPLES)}
     names = model.forward.__code__.co_varnames[1:model.forward.__code__.co_argcount]
-    return {name: full[name] for name in names}
+    return {name: full[name][:getattr(model, "samples", SAMPLES)] for name in names}
 
 
 def export(model, arrays):
-    inputs = tuple(torch.tensor(a[:3]) for a in arrays.values())
+    inputs = tuple(torch.tensor(a[:8 if hasattr(model, "samples") else 3]) for a in arrays.values())
     names = {"input_names": list(arrays), "output_names": ["loss"]}
     if getattr(model, "traced", False):
         file = io.BytesIO()
@@ -267,7 +285,7 @@ def train(model, arrays, batch=BATCH):
     optimizer = torch.optim.SGD(model.parameters(), lr=RATE)
     losses = []
     for _ in range(EPOCHS):
-        for at in range(0, SAMPLES, batch):
+        for at in range(0, len(tensors[0]), batch):
             loss = model(*[t[at:at + batch] for t in tensors])
             optimizer.zero_grad()
             loss.backward()
@@ -306,10 +324,11 @@ def does_not(name, make, operator):
     arrays = arrays_for(model)
     proto = export(model, arrays)
     losses = train(model, arrays)
-    refused = [command(arrays, way) + "; echo code $?" for way in ("--micro-batches 2", "--replicas 2", "--stages 2 --micro-batches 2")]
+    ways = ("--micro-batches 2", "--micro-batches 3", "--replicas 2", "--stages 2 --micro-batches 2")
+    refused = [command(arrays, way) + "; echo code $?" for way in ways]
     right = [command(arrays, way) + " && cat one.json >>log.json" for way in ("", "--stages 2")]
     write_case(__file__, name, proto, arrays, refused + right, losses * 2,
-               says=["is not put together from the losses of its parts", operator, "--micro-batches 1", "code 3", "! note:"])
+               says=["is not put together from the losses of its parts", operator, "--micro-batches 1", "code 3", "! code 2", "! note:"])
 
 
 def of_fixed_batch(name, make):
@@ -344,6 +363,6 @@ for kind in (Sum, Mean, Ignored, Weighted, LogSoftmaxLoss, MaskedMean, Tokens, F
     if not only or kind.__name__ in only:
         adds_up("".join("_" + c.lower() if c.isupper() else c for c in kind.__name__)[1:], kind)
 for kind, operator in ((Negatives, "MatMul"), (HardTriplets, "Sub"), (OwnCount, "Div"), (Spread, "Sub"), (Root, "Sqrt"),
-                       (HardestExample, "ReduceMax"), (AlongBatch, "Softmax"), (ByRootOfBatchSize, "Div")):
+                       (HardestExample, "ReduceMax"), (HardMine, "TopK"), (PickedSamples, "Gather"), (AlongBatch, "Softmax"), (ByRootOfBatchSize, "Div")):
     if not only or kind.__name__ in only:
         does_not("".join("_" + c.lower() if c.isupper() else c for c in kind.__name__)[1:], kind, operator)
