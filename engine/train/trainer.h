@@ -160,10 +160,10 @@ ons_named_tensor ons_trainer_best_tensor(const ons_trainer *trainer, size_t inde
 ons_status *ons_trainer_write_best(const ons_trainer *trainer, ons_json *more);
 ons_status *ons_trainer_restore_best(ons_trainer *trainer, const ons_checkpoint *checkpoint);
 
-/* trainer_finite.c: fails with ONS_DIVERGED where `count` numbers of the value that are about to be written are not all
- * finite, though the file's own are. */
+/* trainer_finite.c: fails with ONS_DIVERGED if one of `count` numbers of the value that are about to be written is not
+ * finite and the file's own number there is. They are the value's elements from `place` on; -1: in another order. */
 ons_status *ons_trainer_check_finite(const ons_trainer *trainer, const char *name, ons_dtype dtype,
-                                     const void *contents, int64_t count);
+                                     const void *contents, int64_t place, int64_t count);
 
 /* trainer_exchange.c: stages in other processes. After a failure of any of them all that meet fail, with the same
  * message. */

@@ -31,7 +31,9 @@ static ons_status *read_weight(void *context, const char *initialiser, int64_t o
     const char *source = derived == NULL ? initialiser : derived->source;
     ons_dtype dtype = type_of(t, source);
     if (dtype == ONS_NO_DTYPE || ons_dtype_size(dtype) == 0) return NULL;
-    return ons_trainer_check_finite(t, source, dtype, buffer, (int64_t)(bytes / ons_dtype_size(dtype)));
+    size_t size = ons_dtype_size(dtype);
+    int64_t place = derived == NULL ? (int64_t)((size_t)offset / size) : -1;
+    return ons_trainer_check_finite(t, source, dtype, buffer, place, (int64_t)(bytes / size));
 }
 
 static bool is_listed(const char *const *names, size_t count, const char *name) {

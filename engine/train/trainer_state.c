@@ -78,7 +78,7 @@ static ons_state_place place_of(const ons_trainer *t, const kept_value *kept, co
 
 static ons_status *check_finite(const ons_trainer *t, const char *name, const ons_named_tensor *tensor) {
     const ons_type *type = &tensor->tensor.type;
-    return ons_trainer_check_finite(t, name, type->dtype, tensor->tensor.data, ons_shape_elements(&type->shape));
+    return ons_trainer_check_finite(t, name, type->dtype, tensor->tensor.data, 0, ons_shape_elements(&type->shape));
 }
 
 /* A slice of each replica, or copy of the stage, in this process. */

@@ -54,3 +54,16 @@ numpy.save(pathlib.Path(__file__).resolve().parent / "the_file_stays" / "good.np
 write_case(__file__, "infinities_of_the_file", masked([0, -numpy.inf, 0]), {"x": x, "t": t}, RUN + " --out out.onnx --checkpoint saved",
            says=["wrote out.onnx", "! not finite"])
 write_case(__file__, "finite", hidden(), {"x": numpy.abs(x) + 0.5, "t": t}, RUN + " --out out.onnx --checkpoint saved", says=["wrote out.onnx", "! not finite"])
+
+
+def hidden_beside_an_infinity():
+    """The file's own infinity stands in one row; in the other, a root of 0 makes a number that is none."""
+    return model([helper.make_node("Mul", ["x", "w"], ["a"]), helper.make_node("Abs", ["a"], ["b"]),
+                  helper.make_node("Sqrt", ["b"], ["c"]), helper.make_node("IsNaN", ["c"], ["nan"]), helper.make_node("IsInf", ["c"], ["inf"]),
+                  helper.make_node("Or", ["nan", "inf"], ["bad"]), helper.make_node("Where", ["bad", "zero", "c"], ["d"]), helper.make_node("Add", ["d", "v"], ["y"])],
+                 {"w": [1, -numpy.inf, 3], "zero": 0, "v": [0.1, 0.2, 0.3]})
+
+
+away = numpy.abs(x) + 0.5
+away[0, 0] = 0
+write_case(__file__, "beside_an_infinity_of_the_file", hidden_beside_an_infinity(), {"x": away, "t": t}, RUN + " --train '*' --train w --out out.onnx", says=SAYS, code=7)
