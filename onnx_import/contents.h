@@ -29,7 +29,8 @@ typedef enum ons_repeats {
 
 /* Numbers of the tensor that stand in several places: index[k], in `arena`, is the number of element k among `count`
  * different ones, in order of their first places; -1: an element of a margin of zeros, looked for where `padded`.
- * Only for tensors in which somebody may have repeated numbers: equal ones of a weight are found, too. */
+ * Only for tensors whose numbers an exporter may have repeated: it also finds numbers of a weight that are equal by
+ * chance. */
 ons_status *ons_contents_find_repeats(const ons_tensor *tensor, bool padded, ons_arena *arena, ons_repeats *found,
                                       int64_t **index, int64_t *count);
 

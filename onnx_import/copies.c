@@ -378,7 +378,7 @@ static ons_status *join_parameters(copies *c, ons_map *done) {
         ONS_TRY(ons_map_set(done, parameter, 0));
         ONS_TRY(find_group(c, parameter));
         ONS_TRY(join_group(c));
-        if (i < c->in->initialisers.count && c->in->initialisers.items[i] != first) --i; /* it is none any more */
+        if (i < c->in->initialisers.count && c->in->initialisers.items[i] != first) --i; /* no longer an initialiser */
     }
     return NULL;
 }

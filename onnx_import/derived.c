@@ -223,7 +223,8 @@ ons_status *ons_derived_import(scope *s, const Onnx__GraphProto *graph) {
     for (size_t i = 0; i < s->in->initialisers.count;) {
         ons_value_id id = s->in->initialisers.items[i];
         ONS_TRY(derive(&d, id));
-        if (i < s->in->initialisers.count && s->in->initialisers.items[i] == id) ++i; /* else it is none any more */
+        /* Deriving may have taken it out of the list. */
+        if (i < s->in->initialisers.count && s->in->initialisers.items[i] == id) ++i;
     }
     return NULL;
 }

@@ -1,6 +1,6 @@
 /* Tensors that a file states elsewhere than among its graph's initialisers: by Constant nodes, as initialisers of
  * branches and bodies, and by Constant nodes inside of functions. Those that may be weights become values of the
- * model's graph, with a name of their own, so that whoever trains, freezes or writes weights finds them as any other.
+ * model's graph, with a name of their own, so that training, freezing and export find them like any other weight.
  *
  * A tensor of a branch or body is captured from the model's graph by all graphs in between; a body that runs several
  * times, and a function that is called several times, hold one tensor of the file, hence one weight. */
@@ -41,8 +41,8 @@ static ons_status *choose_name(const scope *s, const char *local, const char **n
 
 static bool is_number(const char *name) { return name[0] != '\0' && name[strspn(name, "0123456789")] == '\0'; }
 
-/* PyTorch's exporters never write a parameter as a Constant node, unless somebody has moved it there afterwards; then
- * it still has the parameter's name. */
+/* PyTorch's exporters never write a parameter as a Constant node. A later tool may have moved it there; then it still
+ * has the parameter's name. */
 static ons_origin find_origin(const importer *in, const char *name) {
     uint32_t declared = ons_map_get(&in->declared, name);
     if (declared != ONS_MAP_ABSENT) return (ons_origin)declared;
@@ -154,8 +154,8 @@ static ons_status *lift(scope *s, const statement *t) {
 
 /* ------------------------------------------------------------------------------------------------------- statements */
 
-/* The value that the scope had for the tensor is nobody's now: it leaves its name, unless it is the result of a call,
- * which the call's end makes of what is captured. */
+/* Nothing reads the value that the scope had for the tensor any more: it gives up its name, unless it is the result of
+ * a call, which the call's end makes of what is captured. */
 static ons_status *vacate(scope *s, const char *local, ons_value_id id) {
     ons_graph *graph = s->graph;
     ons_value *value = ons_graph_value(graph, id);

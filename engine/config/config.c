@@ -264,7 +264,8 @@ static char *find_file(char *text) {
     }
 }
 
-/* Where NAME=FILE is parted: at the first '=' where there is no such file. NULL: all of it is a file. */
+/* The '=' that separates NAME from FILE: both may contain one. NULL: the whole text is a file. If no part is a file,
+ * the first '=' separates them. */
 static char *find_equals(char *text) {
     char *file = find_file(text);
     if (file == NULL) return strchr(text, '=');

@@ -29,8 +29,8 @@ typedef struct ons_model_graph {
     ons_blocker loss_guess;    /* see ons_loss_parts.guessed */
     ons_update_result update;  /* training */
     ons_value_id *squares;     /* training with norms: square sums of gradients, one a trained weight */
-    bool squares_idle;         /* this run does not read them: they have their place, so that a log takes no more
-                                  memory than was planned, and are not computed */
+    bool squares_idle;         /* this run neither computes nor reads them. The arena keeps a place for them, so that
+                                  a log takes no more memory than planned */
     ons_value_id *kept;        /* what the host reads */
     size_t kept_count;
     uint64_t digest; /* training: of the graph before layouts are chosen, the same whatever kernels a machine has */

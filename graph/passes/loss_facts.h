@@ -9,8 +9,7 @@ typedef enum ons_loss_kind {
     ONS_LOSS_CONSTANT,  /* the same whatever the samples are, or grows with their number alone */
     ONS_LOSS_SAMPLES,   /* each sample's elements follow from that sample alone */
     ONS_LOSS_TOTAL,     /* a sum or mean over samples, or what follows from such */
-    ONS_LOSS_POSITIONS, /* integers that count the samples of the batch: indices, as long as nobody computes with them
-                         */
+    ONS_LOSS_POSITIONS, /* integers that count the samples of the batch: indices, while no arithmetic changes them */
     ONS_LOSS_COUPLED,   /* anything else */
 } ons_loss_kind;
 

@@ -8,7 +8,7 @@
 #include "graph/operands.h"
 #include "graph/passes/loss_facts.h"
 
-/* A node with what is known of its operands; those that are totals stand as they will: known before the step. */
+/* A node and the facts about its operands. Facts about totals are those that will hold before the step. */
 typedef struct judged {
     ons_loss_proof *p;
     ons_node_id id;
