@@ -42,12 +42,13 @@ static bool may_reach(const ons_operator *op, uint32_t input) {
     return !ons_has_gradient(op) || ons_is_trained_unasked(op, input);
 }
 
-/* From what a node makes to what it reads. */
+/* From what a node makes to what it reads; running statistics are no weights, those of a body's nodes neither. */
 static void reach_inputs(const ons_node *node, bool *reached) {
     bool any = false;
     for (uint32_t k = 0; k < node->output_count; ++k) any |= node->outputs[k] != ONS_NONE && reached[node->outputs[k]];
     for (uint32_t k = 0; any && k < node->input_count; ++k)
-        if (node->inputs[k] != ONS_NONE && may_reach(node->op, k)) reached[node->inputs[k]] = true;
+        if (node->inputs[k] != ONS_NONE && may_reach(node->op, k) && !ons_is_statistic(node->op, k))
+            reached[node->inputs[k]] = true;
 }
 
 /* --------------------------------------------------------------------------------------------------- who reads what */

@@ -43,12 +43,20 @@ static bool holds_only(const ons_tensor *tensor, double wanted) {
     return holds;
 }
 
+/* What a body captures is a value of the model's graph. */
+static const ons_value *statistic(const ons_graph *top, const ons_graph *graph, const ons_node *node, uint32_t input) {
+    const ons_value *value = operand(graph, node, input);
+    if (value == NULL || graph == top || value->kind != ONS_INPUT) return value;
+    ons_value_id outside = ons_graph_find_value(top, value->name);
+    return outside == ONS_NONE ? NULL : ons_graph_value(top, outside);
+}
+
 /* Means of 0 and variances of 1, in this order among the statistics. */
-static bool has_fresh_statistics(const ons_graph *graph, const ons_node *node) {
+static bool has_fresh_statistics(const ons_graph *top, const ons_graph *graph, const ons_node *node) {
     uint32_t statistics = 0;
     for (uint32_t i = 0; i < node->input_count; ++i) {
         if (!ons_is_statistic(node->op, i)) continue;
-        const ons_value *value = operand(graph, node, i);
+        const ons_value *value = statistic(top, graph, node, i);
         bool known = value != NULL && value->data != ONS_NO_DATA;
         if (!known || !holds_only(ons_store_get(graph->store, value->data), statistics++ == 0 ? 0 : 1)) return false;
     }
@@ -68,7 +76,7 @@ static const char *scale_frozen_by(const ons_config *config, const ons_graph *gr
 }
 
 typedef struct kinds {
-    found fresh, frozen, scale;
+    found fresh, fresh_inside, frozen, scale;
 } kinds;
 
 static void sort_layer(const ons_model *model, const ons_config *config, const ons_node *node, kinds *k) {
@@ -83,9 +91,21 @@ static void sort_layer(const ons_model *model, const ons_config *config, const o
     } else if (trains) {
         const char *glob = layer.chosen == NULL ? scale_frozen_by(config, graph, node) : NULL;
         if (glob != NULL) add(&k->scale, node, glob);
-    } else if (layer.chosen == NULL && layer.frozen == NULL && has_fresh_statistics(graph, node)) {
+    } else if (layer.chosen == NULL && layer.frozen == NULL && has_fresh_statistics(graph, graph, node)) {
         add(&k->fresh, node, NULL);
     }
+}
+
+/* Layers in branches and bodies have one form in training: binding refuses the other. */
+static void look_inside(const ons_graph *top, const ons_graph *graph, const ons_node *node, kinds *k) {
+    for (uint32_t a = 0; node->op->attributes[a].name != NULL; ++a) {
+        const ons_graph *body = node->attributes[a].kind == ONS_ATTRIBUTE_GRAPH ? node->attributes[a].graph : NULL;
+        for (ons_node_id id = 0; body != NULL && id < body->nodes.count; ++id)
+            look_inside(top, body, &body->nodes.items[id], k);
+    }
+    if (graph != top && ons_has_layer_forms(node) && !ons_acts_as_in_training(graph, node) &&
+        has_fresh_statistics(top, graph, node))
+        add(&k->fresh_inside, node, NULL);
 }
 
 ons_status *ons_assume_layer_forms(const ons_model *model, const ons_config *config, ons_arena *arena,
@@ -94,10 +114,15 @@ ons_status *ons_assume_layer_forms(const ons_model *model, const ons_config *con
     for (ons_node_id id = 0; id < model->graph->nodes.count; ++id) {
         const ons_node *node = ons_graph_node(model->graph, id);
         if (ons_has_layer_forms(node)) sort_layer(model, config, node, &k);
+        look_inside(model->graph, model->graph, node, &k);
     }
     if (k.fresh.count > 0)
         ONS_TRY(ons_note(list, arena, ons_note_fresh_statistics, k.fresh.count, k.fresh.first,
                          plural(k.fresh.count, "has", "have"), plural(k.fresh.count, "it trains", "they train")));
+    if (k.fresh_inside.count > 0)
+        ONS_TRY(ons_note(list, arena, ons_note_fresh_statistics_inside, k.fresh_inside.count, k.fresh_inside.first,
+                         plural(k.fresh_inside.count, "has", "have"),
+                         plural(k.fresh_inside.count, "it trains", "they train")));
     if (k.frozen.count > 0)
         ONS_TRY(ons_note(list, arena, ons_note_frozen_statistics, k.frozen.glob, k.frozen.count, k.frozen.first,
                          plural(k.frozen.count, "normalises", "normalise"), k.frozen.first));

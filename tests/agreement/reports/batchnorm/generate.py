@@ -203,6 +203,7 @@ def main():
     write_case(__file__, "profile_of_one", training.make(), data,
                "profile model.onnx --input x.npy --target y.npy --loss cross_entropy --batch 1 --repetitions 1 --out profile.json", None, [LONE], 1)
     instances(generator)
+    branches(generator)
 
 
 LONE_PLANE = "Expected more than 1 spatial element when training"
@@ -236,6 +237,50 @@ def instances(generator):
     more = generator.normal(size=(9, FEATURES, 2, 2)).astype("f")
     write_case(__file__, "instance_of_four_positions", make(2), {"x": more, "y": y}, COMMON + "--batch 3", None, ["! note:", "! " + LONE_PLANE])
     write_case(__file__, "groups_of_one_value", make(1, FEATURES), {"x": x, "y": y}, COMMON + "--batch 3", None, ["! " + LONE_PLANE])
+
+
+def branches(generator):
+    """In a branch, statistics are no weights either; those of a new layer are noted, with what helps."""
+    x, y = generator.normal(size=(9, 4)).astype("f"), generator.integers(0, CLASSES, 9)
+    weight, head = generator.normal(size=(4, 4)).astype("f"), generator.normal(size=(4, CLASSES)).astype("f")
+
+    def make(parts, stated, inside):
+        def branch(name):
+            names = [name + part for part in ("scale", "bias", "mean", "variance")]
+            tensors = [onnx.numpy_helper.from_array(value, each) for each, value in zip(names, parts)]
+            constants = [helper.make_node("Constant", [], [tensor.name], value=tensor) for tensor in tensors] if stated else []
+            nodes = [*constants, helper.make_node("MatMul", ["x", "weight"], [name + "h"]),
+                     helper.make_node("BatchNormalization", [name + "h", *names], [name], name=name + "norm")]
+            return helper.make_graph(nodes, name, [], [helper.make_tensor_value_info(name, TensorProto.FLOAT, None)],
+                                     tensors if inside and not stated else []), tensors
+        (yes, given), (no, others) = branch("yes"), branch("no")
+        initialisers = [onnx.numpy_helper.from_array(value, name) for name, value in (("weight", weight), ("head", head), ("zero", numpy.float32(0)))]
+        nodes = [helper.make_node("ReduceSum", ["x"], ["sum"], keepdims=0), helper.make_node("Greater", ["sum", "zero"], ["up"]),
+                 helper.make_node("If", ["up"], ["n"], then_branch=yes, else_branch=no), helper.make_node("MatMul", ["n", "head"], ["logits"])]
+        graph = helper.make_graph(nodes, "net", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", 4])],
+                                  [helper.make_tensor_value_info("logits", TensorProto.FLOAT, ["N", CLASSES])],
+                                  initialisers + ([] if inside else given + others))
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+
+    def losses(parts):
+        learnt = [torch.tensor(each, requires_grad=True) for each in (weight, head, *parts[:2], *parts[:2])]
+        mean, variance = (torch.tensor(each) for each in parts[2:])
+        result = []
+        for rows in batches_of(9, 3):
+            value = torch.tensor(x[rows])
+            scale, bias = learnt[2:4] if value.sum() > 0 else learnt[4:6]
+            value = torch.nn.functional.batch_norm(value @ learnt[0], mean, variance, scale, bias, False, 0.1, 1e-5) @ learnt[1]
+            loss = torch.nn.functional.cross_entropy(value, torch.tensor(y[rows]))
+            result.append(loss.item())
+            for each, gradient in zip(learnt, torch.autograd.grad(loss, learnt, materialize_grads=True)):
+                each.data -= RATE * gradient
+        return result
+
+    moved, fresh = norm(4, generator), norm(4, generator, True)
+    for name, stated, inside in (("in_branches", False, True), ("in_branches_in_nodes", True, True), ("of_the_graph_in_branches", False, False)):
+        write_case(__file__, "moved_statistics_" + name, make(moved, stated, inside), {"x": x, "y": y}, COMMON + "--batch 3", losses(moved), ["! note:"])
+    write_case(__file__, "fresh_statistics_in_branches", make(fresh, False, True), {"x": x, "y": y}, COMMON + "--batch 3", losses(fresh),
+               ["note: 2 of the layers inside of branches and bodies that normalise by running statistics, first 'yesnorm', have still those"])
 
 
 main()
