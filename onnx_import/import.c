@@ -102,6 +102,7 @@ static void forget_last_import(ons_model_file *file) {
     file->derived.count = 0;
     file->sharded.count = 0;
     file->stated.count = 0;
+    ons_map_free(&file->stated_names);
     file->merges.count = 0;
     file->lost_biases = 0;
     file->unclear.count = 0;
@@ -127,6 +128,8 @@ ons_status *ons_import(ons_model_file *file, const ons_registry *registry, const
     ons_map_free(&in.call_prefixes);
     ons_map_free(&in.declared);
     ons_map_free(&in.folded_by_exporter);
+    ons_map_free(&in.stated_at);
+    ons_map_free(&in.name_numbers);
     ons_vector_free(&in.file_nodes);
     ons_vector_free(&in.initialisers);
     ons_vector_free(&in.parts);

@@ -47,6 +47,9 @@ typedef struct importer {
     ONS_VECTOR(untied_part) parts;
     ons_map declared; /* name of a module's parameter or buffer → ons_origin; empty: the file tells nothing */
     ons_map folded_by_exporter; /* name of an initialiser that the exporter computed → index of its value_info */
+    ons_map stated_at;          /* where the file states a tensor, as text → index in file->stated */
+    ons_map name_numbers;       /* a name that was taken → the number that the last tensor got behind it */
+    bool traced;                /* PyTorch's tracing exporter wrote the file */
 } importer;
 
 /* An attribute given to a function: what it is, and where its own references and captures are to be looked up. */

@@ -54,16 +54,17 @@ static bool holds_infinities(const ons_tensor *tensor) {
     }
 }
 
+/* The nodes of PyTorch's tracing exporter have paths for names. */
+static bool is_traced(const Onnx__ModelProto *model) {
+    bool path = false;
+    for (size_t i = 0; i < model->graph->n_node && !path; ++i) path = ons_text(model->graph->node[i]->name)[0] == '/';
+    return path && strcmp(ons_text(model->producer_name), "pytorch") == 0;
+}
+
 /* PyTorch's tracing exporter writes numbers without a shape as Constant nodes or under names of its own; what has the
- * name of a module's attribute is a parameter, or a buffer, which a number that sizes give is. Its nodes have paths for
- * names. */
+ * name of a module's attribute is a parameter, or a buffer, which a number that sizes give is. */
 static bool is_number_of_module(const importer *in, const ons_tensor *tensor, const char *name) {
-    const Onnx__ModelProto *model = in->file->model;
-    bool traced = false;
-    for (size_t i = 0; i < model->graph->n_node && !traced; ++i)
-        traced = ons_text(model->graph->node[i]->name)[0] == '/';
-    traced &= strcmp(ons_text(model->producer_name), "pytorch") == 0;
-    if (!traced) return ons_is_parameter_name(name);
+    if (!in->traced) return ons_is_parameter_name(name);
     return ons_may_name_number(name) && ons_number_kind_of(tensor) != ONS_NUMBER_COMPUTED;
 }
 
@@ -174,6 +175,7 @@ static ons_status *add_unsupported(scope *s, const char *name) {
 }
 
 ons_status *ons_initialisers_import(scope *s, const Onnx__GraphProto *proto) {
+    if (s->graph == s->in->top) s->in->traced = is_traced(s->in->file->model);
     for (size_t i = 0; i < proto->n_initializer; ++i) {
         const char *name = ons_text(proto->initializer[i]->name);
         if (find_tie(s, name) != NULL) continue;

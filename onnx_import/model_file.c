@@ -228,6 +228,7 @@ void ons_model_file_close(ons_model_file *file) {
     ons_vector_free(&file->sharded);
     ons_vector_free(&file->unclear);
     ons_vector_free(&file->stated);
+    ons_map_free(&file->stated_names);
     ons_vector_free(&file->merges);
     if (file->model != NULL) onnx__model_proto__free_unpacked(file->model, NULL);
     ons_vector_free(&file->tensors);

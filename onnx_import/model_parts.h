@@ -69,6 +69,7 @@ struct ons_model_file {
     ONS_VECTOR(ons_sharded) sharded;               /* by the last import */
     ONS_VECTOR(const char *) unclear;              /* by the last import: ons_unclear_detaches */
     ONS_VECTOR(ons_stated) stated;                 /* by the last import */
+    ons_map stated_names;                          /* name → index in `stated` */
 };
 
 /* A file of those bytes, from malloc, in the place of another one; they are freed with it, or where this fails. */

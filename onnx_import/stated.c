@@ -33,8 +33,12 @@ static ons_status *choose_name(const scope *s, const char *local, const char **n
     *name = local;
     if (s->call == NULL && !is_taken(s, local)) return NULL;
     ONS_FORMAT(*name, arena, "%s/%s", owner, local);
-    for (int number = 2; is_taken(s, *name); ++number) ONS_FORMAT(*name, arena, "%s/%s_%d", owner, local, number);
-    return NULL;
+    if (!is_taken(s, *name)) return NULL;
+    const char *taken = *name;
+    uint32_t last = ons_map_get(&s->in->name_numbers, taken), number = last == ONS_MAP_ABSENT ? 2 : last + 1;
+    do ONS_FORMAT(*name, arena, "%s/%s_%u", owner, local, number);
+    while (is_taken(s, *name) && ++number > 0);
+    return ons_map_set(&s->in->name_numbers, taken, number);
 }
 
 /* ------------------------------------------------------------------------------------------------------ who made it */
@@ -77,10 +81,9 @@ static bool may_be_weight(const importer *in, const statement *t, bool inside) {
 
 /* ----------------------------------------------------------------------------------------------------------- values */
 
-static const ons_stated *find_stated(const ons_model_file *file, const statement *t) {
-    for (size_t i = 0; i < file->stated.count; ++i)
-        if (file->stated.items[i].tensor == t->tensor && file->stated.items[i].numbers == t->numbers)
-            return &file->stated.items[i];
+/* The key of importer.stated_at: maps have texts for keys. */
+static ons_status *print_address(const importer *in, const statement *t, const char **text) {
+    ONS_FORMAT(*text, in->top->arena, "%p", t->tensor != NULL ? (const void *)t->tensor : (const void *)t->numbers);
     return NULL;
 }
 
@@ -100,6 +103,10 @@ static ons_status *remember(const scope *s, const statement *t, const char *name
     stated.name = ons_arena_copy_text(file->arena, name);
     if (stated.name == NULL) return ons_status_out_of_memory();
     ONS_TRY(describe_place(s, &stated.place));
+    const char *address;
+    ONS_TRY(print_address(s->in, t, &address));
+    ONS_TRY(ons_map_set(&s->in->stated_at, address, (uint32_t)file->stated.count));
+    ONS_TRY(ons_map_set(&file->stated_names, stated.name, (uint32_t)file->stated.count));
     ONS_PUSH(&file->stated, stated);
     return NULL;
 }
@@ -107,13 +114,15 @@ static ons_status *remember(const scope *s, const statement *t, const char *name
 /* The value of the model's graph that holds the tensor. */
 static ons_status *add_to_top(scope *s, const statement *t, ons_value_id *top) {
     importer *in = s->in;
-    const ons_stated *before = find_stated(in->file, t);
-    if (before != NULL) {
-        *top = ons_graph_find_value(in->top, before->name);
-        ONS_CHECK(*top != ONS_NONE, ONS_DEFECT, "the weight '%s' was lost", before->name);
+    const char *name, *address;
+    ONS_TRY(print_address(in, t, &address));
+    uint32_t before = ons_map_get(&in->stated_at, address);
+    if (before != ONS_MAP_ABSENT) {
+        name = in->file->stated.items[before].name;
+        *top = ons_graph_find_value(in->top, name);
+        ONS_CHECK(*top != ONS_NONE, ONS_DEFECT, "the weight '%s' was lost", name);
         return NULL;
     }
-    const char *name;
     ONS_TRY(choose_name(s, t->local, &name));
     ONS_TRY(ons_graph_add_value(in->top, name, t->value.kind, &t->value.type, top));
     ons_value *value = ons_graph_value(in->top, *top);
@@ -195,9 +204,8 @@ ons_status *ons_stated_initialiser(scope *s, const Onnx__TensorProto *tensor, co
 /* ---------------------------------------------------------------------------------------------------------- queries */
 
 const ons_stated *ons_stated_find(const ons_model_file *file, const char *name) {
-    for (size_t i = 0; i < file->stated.count; ++i)
-        if (strcmp(file->stated.items[i].name, name) == 0) return &file->stated.items[i];
-    return NULL;
+    uint32_t index = ons_map_get(&file->stated_names, name);
+    return index == ONS_MAP_ABSENT ? NULL : &file->stated.items[index];
 }
 
 const char *ons_stated_place(const ons_model_file *file, const char *name) {

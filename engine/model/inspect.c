@@ -211,10 +211,38 @@ static void write_copies(const ons_model *model, FILE *out) {
     }
 }
 
-/* How often each weight is read: more than once, and it is trained as one. */
+/* How often nodes read each value. */
+static ons_status *count_uses(const ons_graph *graph, ons_arena *arena, uint32_t **counts) {
+    ONS_NEW(*counts, arena, graph->values.count + 1);
+    for (ons_node_id id = 0; id < graph->nodes.count; ++id) {
+        const ons_node *node = ons_graph_node(graph, id);
+        for (uint32_t i = 0; i < node->input_count; ++i)
+            if (node->inputs[i] != ONS_NONE) ++(*counts)[node->inputs[i]];
+    }
+    return NULL;
+}
+
+static void write_ties(const ons_model *model, const ons_graph *bound, const uint32_t *counts, FILE *out) {
+    for (ons_value_id id = 0; id < bound->values.count; ++id) {
+        const ons_value *value = ons_graph_value(bound, id);
+        uint32_t uses = value->kind == ONS_PARAMETER ? counts[id] : 0;
+        if (uses > 1 && ons_stated_place(model->file, value->name) != NULL)
+            fprintf(out, "'%s' is used %u times and trained as one weight\n", value->name, uses);
+        else if (uses > 1)
+            fprintf(
+                out,
+                "'%s' is used %u times and trained as one weight; --untie '%s' gives each layer that reads it one of "
+                "its own\n",
+                value->name, uses, value->name);
+    }
+}
+
+/* Axes without a size, weights that several nodes read, and what a run takes for granted. */
 static ons_status *write_assumptions(owned_inspection *o, const ons_model *model, const ons_config *config,
                                      const ons_graph *bound) {
     size_t size;
+    uint32_t *counts;
+    ONS_TRY(count_uses(bound, o->arena, &counts));
     FILE *out = open_memstream(&o->assumptions, &size);
     if (out == NULL) return ons_status_out_of_memory();
     for (size_t i = 0; i < model->graph->inputs.count && i < bound->inputs.count; ++i) {
@@ -232,21 +260,7 @@ static ons_status *write_assumptions(owned_inspection *o, const ons_model *model
                         symbol == NULL ? "" : "=N sets it");
         }
     }
-    for (ons_value_id id = 0; id < bound->values.count; ++id) {
-        const ons_value *value = ons_graph_value(bound, id);
-        uint32_t uses = 0;
-        for (size_t k = 0; value->kind == ONS_PARAMETER && k < bound->nodes.count; ++k)
-            for (uint32_t input = 0; input < bound->nodes.items[k].input_count; ++input)
-                uses += bound->nodes.items[k].inputs[input] == id;
-        if (uses > 1 && ons_stated_place(model->file, value->name) != NULL)
-            fprintf(out, "'%s' is used %u times and trained as one weight\n", value->name, uses);
-        else if (uses > 1)
-            fprintf(
-                out,
-                "'%s' is used %u times and trained as one weight; --untie '%s' gives each layer that reads it one of "
-                "its own\n",
-                value->name, uses, value->name);
-    }
+    write_ties(model, bound, counts, out);
     ons_assumptions list = {0};
     ons_status *status = ons_assumptions_find(model, config, o->arena, &list);
     for (size_t i = 0; i < list.count; ++i) fprintf(out, "%s; %s\n", list.items[i].what, list.items[i].remedy);

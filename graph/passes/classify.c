@@ -73,6 +73,5 @@ ons_status *ons_classify(ons_graph *graph, const ons_insistence *insistence) {
         for (ons_value_id id = 0; id < graph->values.count; ++id)
             if (may_be_constant(ons_graph_value(graph, id)))
                 ons_make_constant(graph, id, rules[i](graph, id), insistence);
-    ons_classify_sinusoids(graph, insistence);
-    return NULL;
+    return ons_classify_sinusoids(graph, insistence);
 }

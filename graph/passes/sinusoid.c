@@ -1,6 +1,7 @@
 #include "graph/passes/sinusoid.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Sines of many angles lie anywhere in between: this tells them from ones beside zeros, as a fresh normalisation has.
@@ -64,27 +65,51 @@ static bool holds_both(const ons_shape *shape, numbers all) {
            are_sine_and_cosine(&(pairing){all, all, half, rows, length, half, 1});
 }
 
-/* The table of the same shape that completes this one; ONS_NONE. */
-static ons_value_id find_partner(const ons_graph *graph, ons_value_id id, numbers one) {
-    const ons_shape *shape = &ons_graph_value(graph, id)->type.shape;
-    int64_t count = ons_shape_elements(shape);
-    for (ons_value_id other = id + 1; other < graph->values.count; ++other) {
-        numbers others = parameter_numbers(graph, other);
-        if (others.bytes != NULL && ons_shape_equal(shape, &ons_graph_value(graph, other)->type.shape) &&
-            are_sine_and_cosine(&(pairing){one, others, 0, 1, count, count, 1}))
-            return other;
+/* A tensor that may be a table: its first element lies in [-1, 1]. */
+typedef struct candidate {
+    ons_value_id id;
+    numbers numbers;
+    float first;
+} candidate;
+
+/* The table of the same shape behind candidate `index` that completes it; ONS_NONE. */
+static ons_value_id find_partner(const ons_graph *graph, const candidate *list, size_t count, size_t index) {
+    const candidate *one = &list[index];
+    const ons_shape *shape = &ons_graph_value(graph, one->id)->type.shape;
+    int64_t elements = ons_shape_elements(shape);
+    for (size_t i = index + 1; i < count; ++i) {
+        const candidate *other = &list[i];
+        if (!(fabsf(one->first * one->first + other->first * other->first - 1) < 1e-3f)) continue;
+        if (ons_shape_equal(shape, &ons_graph_value(graph, other->id)->type.shape) &&
+            are_sine_and_cosine(&(pairing){one->numbers, other->numbers, 0, 1, elements, elements, 1}))
+            return other->id;
     }
     return ONS_NONE;
 }
 
-void ons_classify_sinusoids(ons_graph *graph, const ons_insistence *insistence) {
+static size_t list_candidates(const ons_graph *graph, candidate *list) {
+    size_t count = 0;
     for (ons_value_id id = 0; id < graph->values.count; ++id) {
         numbers all = parameter_numbers(graph, id);
-        if (all.bytes == NULL) continue;
-        bool both = holds_both(&ons_graph_value(graph, id)->type.shape, all);
-        ons_value_id partner = both ? id : find_partner(graph, id, all);
+        float first = all.bytes == NULL ? INFINITY : at(&all, 0);
+        if (fabsf(first) < 1.001f) list[count++] = (candidate){id, all, first};
+    }
+    return count;
+}
+
+ons_status *ons_classify_sinusoids(ons_graph *graph, const ons_insistence *insistence) {
+    candidate *list = calloc(graph->values.count + 1, sizeof *list);
+    if (list == NULL) return ons_status_out_of_memory();
+    size_t count = list_candidates(graph, list);
+    for (size_t i = 0; i < count; ++i) {
+        ons_value_id id = list[i].id;
+        if (parameter_numbers(graph, id).bytes == NULL) continue; /* it has been found beside another */
+        bool both = holds_both(&ons_graph_value(graph, id)->type.shape, list[i].numbers);
+        ons_value_id partner = both ? id : find_partner(graph, list, count, i);
         if (partner == ONS_NONE) continue;
         ons_make_constant(graph, id, ONS_SINUSOIDS, insistence);
         ons_make_constant(graph, partner, ONS_SINUSOIDS, insistence);
     }
+    free(list);
+    return NULL;
 }

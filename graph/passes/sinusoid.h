@@ -7,6 +7,6 @@
 #include "graph/passes/classify.h"
 
 /* Float32 and float64 parameters that are such tables become ONS_CONSTANT with the reason ONS_SINUSOIDS. */
-void ons_classify_sinusoids(ons_graph *graph, const ons_insistence *insistence);
+ons_status *ons_classify_sinusoids(ons_graph *graph, const ons_insistence *insistence);
 
 #endif
