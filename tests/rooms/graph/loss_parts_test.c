@@ -93,6 +93,15 @@ static ons_value_id pairs(const model *m) {
 static ons_value_id by_root_of_samples(const model *m) {
     return apply2(m->s, "Div", sum(m), scalar(m, m->rows > ROWS ? 2.5 : 1.7));
 }
+/* Their differences are no int64: the sanitizer would say so. */
+static ons_value_id far_places(const model *m) {
+    int64_t places[OTHER_ROWS];
+    for (int64_t i = 0; i < m->rows; ++i) places[i] = i % 2 == 0 ? INT64_MIN : INT64_MAX;
+    ons_value_id numbers = ons_build(&m->s->builder, find_operator(m->s, "Cast"),
+                                     ONS_IN(ons_build_integers(&m->s->builder, places, (uint32_t)m->rows)),
+                                     ONS_WITH(ONS_AT_INT(0, ONS_FLOAT32)));
+    return reduce(m, "ReduceMean", apply2(m->s, "Mul", apply1(m->s, "Transpose", error(m)), numbers));
+}
 static ons_value_id off_mean(const model *m) { return reduce(m, "ReduceMean", apply2(m->s, "Mul", error(m), mean(m))); }
 
 static void expect_parts(build_loss *build, int degree, uint32_t shares, uint32_t totals) {
@@ -125,4 +134,5 @@ Test(loss_parts, a_divisor_that_follows_from_weights_is_refused) { expect_obstac
 Test(loss_parts, the_root_of_a_mean_is_refused) { expect_obstacle(root, "Sqrt"); }
 Test(loss_parts, samples_compared_with_each_other_are_refused) { expect_obstacle(pairs, "MatMul"); }
 Test(loss_parts, a_divisor_that_grows_in_another_way_is_refused) { expect_obstacle(by_root_of_samples, "Div"); }
+Test(loss_parts, places_of_samples_far_apart_are_refused) { expect_obstacle(far_places, "Cast"); }
 Test(loss_parts, a_mean_that_goes_back_to_its_samples_is_refused) { expect_obstacle(off_mean, "Mul"); }
