@@ -204,7 +204,7 @@ static verdict judge_input(const site *s, const ons_node *node, uint32_t input) 
         return input == 0 && (roles->traits & ONS_TRAIT_TOGETHER) == 0 ? judge_table(s, node) : CONSTANT;
     if (roles->traits & ONS_TRAIT_ELEMENTWISE) return judge_elementwise(s, node, input);
     if (roles->traits & (ONS_TRAIT_DENSE | ONS_TRAIT_EXPANDS)) return judge_dense(s, node, input);
-    bool alone = input > 0 && s->tensor->type.shape.rank == 1 && roles->role == ONS_NO_ROLE &&
+    bool alone = input > 0 && is_vector(&s->tensor->type.shape) && roles->role == ONS_NO_ROLE &&
                  (roles->traits & (ONS_TRAIT_ADDRESSES | ONS_TRAIT_MOVES)) == 0;
     return alone && is_computed(s, node->inputs[0]) ? WEIGHT : CONSTANT;
 }

@@ -336,6 +336,15 @@ def tables_stay():
     case("constant_nodes_that_stay", model_of(nodes, [("x", FLOAT, ["batch", 5, 8])], "o"), draw(12, 5, 8), forward, dict(w=w, h=h), ["! note:"])
 
 
+def slope():
+    """Slopes of a PRelu, one for each channel."""
+    k, s, w = draw(4, 3, 3, 3), numpy.abs(draw(4, 1, 1)), draw(4, 3)
+    nodes = [constant("k", k), constant("s", s), constant("w", w), helper.make_node("Conv", ["x", "k"], ["y"]), helper.make_node("PRelu", ["y", "s"], ["r"]),
+             helper.make_node("GlobalAveragePool", ["r"], ["p"]), helper.make_node("Flatten", ["p"], ["f"]), helper.make_node("MatMul", ["f", "w"], ["o"])]
+    case("constant_node_of_a_slope", model_of(nodes, [("x", FLOAT, ["batch", 3, 5, 5])], "o"), draw(12, 3, 5, 5),
+         lambda x, k, s, w: torch.nn.functional.prelu(torch.nn.functional.conv2d(x, k), s.flatten()).mean((2, 3)) @ w, dict(k=k, s=s, w=w), ["! note:"])
+
+
 def joined_to_data():
     """A token that stands in front of all samples' is a weight or none: it is said."""
     w, cls, h = draw(6, 5), draw(1, 1, 5), draw(5, 3)
@@ -374,5 +383,5 @@ def inside_of_bodies():
 
 
 for write in (constants, convolution, normalisation, lookup, recurrent, unsure, branches, loop, scan, functions, rounded, joined, parted, scaled, tables_stay,
-              joined_to_data, inside_of_bodies):
+              joined_to_data, inside_of_bodies, slope):
     write()
