@@ -89,6 +89,7 @@ static ons_status *import_graph(scope *s, const Onnx__GraphProto *proto) {
     ONS_TRY(import_outputs(s, proto));
     ONS_TRY(ons_untied_check(s->in));
     ONS_TRY(ons_lost_biases_find(s->in));
+    ONS_TRY(ons_lost_find(s));
     return ons_roles_assign(s->in);
 }
 
@@ -105,6 +106,7 @@ static void forget_last_import(ons_model_file *file) {
     ons_map_free(&file->stated_names);
     file->merges.count = 0;
     file->lost_biases = 0;
+    file->lost.count = 0;
     file->unclear.count = 0;
     file->untold_copies = 0;
 }
@@ -133,6 +135,8 @@ ons_status *ons_import(ons_model_file *file, const ons_registry *registry, const
     ons_vector_free(&in.file_nodes);
     ons_vector_free(&in.initialisers);
     ons_vector_free(&in.parts);
+    ons_vector_free(&in.parameters);
+    ons_vector_free(&in.results);
     if (status != NULL) {
         ons_graph_free(in.top); /* and the texts of blockers with it */
         if (blockers != NULL) blockers->count = blocker_count;

@@ -90,6 +90,15 @@ typedef struct ons_merge {
 /* Biases of the module that the exporter has left out because they were zeros; the first one's name. */
 size_t ons_lost_bias_count(const ons_model_file *file, const char **first);
 
+/* A parameter of the module whose part in the computation a default export has lost (lost.c). Texts live as long as the
+ * file. */
+typedef struct ons_lost {
+    const char *parameter; /* in the module */
+    const char *result;    /* what the parameter stands for in the file beside itself; NULL: it is not in the file */
+} ons_lost;
+size_t ons_lost_count(const ons_model_file *file);
+ons_lost ons_lost_at(const ons_model_file *file, size_t index);
+
 /* Nodes that read something which the program has detached, where the file does not tell which of their operands it is:
  * their names in the graph, until the next import. */
 size_t ons_unclear_detaches(const ons_model_file *file, const char *const **names);

@@ -3,6 +3,7 @@
 #define ONSTAGE_ONNX_IMPORT_IMPORTER_H
 
 #include "graph/upgrade.h"
+#include "onnx_import/metadata.h"
 #include "onnx_import/model_parts.h"
 #include "onnx_import/tensor.h"
 
@@ -29,6 +30,11 @@ typedef struct untied_part {
     uint32_t node;     /* of this layer, in the file */
 } untied_part;
 
+/* A parameter of the module: "p_fc_weight" in calls is "fc.weight" in the file. */
+typedef struct declared_parameter {
+    const char *placeholder, *name;
+} declared_parameter;
+
 typedef struct importer {
     ons_model_file *file;
     size_t detach_work; /* nodes that were looked at for operands that the program detached: see detached.c */
@@ -46,6 +52,8 @@ typedef struct importer {
     ONS_VECTOR(ons_value_id) initialisers; /* of `top` */
     ONS_VECTOR(untied_part) parts;
     ons_map declared; /* name of a module's parameter or buffer → ons_origin; empty: the file tells nothing */
+    ONS_VECTOR(declared_parameter) parameters; /* of the module, where the file lists them */
+    ONS_VECTOR(const char *) results;          /* of the program: "mul_1", as calls have it */
     ons_map folded_by_exporter; /* name of an initialiser that the exporter computed → index of its value_info */
     ons_map stated_at;          /* where the file states a tensor, as text → index in file->stated */
     ons_map name_numbers;       /* a name that was taken → the number that the last tensor got behind it */
@@ -196,7 +204,15 @@ ons_status *ons_origins_read(importer *in, const Onnx__GraphProto *graph);
 /* Fills in origin, parameter and sources of an initialiser of the model's graph. */
 ons_status *ons_origin_find(importer *in, const char *name, ons_value *value);
 
+/* ---- lost.c */
+
+/* Fills file->lost, once all nodes are there. */
+ons_status *ons_lost_find(const scope *s);
+
 /* ---- merges.c */
+
+/* The layer that a node belongs to: "encoder.layers.1.norm1"; size 0: the module itself, or not known. */
+ons_text_view ons_node_scope(const Onnx__NodeProto *node);
 
 /* Fills file->merges, from all initialisers and the file's nodes. */
 ons_status *ons_merges_find(importer *in);

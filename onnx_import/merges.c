@@ -13,8 +13,7 @@
 static const char scopes_key[] = "pkg.torch.onnx.name_scopes";
 static const char rule_key[] = "pkg.onnxscript.rewriter.rule_name", removed[] = "RemoveOptionalBias";
 
-/* The layer that a node belongs to: "encoder.layers.1.norm1"; size 0: not known. */
-static ons_text_view scope_of(const Onnx__NodeProto *node) {
+ons_text_view ons_node_scope(const Onnx__NodeProto *node) {
     ons_text_view list, item, layer = {"", 0}, last = {"", 0};
     if (ons_metadata_find(&node->base, ONS_NODE_METADATA, scopes_key, &list)) {
         for (size_t at = 0; ons_quoted_next(list, &at, &item); last = item) layer = last; /* the last is the function */
@@ -65,7 +64,7 @@ ons_status *ons_lost_biases_find(importer *in) {
         used[i] = name != NULL && ons_graph_find_value(in->top, name) != ONS_NONE;
     }
     for (size_t i = 0; i < graph->n_node; ++i) {
-        ons_text_view rule, layer = scope_of(graph->node[i]);
+        ons_text_view rule, layer = ons_node_scope(graph->node[i]);
         if (!ons_metadata_find(&graph->node[i]->base, ONS_NODE_METADATA, rule_key, &rule) || layer.size == 0) continue;
         if (memmem(rule.text, rule.size, removed, strlen(removed)) == NULL || !lacks_operand(in, graph->node[i]))
             continue;
@@ -113,7 +112,7 @@ static ons_status *find_uses(const Onnx__GraphProto *graph, const char *name, us
     for (uint32_t i = 0; i < graph->n_node; ++i)
         for (uint32_t k = 0; k < graph->node[i]->n_input; ++k)
             if (strcmp(graph->node[i]->input[k], name) == 0)
-                ONS_PUSH(list, ((use){graph->node[i], i, k, scope_of(graph->node[i])}));
+                ONS_PUSH(list, ((use){graph->node[i], i, k, ons_node_scope(graph->node[i])}));
     return NULL;
 }
 
@@ -258,7 +257,7 @@ static ons_value_id find_part(const importer *in, const use *u, ons_value_id fro
     for (size_t i = 0; i < in->parts.count; ++i) {
         const untied_part *each = &in->parts.items[i];
         const use of = {in->file->model->graph->node[each->node], each->node, 0,
-                        scope_of(in->file->model->graph->node[each->node])};
+                        ons_node_scope(in->file->model->graph->node[each->node])};
         if (each->from == from && is_same_layer(&of, u)) return each->part;
     }
     return ONS_NONE;
@@ -269,7 +268,7 @@ ons_status *ons_untie_operand(scope *s, const Onnx__NodeProto *node, size_t inde
     if (in->options->untie_count == 0 || s->graph != in->top || s->call != NULL || *value == ONS_NONE) return NULL;
     const ons_value *read = ons_graph_value(s->graph, *value);
     if (read->kind != ONS_PARAMETER || read->producer != ONS_NONE || !ons_is_untied(in, read->name)) return NULL;
-    const use u = {node, (uint32_t)index, (uint32_t)input, scope_of(node)};
+    const use u = {node, (uint32_t)index, (uint32_t)input, ons_node_scope(node)};
     ons_value_id from = *value, part = find_part(in, &u, from);
     bool first = true;
     for (size_t i = 0; i < in->parts.count; ++i) first &= in->parts.items[i].from != from;

@@ -230,6 +230,7 @@ void ons_model_file_close(ons_model_file *file) {
     ons_vector_free(&file->stated);
     ons_map_free(&file->stated_names);
     ons_vector_free(&file->merges);
+    ons_vector_free(&file->lost);
     if (file->model != NULL) onnx__model_proto__free_unpacked(file->model, NULL);
     ons_vector_free(&file->tensors);
     ons_vector_free(&file->frames);

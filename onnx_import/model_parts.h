@@ -64,6 +64,7 @@ struct ons_model_file {
     const char *lost_bias;                         /* the first bias that was lost */
     size_t untold_copies;                          /* in the last import */
     const char *untold_copy;                       /* the first of them */
+    ONS_VECTOR(ons_lost) lost;                     /* by the last import */
     ONS_VECTOR(ons_merge) merges;                  /* by the last import */
     ONS_VECTOR(ons_derived) derived;               /* by the last import */
     ONS_VECTOR(ons_sharded) sharded;               /* by the last import */

@@ -25,16 +25,28 @@ static ons_status *declare(importer *in, const char *name, ons_text_view kind) {
     return ons_map_set(&in->declared, name, parameter ? ONS_ORIGIN_PARAMETER : ONS_ORIGIN_BUFFER);
 }
 
+/* A line without a target: "mul_1: USER_OUTPUT". */
+static ons_status *read_result(importer *in, const char *line, const char *colon) {
+    const char *name;
+    if (colon == NULL || strcmp(colon + 2, "USER_OUTPUT") != 0) return NULL;
+    ONS_TRY(copy_piece(in->top->arena, (ons_text_view){line, (size_t)(colon - line)}, &name));
+    ONS_PUSH(&in->results, name);
+    return NULL;
+}
+
 /* One line of the signature: "p_fc_weight: PARAMETER target='fc.weight'". */
 static ons_status *read_line(importer *in, const char *line) {
     const char *colon = strstr(line, ": "), *space = colon == NULL ? NULL : strstr(colon + 2, " target=");
-    if (space == NULL) return NULL;
+    if (space == NULL) return read_result(in, line, colon);
+    const ons_text_view kind = {colon + 2, (size_t)(space - colon) - 2};
     ons_text_view target;
     size_t at = 0;
     if (!ons_quoted_next((ons_text_view){space, strlen(space)}, &at, &target)) return NULL;
-    const char *name;
-    ONS_TRY(copy_piece(in->top->arena, target, &name));
-    return declare(in, name, (ons_text_view){colon + 2, (size_t)(space - colon) - 2});
+    declared_parameter found;
+    ONS_TRY(copy_piece(in->top->arena, target, &found.name));
+    ONS_TRY(copy_piece(in->top->arena, (ons_text_view){line, (size_t)(colon - line)}, &found.placeholder));
+    if (ons_text_view_equals(kind, "PARAMETER")) ONS_PUSH(&in->parameters, found);
+    return declare(in, found.name, kind);
 }
 
 static ons_status *read_signature(importer *in, ons_text_view text) {

@@ -117,6 +117,26 @@ static ons_status *assume_removed_biases(const ons_model *model, ons_arena *aren
                     plural(removed, "it is not trained", "they are not trained"));
 }
 
+/* ---- parameters that are gone, or stand for what was computed from them as well */
+
+static ons_status *assume_lost(const ons_model *model, const ons_config *config, ons_arena *arena,
+                               ons_assumptions *list) {
+    size_t gone = 0, merged = 0;
+    ons_lost first_gone = {"", NULL}, first_merged = {"", ""};
+    for (size_t i = 0; i < ons_lost_count(model->file); ++i) {
+        ons_lost lost = ons_lost_at(model->file, i);
+        if (!ons_config_trains(config, &(ons_value){.name = lost.parameter})) continue;
+        if (lost.result == NULL && gone++ == 0) first_gone = lost;
+        if (lost.result != NULL && merged++ == 0) first_merged = lost;
+    }
+    if (gone > 0)
+        ONS_TRY(ons_note(list, arena, ons_note_lost_parameters, gone, plural(gone, "parameter", "parameters"),
+                         first_gone.parameter, plural(gone, "it is not trained", "they are not trained")));
+    if (merged == 0) return NULL;
+    return ons_note(list, arena, ons_note_merged_results, merged, plural(merged, "tensor computed", "tensors computed"),
+                    first_merged.result, first_merged.parameter);
+}
+
 /* ---- single numbers without a shape */
 
 static bool lets_gradients_through(const ons_operator *op, uint32_t input) {
@@ -311,6 +331,7 @@ ons_status *ons_assumptions_find(const ons_model *model, const ons_config *confi
     ONS_TRY(assume_folded_normalisation(model, arena, list));
     ONS_TRY(assume_computed(model, arena, list));
     ONS_TRY(assume_removed_biases(model, arena, list));
+    ONS_TRY(assume_lost(model, config, arena, list));
     ONS_TRY(assume_transposed(model, arena, list));
     ONS_TRY(ons_assume_exporter_calls(model, config, arena, list));
     ONS_TRY(assume_untold_copies(model, arena, list));
