@@ -49,6 +49,19 @@ static const char *find_lost_bias(const importer *in, ons_text_view layer, const
     return NULL;
 }
 
+/* A parameter that the node's call is given, and that the file does not have. */
+static const char *find_lost_operand(const importer *in, const Onnx__NodeProto *node) {
+    ons_exporter_call text = ons_node_call(node), arguments = ons_call_arguments(&text), name;
+    for (size_t at = 0; ons_call_next_name(&arguments, &at, &name);)
+        for (size_t i = 0; i < in->parameters.count; ++i) {
+            const declared_parameter *each = &in->parameters.items[i];
+            if (ons_text_view_equals((ons_text_view){name.text, name.size}, each->placeholder) &&
+                ons_graph_find_value(in->top, each->name) == ONS_NONE)
+                return each->name;
+        }
+    return NULL;
+}
+
 /* Whether the node could take one more operand: of several rules that changed it, another may have put a bias back. */
 static bool lacks_operand(const importer *in, const Onnx__NodeProto *node) {
     const ons_operator *op = ons_registry_find_name(in->registry, ons_text(node->domain), ons_text(node->op_type));
@@ -65,10 +78,11 @@ ons_status *ons_lost_biases_find(importer *in) {
     }
     for (size_t i = 0; i < graph->n_node; ++i) {
         ons_text_view rule, layer = ons_node_scope(graph->node[i]);
-        if (!ons_metadata_find(&graph->node[i]->base, ONS_NODE_METADATA, rule_key, &rule) || layer.size == 0) continue;
+        if (!ons_metadata_find(&graph->node[i]->base, ONS_NODE_METADATA, rule_key, &rule)) continue;
         if (memmem(rule.text, rule.size, removed, strlen(removed)) == NULL || !lacks_operand(in, graph->node[i]))
             continue;
-        const char *lost = find_lost_bias(in, layer, used);
+        const char *lost = find_lost_operand(in, graph->node[i]);
+        if (lost == NULL && layer.size > 0) lost = find_lost_bias(in, layer, used);
         if (lost != NULL && in->file->lost_biases++ == 0)
             in->file->lost_bias = ons_arena_copy_text(in->file->arena, lost);
     }

@@ -122,6 +122,7 @@ case("not_used_in_another_layer", Multiplied(Unused()))
 case("layer_not_used", Multiplied(nn.Linear(8, 8), nn.Linear(8, 8)))
 case("tied", Tied(), more=" --strict")
 case("batchnorm_of_one", Multiplied(nn.Sequential(nn.Unflatten(1, (2, 4)), nn.Conv1d(2, 2, 1), nn.BatchNorm1d(2).eval(), nn.Flatten())), ("folded a BatchNorm", "! parameter with them"), told=False)
+case("bias_of_zeros", Between(lambda s, x: F.linear(x, s.w, s.b), w=torch.rand(8, 8) - 0.5, b=torch.zeros(8)), ("has left out 1 bias of zeros, first 'b'",), told=False)
 
 taken("complement_of_a_half", Between(lambda s, x: x * s.a + (1 - s.a) * torch.sin(x), a=torch.tensor(0.5)), "sub", "a")
 taken("complements_of_a_half", Between(lambda s, x: x * s.a + (1 - s.a) * torch.sin(x), a=torch.full((8,), 0.5)), "sub", "a")
