@@ -392,6 +392,25 @@ ons_status *ons_contents_find_repeats(const ons_tensor *tensor, bool padded, ons
 
 /* ---------------------------------------------------------------------------------------------------------- overlap */
 
+/* Whether so many common numbers are more than chance gives, of which `expected` are expected. */
+static bool are_beyond_chance(int64_t common, double expected) {
+    const double needed = expected < 1e-4 ? 1 : expected < 1e-2 ? 2 : 3 + 8 * expected;
+    return (double)common >= needed;
+}
+
+/* Whether one ends with the number that the other begins with, as slices of a line do. */
+static bool touches(const ons_tensor *a, const ons_tensor *b) {
+    int64_t count = ons_shape_elements(&a->type.shape), most = ons_shape_elements(&b->type.shape);
+    if (count == 0 || most == 0) return false;
+    bool touching = false;
+    for (int64_t k = 1; k <= 2 && k <= count && k <= most && !touching; ++k) {
+        touching = true;
+        for (int64_t i = 0; i < k && touching; ++i)
+            touching = bits_at(a, count - k + i) == bits_at(b, i) && !is_plain(a->type.dtype, bits_at(b, i));
+    }
+    return touching;
+}
+
 ons_status *ons_contents_overlap(const ons_tensor *a, const ons_tensor *b, bool *overlap) {
     enum { SLOT_BITS = 17 };
     const uint64_t mask = (1u << SLOT_BITS) - 1;
@@ -417,6 +436,7 @@ ons_status *ons_contents_overlap(const ons_tensor *a, const ons_tensor *b, bool 
         common += slots[slot] == bits;
     }
     free(slots);
-    *overlap = (double)common > 8 * (double)na * (double)nb / (double)(1 << (CHANCE_BITS - 1)) + 2;
+    *overlap = are_beyond_chance(common, (double)na * (double)nb / (double)(1 << (CHANCE_BITS - 1))) || touches(a, b) ||
+               touches(b, a);
     return NULL;
 }
