@@ -12,7 +12,7 @@
 enum { NO_MEMBER = 0x7fffffff };
 /* Tensors of one parameter whose contents are compared, each with each: a parameter in more places is noted as it is.
  */
-enum { GROUP_MAX = 64 };
+enum { GROUP_MAX = 64, JOINS_MAX = 1024 };
 
 /* An initialiser with elements of a parameter. */
 typedef struct member {
@@ -335,10 +335,25 @@ static ons_status *note_overlaps(const copies *c) {
     return NULL;
 }
 
+/* A parameter beside the same one plus or minus a number (a and 1 - a): the contents have no number in common. */
+static ons_status *note_shifted(const copies *c) {
+    for (size_t i = 0; i < c->group.count; ++i) {
+        const char *name = value_of(c, c->group.items[i].id)->name;
+        bool cut = was_made_by(c, name, may_cut), beside = false;
+        if (c->group.items[i].of != NO_MEMBER || !was_made_by(c, name, ons_is_shifting_name)) continue;
+        for (size_t k = 0; k < c->group.count && !beside; ++k)
+            beside = k != i && c->group.items[k].of == NO_MEMBER &&
+                     !(cut && was_made_by(c, value_of(c, c->group.items[k].id)->name, may_cut));
+        if (beside) ONS_TRY(note_untold(c, c->group.items[i].id));
+    }
+    return NULL;
+}
+
 static ons_status *join_group(copies *c) {
     if (c->group.count > GROUP_MAX) return note_untold(c, c->group.items[0].id);
     find_views(c);
     ONS_TRY(note_overlaps(c));
+    ONS_TRY(note_shifted(c));
     for (size_t k = 0; k < c->group.count; ++k) {
         const member *m = &c->group.items[k];
         const ons_value *value = value_of(c, m->id);
@@ -383,9 +398,69 @@ static ons_status *join_parameters(copies *c, ons_map *done) {
     return NULL;
 }
 
+/* ------------------------------------------------------------------------------------------------------------- joins
+ */
+
+/* What several parameters were put side by side in. */
+static bool is_join(const copies *c, ons_value_id id) {
+    const ons_value *value = value_of(c, id);
+    return value->kind == ONS_PARAMETER && value->origin == ONS_ORIGIN_MOVED && value->parameter == NULL &&
+           contents_of(c, id) != NULL;
+}
+
+static bool names_parameter(ons_text_view list, const char *name) {
+    ons_text_view item;
+    for (size_t at = 0; ons_quoted_next(list, &at, &item);)
+        if (ons_text_view_equals(item, name)) return true;
+    return false;
+}
+
+/* Whether the other initialiser has elements of a parameter that is in the list. */
+static bool shares_parameter(const copies *c, ons_text_view list, ons_value_id other) {
+    const char *parameter = parameter_of(c, other);
+    ons_text_view its, item;
+    char text[256];
+    if (parameter != NULL) return names_parameter(list, parameter);
+    if (!is_join(c, other) || !ons_origin_folded_names(c->in, value_of(c, other)->name, &its)) return false;
+    for (size_t at = 0; ons_quoted_next(its, &at, &item);) {
+        if (item.size >= sizeof text) continue;
+        memcpy(text, item.text, item.size);
+        text[item.size] = '\0';
+        if (ons_map_get(&c->in->declared, text) == ONS_ORIGIN_PARAMETER && names_parameter(list, text)) return true;
+    }
+    return false;
+}
+
+/* A join that holds a parameter twice, or one that stands elsewhere as well. */
+static ons_status *note_join(const copies *c, ons_value_id id) {
+    ons_text_view list;
+    ons_repeats found;
+    int64_t *index, unique;
+    ONS_TRY(ons_contents_find_repeats(contents_of(c, id), false, c->graph->arena, &found, &index, &unique));
+    if (found != ONS_REPEATS_NONE) return note_untold(c, id);
+    if (!ons_origin_folded_names(c->in, value_of(c, id)->name, &list)) return NULL;
+    bool cut = was_made_by(c, value_of(c, id)->name, may_cut);
+    for (size_t i = 0; i < c->in->initialisers.count; ++i) {
+        ons_value_id other = c->in->initialisers.items[i];
+        if (other == id || !shares_parameter(c, list, other)) continue;
+        bool overlap = !cut || !was_made_by(c, value_of(c, other)->name, may_cut);
+        if (!overlap) ONS_TRY(ons_contents_overlap(contents_of(c, other), contents_of(c, id), &overlap));
+        if (overlap) return note_untold(c, id);
+    }
+    return NULL;
+}
+
 static ons_status *join_all(copies *c) {
     ons_map done = {0};
-    ons_status *status = join_parameters(c, &done);
+    size_t joins = 0;
+    ons_status *status = NULL;
+    for (size_t i = 0; i < c->in->initialisers.count && status == NULL && joins < JOINS_MAX; ++i) {
+        ons_value_id id = c->in->initialisers.items[i];
+        if (!is_join(c, id)) continue;
+        ++joins;
+        status = note_join(c, id);
+    }
+    if (status == NULL) status = join_parameters(c, &done);
     ons_map_free(&done);
     return status;
 }

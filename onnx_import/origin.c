@@ -76,7 +76,8 @@ ons_status *ons_origins_read(importer *in, const Onnx__GraphProto *graph) {
 /* The module's parameters among the texts of the list: their number, "'a', 'b'" for messages, and the first. */
 typedef struct parameters {
     size_t count;
-    bool computes; /* the list names results of arithmetic, too */
+    bool computes;     /* the list names results of arithmetic, too */
+    bool joins, fills; /* or of joining tensors, or tensors of one number */
     const char *names, *first;
 } parameters;
 
@@ -87,6 +88,8 @@ static ons_status *list_parameters(importer *in, ons_text_view list, parameters 
         const char *name;
         ONS_TRY(copy_piece(in->top->arena, item, &name));
         found->computes |= ons_is_computing_name(name);
+        found->joins |= ons_is_joining_name(name);
+        found->fills |= ons_is_filled_name(name);
         if (ons_map_get(&in->declared, name) != ONS_ORIGIN_PARAMETER) continue;
         if (found->count++ == 0) found->first = name;
         if (found->count <= ONS_ORIGIN_NAMES_MAX)
@@ -98,10 +101,10 @@ static ons_status *list_parameters(importer *in, ons_text_view list, parameters 
 }
 
 /* What one parameter's elements were only moved to (or shifted by constants, which changes no gradient), and what
- * several were put side by side in. */
+ * several were put side by side in, without numbers that are no parameter's between them. */
 static bool is_moved(const char *name, const parameters *from) {
     if (from->count == 1 && ons_is_embedding_name(name)) return true;
-    if (from->computes) return false;
+    if (from->computes || (from->fills && (from->joins || ons_is_joining_name(name)))) return false;
     if (from->count > 1) return ons_is_joining_name(name);
     return ons_is_moving_name(name) || ons_is_shifting_name(name) || ons_is_constant_name(name);
 }

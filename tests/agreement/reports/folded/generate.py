@@ -5,6 +5,7 @@ import sys
 import warnings
 
 import numpy
+import onnx
 import torch
 from torch import nn
 
@@ -155,6 +156,11 @@ def case(name, module, *shape, says=("! note:",), told=True, **options):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         torch.onnx.export(module, (x[:4],), file, dynamo=True, verbose=False, input_names=["x"], dynamic_shapes=({0: torch.export.Dim("batch")},), **options)
+    model = onnx.load_from_string(file.getvalue())
+    for node in model.graph.node:  # where the program stands on the machine that exports it
+        kept = [entry for entry in node.metadata_props if not entry.key.endswith("stack_trace")]
+        del node.metadata_props[:]
+        node.metadata_props.extend(kept)
     optimizer, losses = torch.optim.SGD(module.parameters(), lr=0.5), []
     for step in range(6):
         rows = slice(4 * step % 12, 4 * step % 12 + 4)
@@ -165,7 +171,7 @@ def case(name, module, *shape, says=("! note:",), told=True, **options):
         losses.append(loss.item())
     # The second run reads what the first has written: equal numbers are still equal in the file.
     command = "train {} --input x.npy --target y.npy --loss cross_entropy --batch 4 --optimizer sgd --lr 0.5 --no-shuffle --threads 1 --log-json log.json --steps 3 --out {}"
-    write_case(__file__, name, file.getvalue(), {"x": x, "y": y}, [command.format("model.onnx", "half.onnx"), command.format("half.onnx", "out.onnx")],
+    write_case(__file__, name, model, {"x": x, "y": y}, [command.format("model.onnx", "half.onnx"), command.format("half.onnx", "out.onnx")],
                losses[3:] if told else None, says)
 
 
@@ -187,3 +193,40 @@ case("started_as_one", Function(lambda x, w: torch.tanh(x @ w.T) @ w.T, torch.ey
 case("slices_of_zeros", Function(lambda x, w: torch.tanh(x + w[:8]) + w[8:], torch.zeros(16)), 8, says=UNTOLD, told=False)
 case("slices_that_overlap", Function(lambda x, w: torch.tanh(x @ w[:8]) @ w[4:], torch.rand(12, 8) - 0.5), 8, says=UNTOLD, told=False)
 case("attention", Attention(), 5, 32)
+
+
+class Several(nn.Module):
+    """Of several parameters."""
+
+    def __init__(self, function, **starts):
+        super().__init__()
+        self.function, self.o = function, nn.Linear(8, 3)
+        for key, start in starts.items():
+            setattr(self, key, nn.Parameter(start))
+
+    def forward(self, x):
+        return self.o(torch.tanh(self.function(x, self)))
+
+
+rows = lambda n: torch.rand(n, 8) - 0.5
+COMPUTED = ("the exporter has computed 1 tensor from parameters", "optimize=False")
+case("complement", Function(lambda x, w: torch.tanh(x) * w + x * (1 - w), torch.rand(8)), 8, says=UNTOLD, told=False)
+case("complement_of_one", Function(lambda x, w: torch.tanh(x) * w + x * (1 - w), torch.ones(8)), 8, says=UNTOLD, told=False)
+case("complement_alone", Function(lambda x, w: torch.tanh(x * (1 - w)) * (1 - w), torch.rand(8)), 8)
+case("shifted_slices", Function(lambda x, w: torch.tanh(x * (1 + w[:8])) * w[8:], torch.rand(16)), 8)
+case("slices_with_one_number_in_common", Function(lambda x, w: torch.tanh(x + w[:8]) * w[7:], torch.rand(15)), 8, says=UNTOLD, told=False)
+case("slices_with_two_numbers_in_common", Function(lambda x, w: torch.tanh(x + w[:8]) * w[6:], torch.rand(14)), 8, says=UNTOLD, told=False)
+case("long_slices_that_touch", Function(lambda x, w: (torch.tanh(x.repeat(1, 125) * w[:1000]) * w[999:]).view(-1, 125, 8).sum(1), torch.rand(1999) - 0.5), 8, says=UNTOLD, told=False)
+case("slices_apart", Function(lambda x, w: torch.tanh(x + w[:8]) * w[8:], torch.rand(16)), 8)
+case("number_of_a_vector_and_the_rest", Function(lambda x, w: torch.tanh(x * w[0]) * w[1:], torch.rand(9)), 8)
+case("number_of_a_vector_and_the_whole", Function(lambda x, w: torch.tanh(x * w[0]) * w, torch.rand(8)), 8, says=UNTOLD, told=False)
+case("joined_with_itself", Function(lambda x, w: x @ torch.cat([w, w]), rows(4)), 8, says=COMPUTED, told=False)
+case("blocks", Several(lambda x, s: x @ torch.cat([torch.cat([s.a, s.b], 1), torch.cat([s.b, s.a], 1)]), a=rows(4)[:, :4], b=rows(4)[:, :4]), 8, says=UNTOLD, told=False)
+case("joined_twice_in_one", Several(lambda x, s: x * torch.cat([s.a, s.b, s.a]), a=torch.rand(3), b=torch.rand(2)), 8, says=UNTOLD, told=False)
+case("joined_in_two_orders", Several(lambda x, s: torch.tanh(x @ torch.cat([s.a, s.b])) @ torch.cat([s.b, s.a]), a=rows(4), b=rows(4)), 8, says=UNTOLD, told=False)
+case("joined_and_alone", Several(lambda x, s: torch.tanh(x @ torch.cat([s.a, s.b]))[:, :4] @ s.a, a=rows(4), b=rows(4)), 8, says=UNTOLD, told=False)
+case("joined_with_zeros", Several(lambda x, s: x + torch.cat([s.a, torch.zeros(2), s.b]), a=torch.rand(3), b=torch.rand(3)), 8, says=COMPUTED, told=False)
+case("blocks_on_a_diagonal", Several(lambda x, s: x @ torch.block_diag(s.a, s.b), a=rows(4)[:, :4], b=rows(4)[:, :4]), 8, says=COMPUTED, told=False)
+case("joined", Several(lambda x, s: x @ torch.cat([s.a, s.b]), a=rows(4), b=rows(4)), 8)
+case("joined_biases_of_zeros", Several(lambda x, s: x + torch.cat([s.a, s.b]), a=torch.zeros(4), b=torch.zeros(4)), 8)
+case("joined_slices", Several(lambda x, s: torch.tanh(x @ torch.cat([s.a[:4], s.b[:4]])) @ torch.cat([s.a[4:], s.b[4:]]), a=rows(8), b=rows(8)), 8)
