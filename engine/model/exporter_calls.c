@@ -101,9 +101,20 @@ static ons_status *assume_detaches(const ons_model *model, const ons_config *con
                       : ons_note(list, arena, ons_note_unclear_detach, count, count == 1 ? "node" : "nodes", first);
 }
 
+/* ---- label smoothing */
+
+static ons_status *assume_smoothing(const ons_model *model, const ons_config *config, ons_arena *arena,
+                                    ons_assumptions *list) {
+    const char *node, *logits;
+    double smoothing = ons_lost_smoothing(model->file, &node, &logits);
+    if (smoothing == 0 || config->loss.text == NULL || strcmp(config->loss.text, "graph") != 0) return NULL;
+    return ons_note(list, arena, ons_note_lost_smoothing, node, smoothing, smoothing, logits);
+}
+
 ons_status *ons_assume_exporter_calls(const ons_model *model, const ons_config *config, ons_arena *arena,
                                       ons_assumptions *list) {
     ONS_TRY(assume_frequencies(model, config, arena, list));
+    ONS_TRY(assume_smoothing(model, config, arena, list));
     return assume_detaches(model, config, arena, list);
 }
 
