@@ -99,8 +99,8 @@ typedef struct ons_lost {
 size_t ons_lost_count(const ons_model_file *file);
 ons_lost ons_lost_at(const ons_model_file *file, size_t index);
 
-/* The label smoothing of the first cross entropy of the file whose node has lost it, its name and what it reads; 0: there
- * is none. */
+/* The label smoothing of the first cross entropy of the file whose node has lost it, its name and what it reads; 0:
+ * there is none. */
 double ons_lost_smoothing(const ons_model_file *file, const char **node, const char **logits);
 
 /* Nodes that read something which the program has detached, where the file does not tell which of their operands it is:
