@@ -85,6 +85,25 @@ static bool is_argument(const scope *s, ons_value_id id) {
 
 /* ---- which operands they are: by their places, where one node is the whole call */
 
+/* "scalar_tensor_default_1": a number of the program. */
+static bool is_number(const ons_exporter_call *name) {
+    static const char begin[] = "scalar_tensor";
+    return name->size >= sizeof begin - 1 && memcmp(name->text, begin, sizeof begin - 1) == 0;
+}
+
+/* A call that is given its numbers by name, too (the bounds of a clamp), has a name for each operand. */
+static bool find_by_every_place(const scope *s, const Onnx__NodeProto *node, const ons_upgrade *u, const named *list,
+                                bool *detached) {
+    bool fits = u->inputs.count == list->count && node->n_input == list->count;
+    for (size_t i = 0; i < node->n_input && fits; ++i) {
+        const ons_exporter_call *name = &list->items[i];
+        fits = is_in_file(s, name) ? is_name(name, node->input[i]) : is_detach(name) || is_number(name);
+        fits &= u->inputs.items[i] != ONS_NONE;
+        if (fits) detached[i] = is_gone(s, &list->items[i]) && is_argument(s, u->inputs.items[i]);
+    }
+    return fits;
+}
+
 static bool find_by_place(const scope *s, const ons_upgrade *u, const named *list, bool *detached) {
     uint32_t place = 0;
     for (size_t i = 0; i < u->inputs.count; ++i) {
@@ -242,6 +261,10 @@ ons_status *ons_detach_operands(scope *s, const Onnx__NodeProto *node, ons_upgra
     if (s->in->detach_work > WORK_MAX) return note_unclear(s, u->node_name);
     uint32_t nodes = list_results(s->in->file->model->graph, &u->call, &results);
     bool clear = !list.too_many && nodes == 1 && find_by_place(s, u, &list, detached);
+    if (!clear) {
+        memset(detached, 0, sizeof detached);
+        clear = !list.too_many && nodes == 1 && find_by_every_place(s, node, u, &list, detached);
+    }
     if (!clear) {
         memset(detached, 0, sizeof detached);
         clear = !list.too_many && find_by_rest(s, node, &u->call, &list, &results, detached);

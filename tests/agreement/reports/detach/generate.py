@@ -70,6 +70,10 @@ def mixed_matmul(net, y):
     return torch.einsum("bi,bj->bij", y, torch.sigmoid(y).detach()).sum(2)
 
 
+def clamped(net, y):
+    return net.o(y * y.detach().clamp(0, 1))
+
+
 def case(name, f, way, says=("! " + NOTE,), more="", losses=True):
     torch.manual_seed(11)
     net = Net(f)
@@ -85,6 +89,7 @@ for each in (gate, straight_through, own_square, weight, joined, before_linear, 
     case(each.__name__, each, "plain")
 for each in (gate, straight_through, own_square, weight, before_linear, softmax_target):
     case(each.__name__ + "_default", each, "default")
+case("clamped_default", clamped, "default")
 case("unclear", arc, "default", [NOTE, "optimize=False"], losses=False)
 case("unclear_kept_clear", arc, "plain")
 case("unclear_but_nothing_trained", arc, "default", more=" --train 'o.*' --freeze 'l.*'", losses=False)
