@@ -398,8 +398,7 @@ static ons_status *join_parameters(copies *c, ons_map *done) {
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------------- joins
- */
+/* ------------------------------------------------------------------------------------------------------------ joins */
 
 /* What several parameters were put side by side in. */
 static bool is_join(const copies *c, ons_value_id id) {

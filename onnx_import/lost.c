@@ -91,8 +91,7 @@ static ons_status *read_names(losses *l) {
     return NULL;
 }
 
-/* --------------------------------------------------------------------------------------------------- what calls lack
- */
+/* -------------------------------------------------------------------------------------------------- what calls lack */
 
 /* "mul" of "mul_3". */
 static ons_text_view function_of(const char *name, size_t size) {
@@ -215,8 +214,7 @@ static ons_status *look_at_results(losses *l) {
     return NULL;
 }
 
-/* -------------------------------------------------------------------------------------------------------- parameters
- */
+/* ------------------------------------------------------------------------------------------------------- parameters */
 
 static ons_text_view owner_of(ons_text_view path) {
     size_t end = path.size;

@@ -82,10 +82,9 @@ static ons_status *list_ends(owned_inspection *o, const ons_model *model, const 
     }
     for (size_t i = 0; i < model->unread_count; ++i) {
         ons_value_id id = ons_graph_find_value(graph, model->unread[i]);
-        inputs[graph->inputs.count + i] =
-            (ons_tensor_info){ons_arena_copy_text(o->arena, model->unread[i]),
-                              ons_arena_format(o->arena, "%s, which nothing needs",
-                                               ons_value_type_text(o->arena, graph, id))};
+        inputs[graph->inputs.count + i] = (ons_tensor_info){
+            ons_arena_copy_text(o->arena, model->unread[i]),
+            ons_arena_format(o->arena, "%s, which nothing needs", ons_value_type_text(o->arena, graph, id))};
     }
     for (size_t i = 0; i < graph->outputs.count; ++i)
         outputs[i] =

@@ -18,8 +18,7 @@ static ons_value *input_value(const ons_graph *graph, size_t input) {
     return ons_graph_value(graph, graph->inputs.items[input]);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- evidence
- */
+/* --------------------------------------------------------------------------------------------------------- evidence */
 
 /* The symbol at axis 0 of all inputs that have a symbol there; NULL: there is none, or there are several. */
 static const char *batch_symbol(const ons_graph *graph) {
@@ -74,8 +73,7 @@ static ons_status *check_names(const ons_graph *graph, const ons_config *config)
     return NULL;
 }
 
-/* ---------------------------------------------------------------------------------------------------- changing graphs
- */
+/* -------------------------------------------------------------------------------------------------- changing graphs */
 
 static bool is_captured(const ons_graph *graph, const char *name);
 
@@ -186,8 +184,7 @@ static ons_status *move_output(const ons_model *m, size_t output, const ons_shap
     return add_transpose(m, old, fresh, axes);
 }
 
-/* ---------------------------------------------------------------------------------------------------------- fed once
- */
+/* --------------------------------------------------------------------------------------------------------- fed once */
 
 static bool fits_shape(const ons_shape *wanted, const ons_shape *given) {
     if (wanted->rank != given->rank) return false;
@@ -251,8 +248,7 @@ static ons_status *find_and_feed(ons_model *m, const ons_config *config, size_t 
     return NULL;
 }
 
-/* --------------------------------------------------------------------------------------------------------------- all
- */
+/* -------------------------------------------------------------------------------------------------------------- all */
 
 /* The axis of an input that counts samples, NOWHERE where none does; *said: by an option. */
 static ons_status *choose_axis(const ons_model *m, const ons_config *config, size_t input, const char *batch,
@@ -361,8 +357,7 @@ ons_status *ons_put_samples_first(const char *name, uint32_t axis, ons_array *ar
     return ons_array_move_to_front(array, axis);
 }
 
-/* ------------------------------------------------------------------------------------------------- places in a batch
- */
+/* ------------------------------------------------------------------------------------------------ places in a batch */
 
 /* Marks values that are made of what is fed once and of constants alone. */
 static void mark_fed_once(const ons_model *m, bool *marked) {

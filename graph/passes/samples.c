@@ -30,8 +30,7 @@ static ons_status *open_search(search *s, const ons_graph *graph, const ons_regi
     return s->arena == NULL ? ons_status_out_of_memory() : NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------- recurrences
- */
+/* ------------------------------------------------------------------------------------------------------ recurrences */
 
 /* A recurrence starts from states, and reads its sequence from input 0: [time, samples, ..], or [samples, time, ..]
  * where its layout is 1. */
@@ -98,8 +97,7 @@ ons_status *ons_find_time_as_samples(const ons_graph *bound, const ons_registry 
     return status;
 }
 
-/* ----------------------------------------------------------------------------------------------------------- outputs
- */
+/* ---------------------------------------------------------------------------------------------------------- outputs */
 
 ons_status *ons_find_output_samples(const ons_graph *bound, const ons_registry *registry, uint32_t *axes) {
     size_t first = 0;
@@ -120,8 +118,7 @@ ons_status *ons_find_output_samples(const ons_graph *bound, const ons_registry *
     return status;
 }
 
-/* ------------------------------------------------------------------------------------------------- mixing of samples
- */
+/* ------------------------------------------------------------------------------------------------ mixing of samples */
 
 /* Whether the node's results hold the batch that an operand brings. */
 static bool loses_batch(const search *s, const ons_node *node) {
