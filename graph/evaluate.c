@@ -100,13 +100,20 @@ bool ons_can_fold(const ons_operands *o) {
     return true;
 }
 
+/* What helps where a target is no class. */
+static const char *class_remedy(long long value, long long classes) {
+    if (value < 0 || value == UINT8_MAX || value == UINT16_MAX) return "--ignore-index leaves such a target out";
+    return value == classes ? "classes count from 0; --new-head OUTPUT=N gives the model others"
+                            : "--new-head OUTPUT=N gives the model others";
+}
+
 const char *ons_fault_print(const ons_fault *fault, char text[ONS_FAULT_TEXT]) {
     long long index = fault->index, value = fault->value, classes = fault->classes;
     int length = snprintf(text, ONS_FAULT_TEXT, "%s (element %lld is %lld", fault->problem, index, value);
     if (length < 0 || length >= ONS_FAULT_TEXT) return text;
     if (classes > 0)
-        snprintf(text + length, ONS_FAULT_TEXT - (size_t)length, ", the %lld classes are 0 to %lld)", classes,
-                 classes - 1);
+        snprintf(text + length, ONS_FAULT_TEXT - (size_t)length, ", the %lld classes are 0 to %lld); %s", classes,
+                 classes - 1, class_remedy(value, classes));
     else
         snprintf(text + length, ONS_FAULT_TEXT - (size_t)length, ")");
     return text;

@@ -156,9 +156,11 @@ static ons_status *attach_loss(assembly *a) {
         ons_attach_loss(r->graph, o->model->registry, &loss, &r->target, &a->loss_part, &r->prediction);
     if (target && loss.output == NULL) status = ons_other_outputs_hint(status, o->dataset, &loss, r->graph);
     ONS_TRY(status);
-    if (ons_loss_counts_classes(loss.role)) /* the loss's own attribute 0, see graph/passes/loss.h */
+    if (ons_loss_counts_classes(loss.role)) { /* the loss's own attribute 0, see graph/passes/loss.h */
         r->class_axis =
             (uint32_t)ons_graph_node(r->graph, ons_graph_value(r->graph, a->loss_part)->producer)->attributes[0].i;
+        r->classes = ons_graph_value(r->graph, r->prediction)->type.shape.dims[r->class_axis];
+    }
     r->class_weights = (ons_target_weights){loss.class_weights, loss.class_weight_count};
     if (o->training && o->dataset != NULL && loss.output == NULL)
         ONS_TRY(

@@ -18,6 +18,7 @@ typedef struct ons_model_graph {
     const char *prediction_name;      /* with a loss: of the output that it is taken of */
     ons_other_outputs other_outputs;  /* training with data: that could be meant as well */
     uint32_t class_axis;              /* of the prediction, where the targets are classes */
+    int64_t classes;                  /* how many there are, where the targets are classes; 0: they are none */
     ons_target_weights class_weights; /* where the targets are classes: the loss's weights of them */
     ons_value_id *outputs;            /* inference: in the order of the model's outputs */
     uint32_t output_count;

@@ -100,6 +100,9 @@ ons_status *ons_trainer_build(ons_trainer *trainer);
 ons_status *ons_trainer_tell_training(ons_trainer *trainer, int64_t rest);
 ons_status *ons_trainer_tell_validation(ons_trainer *trainer);
 
+/* Refuses class targets of a set that are none of the model's classes, with the way out (trainer_labels.c). */
+ons_status *ons_trainer_check_labels(const ons_trainer *trainer, const ons_dataset_graphs *set);
+
 /* Whether gradients are summed over micro-batches: not where each is an update of its own. */
 bool ons_trainer_repeats(const ons_trainer *trainer);
 

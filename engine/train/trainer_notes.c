@@ -83,6 +83,7 @@ static ons_status *note_targets(ons_trainer *t) {
 }
 
 ons_status *ons_trainer_tell_training(ons_trainer *t, int64_t rest) {
+    ONS_TRY(ons_trainer_check_labels(t, &t->training));
     ONS_TRY(note_left_out(t, rest));
     ONS_TRY(note_other_outputs(t));
     return note_targets(t);
@@ -92,6 +93,7 @@ ons_status *ons_trainer_tell_training(ons_trainer *t, int64_t rest) {
 ons_status *ons_trainer_tell_validation(ons_trainer *t) {
     uint64_t first, count;
     t->validation.bounds_targets = t->training.bounds_targets;
+    ONS_TRY(ons_trainer_check_labels(t, &t->validation));
     bool files = ons_validates_on_training_files(t->config);
     if (!files && !ons_validates_on_training_arrays(t->config)) return NULL;
     count = ons_dataset_overlap(t->training.dataset, t->validation.dataset, &first);

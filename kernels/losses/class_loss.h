@@ -40,7 +40,7 @@ enum { ONS_CLASS_LOSS_AXIS, ONS_CLASS_LOSS_IGNORE, ONS_CLASS_LOSS_SMOOTHING, ONS
                    ONS_REQUIRED_ATTRIBUTE("classes", ONS_ATTRIBUTE_INT))
 
 /* What a fault of a target is called. */
-#define ONS_CLASS_PROBLEM "target is no class of the model's output; --new-head OUTPUT=N gives it others"
+#define ONS_CLASS_PROBLEM "target is no class of the model's output"
 
 typedef struct ons_class_loss {
     ons_axis_view view; /* of the prediction; length: classes, or those of a shard */

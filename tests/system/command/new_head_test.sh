@@ -71,7 +71,7 @@ refuses 3 "is the weight of node '[^']*' \(Gather\) as well" check "$golden/gpt_
 
 begin "a target outside of the classes names the option"
 targets target.npy 192 12
-refuses 4 "target is no class of the model's output.*--new-head" train "$golden/mlp/model.onnx" --input "x=$golden/mlp/input.npy" \
+refuses 4 "has the target 11, and the model's [0-9]+ classes are 0 to [0-9]+; --new-head OUTPUT=12" train "$golden/mlp/model.onnx" --input "x=$golden/mlp/input.npy" \
     --target target.npy --loss cross_entropy --batch 16 --threads 1 --steps 8 --out trained.onnx
 
 report_and_exit
