@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/text.h"
 #include "engine/config/profile_list.h"
 
 /* By making the file that would take the name, and removing it: a name that is too long, a folder that was removed and
@@ -146,7 +147,30 @@ static ons_status *check_result(const ons_model *model, const ons_config *config
     return check_profiles(config, option, path);
 }
 
+static bool is_utf8(const char *name) {
+    for (size_t length; *name != '\0'; name += length)
+        if ((length = ons_utf8_length(name)) == 0) return false;
+    return true;
+}
+
+/* Plans and checkpoints find values and nodes by their names, which they hold as JSON. */
+static ons_status *check_names(const ons_model *model, const char *option, const char *path) {
+    const ons_graph *graph = model->graph;
+    const char *odd = NULL;
+    for (ons_value_id id = 0; path != NULL && odd == NULL && id < graph->values.count; ++id)
+        if (!is_utf8(ons_graph_value(graph, id)->name)) odd = ons_graph_value(graph, id)->name;
+    for (ons_node_id id = 0; path != NULL && odd == NULL && id < graph->nodes.count; ++id)
+        if (!is_utf8(ons_graph_node(graph, id)->name)) odd = ons_graph_node(graph, id)->name;
+    ONS_CHECK(
+        odd == NULL, ONS_UNSUPPORTED,
+        "--%s: the model has a name that is no UTF-8, '%s', and the file could not be read again; rename it in the "
+        "model, or leave --%s out",
+        option, odd, option);
+    return NULL;
+}
+
 ons_status *ons_check_results(const ons_model *model, const ons_config *config) {
+    ONS_TRY(check_names(model, "checkpoint", config->checkpoint));
     ONS_TRY(check_result(model, config, "out", config->out));
     ONS_TRY(check_shared_data(model, config->out));
     ONS_TRY(check_result(model, config, "log-json", config->log_json));
@@ -177,6 +201,7 @@ ons_status *ons_check_replay(const char *plan, const ons_config *config) {
 }
 
 ons_status *ons_check_report(const ons_model *model, const ons_config *config) {
+    ONS_TRY(check_names(model, "out", config->out));
     ONS_TRY(check_result(model, config, "out", config->out));
     ONS_TRY(check_result(model, config, "report", config->report));
     ONS_TRY(check_results_apart((const result[]){{"out", config->out}, {"report", config->report}}, 2));
