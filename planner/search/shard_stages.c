@@ -183,7 +183,8 @@ static double least_step(const shard_search *s, const uint32_t *first) {
         for (uint32_t i = 0; i < ons_shard_stage_count(&s->order); ++i)
             if (ons_shard_stage_device(&s->order, i) == device)
                 seconds += ons_work_seconds(s->problem.work, first[i], first[i + 1]);
-        most = fmax(most, seconds * s->problem.pipeline.micro_batches);
+        seconds *= s->problem.pipeline.micro_batches;
+        if (seconds > most) most = seconds; /* not fmax: GCC 12.2 for arm64 fails over it (tools/build/arm64.sh) */
     }
     return most;
 }
