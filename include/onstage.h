@@ -286,6 +286,12 @@ ons_status *ons_trainer_save(ons_trainer *trainer, const char *path);
 /* Writes a checkpoint now; needs the option "checkpoint". */
 ons_status *ons_trainer_checkpoint(ons_trainer *trainer);
 
+/* Writes a checkpoint beside OUT where steps would be lost: the option "out" is given and "checkpoint" is not, and
+ * steps were made for a minute or more (ONSTAGE_KEEP_SECONDS in the environment). *folder: where, for the options
+ * "checkpoint" and "resume"; NULL: there was nothing to keep, or the run has other processes. Valid as long as the
+ * configuration. */
+ons_status *ons_trainer_keep(ons_trainer *trainer, const char **folder);
+
 /* Closes the logs: everything that was recorded is on disk afterwards. */
 ons_status *ons_trainer_finish(ons_trainer *trainer);
 

@@ -12,13 +12,19 @@ static const ons_subcommand subcommand = {
     .name = "onstage train",
     .command = ONS_COMMAND_TRAIN,
     .summary = "Trains a model and writes it back.",
-    .epilogue =
-        "Ctrl-C (or SIGUSR1) finishes the step, writes a checkpoint where --checkpoint is given, and ends with exit "
-        "code 8.\n\n"
-        "Example: onstage train net.onnx --input x.npy --target y.npy --loss cross_entropy --epochs 3 --out "
-        "trained.onnx",
+    .epilogue = "Ctrl-C (or SIGUSR1) finishes the step, writes a checkpoint where --checkpoint is given (else, after a "
+                "minute of steps, one "
+                "beside --out), and ends with exit code 8.\n\n"
+                "Example: onstage train net.onnx --input x.npy --target y.npy --loss cross_entropy --epochs 3 --out "
+                "trained.onnx",
     .model_optional = false,
 };
+
+/* As main has it, from the subcommand on. */
+typedef struct command_line {
+    int count;
+    char *const *words;
+} command_line;
 
 static volatile sig_atomic_t interrupted;
 static ons_trainer *_Atomic running;
@@ -63,8 +69,41 @@ static void tell_early_end(const ons_trainer_status *s) {
     putchar('\n');
 }
 
+/* A word of a command line, in quotes where a shell would read it otherwise. */
+static void tell_word(const char *word) {
+    if (word[0] != '\0' &&
+        word[strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=:,./@%")] == '\0') {
+        fprintf(stderr, " %s", word);
+        return;
+    }
+    fputs(" '", stderr);
+    for (; *word != '\0'; ++word) fprintf(stderr, *word == '\'' ? "'\\''" : "%c", *word);
+    fputc('\'', stderr);
+}
+
+/* The run ends before its last step, and no checkpoint was asked for. */
+static ons_status *tell_interrupted(ons_trainer *trainer, const ons_trainer_status *s, const char *steps,
+                                    const command_line *line) {
+    const char *kept;
+    ons_status *status = ons_trainer_keep(trainer, &kept);
+    if (status != NULL || !s->is_root) return status;
+    if (kept == NULL) {
+        fprintf(stderr, "onstage: stopped after %s%s; with --checkpoint it could go on\n", steps,
+                s->out == NULL ? "" : "; the model is not written");
+        return NULL;
+    }
+    fprintf(stderr,
+            "onstage: stopped after %s; the weights are kept in %s, and this goes on from here:\n    onstage train",
+            steps, kept);
+    for (int i = 1; i < line->count; ++i) tell_word(line->words[i]);
+    fputs(" --checkpoint", stderr);
+    tell_word(kept);
+    fputs(" --resume\n", stderr);
+    return NULL;
+}
+
 /* What is done after the last step, or after Ctrl-C. */
-static ons_status *finish(ons_trainer *trainer) {
+static ons_status *finish(ons_trainer *trainer, const command_line *line) {
     ons_trainer_status s;
     char steps[64];
     ons_status *status = ons_trainer_get_status(trainer, &s);
@@ -75,9 +114,8 @@ static ons_status *finish(ons_trainer *trainer) {
     if (s.stops_early && s.step < s.steps && s.is_root) tell_early_end(&s);
     if (interrupted && s.checkpoint != NULL && (status = ons_trainer_checkpoint(trainer)) == NULL && s.is_root)
         fprintf(stderr, "onstage: stopped after %s; --resume goes on from here\n", steps);
-    else if (status == NULL && interrupted && s.checkpoint == NULL && s.is_root)
-        fprintf(stderr, "onstage: stopped after %s%s; with --checkpoint it could go on\n", steps,
-                s.out == NULL ? "" : "; the model is not written");
+    else if (status == NULL && interrupted && s.checkpoint == NULL)
+        status = tell_interrupted(trainer, &s, steps, line);
     /* The model first: it is worth more than the end of a log. */
     if (status == NULL && !interrupted && s.out != NULL) {
         status = ons_trainer_save(trainer, NULL);
@@ -94,7 +132,20 @@ static ons_status *finish(ons_trainer *trainer) {
     return status;
 }
 
-static ons_status *train_and_write(ons_trainer *trainer) {
+/* A run that diverges has lost its weights, but not those of the best validation. Takes over the failure. */
+static ons_status *save_best(ons_trainer *trainer, ons_status *failure) {
+    ons_trainer_status s;
+    if (failure == NULL || ons_status_get_code(failure) != ONS_DIVERGED) return failure;
+    ons_status *status = ons_trainer_get_status(trainer, &s);
+    if (status == NULL && s.out != NULL && s.writes_best) {
+        status = ons_trainer_save(trainer, NULL);
+        if (status == NULL && s.is_root) tell_written(&s);
+    }
+    ons_status_free(status);
+    return failure;
+}
+
+static ons_status *train_and_write(ons_trainer *trainer, const command_line *line) {
     ons_trainer_status s;
     ons_status *status = ons_trainer_get_status(trainer, &s);
     if (status != NULL) return status;
@@ -104,7 +155,7 @@ static ons_status *train_and_write(ons_trainer *trainer) {
     ons_trim_resident();
     status = train(trainer, s.is_root);
     if (s.is_root) ons_progress_end();
-    return status == NULL ? finish(trainer) : status;
+    return status == NULL ? finish(trainer, line) : save_best(trainer, status);
 }
 
 int ons_command_train(int argc, char **argv) {
@@ -121,7 +172,7 @@ int ons_command_train(int argc, char **argv) {
     if (code == 0) code = ons_report_failure(ons_trainer_new(model, config, &trainer));
     running = trainer;
     if (interrupted && trainer != NULL) ons_trainer_request_stop(trainer);
-    if (code == 0) code = ons_report_failure(train_and_write(trainer));
+    if (code == 0) code = ons_report_failure(train_and_write(trainer, &(command_line){argc, argv}));
     running = NULL;
     ons_trainer_free(trainer);
     ons_model_free(model);

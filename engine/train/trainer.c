@@ -164,6 +164,7 @@ ons_status *ons_trainer_step(ons_trainer *t, ons_step_report *report) {
                      ons_rate_share(t->rate_schedule, t->config->warmup, step, t->steps)};
     ons_step_result result;
     int64_t start = ons_trace_now();
+    if (t->begun == 0) t->begun = start;
     t->looked_name = NULL;
     ons_status *status = ons_local_stages_step(t->local_stages, (uint64_t)step, rate, step == t->steps, &result);
     ONS_TRY(keep_steps(t, ons_trainer_share_failure(t, status)));

@@ -78,6 +78,7 @@ struct ons_trainer {
     bool stopping;         /* all processes have agreed on it */
     double seconds_a_step; /* running mean; 0: no step yet */
     int64_t steps_here;    /* made by this process */
+    int64_t begun;         /* ons_trace_now() before the first of them */
     int64_t free_early;    /* bytes of the device's memory after the second of them; 0: not known */
     char *notes;
     ons_assumptions assumptions;

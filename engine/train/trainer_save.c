@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/c_locale.h"
+#include "base/environment.h"
 #include "engine/config/given.h"
 #include "engine/train/trainer.h"
 #include "onnx_import/export.h"
@@ -121,6 +122,40 @@ static ons_status *keep_weights(ons_trainer *t, const char *path, ons_status *fa
     t->config->checkpoint = given;
     ons_status_free(kept);
     return failure;
+}
+
+static double seconds_before_keeping(void) {
+    const char *text = ons_environment(ONS_ENV_ONSTAGE_KEEP_SECONDS);
+    char *end;
+    double seconds = text == NULL ? 60 : strtod(text, &end);
+    return text == NULL || (end != text && *end == '\0' && seconds >= 0) ? seconds : 60;
+}
+
+/* OUT.checkpoint, OUT.2.checkpoint, …: the first that holds none of another run. */
+static const char *free_folder(const ons_trainer *t) {
+    const char *folder = ons_arena_format(t->config->arena, "%s.checkpoint", t->config->out);
+    for (int i = 2; folder != NULL && ons_checkpoint_exists(folder) && i < 100; ++i)
+        folder = ons_arena_format(t->config->arena, "%s.%d.checkpoint", t->config->out, i);
+    return folder;
+}
+
+ons_status *ons_trainer_keep(ons_trainer *t, const char **folder) {
+    ONS_IN_C_LOCALE;
+    ONS_GIVEN(t, "trainer");
+    ONS_GIVEN(folder, "folder");
+    *folder = NULL;
+    bool lost = t->config->out != NULL && t->config->checkpoint == NULL && !t->remote && t->begun != 0;
+    if (!lost || (double)(ons_trace_now() - t->begun) * 1e-9 < seconds_before_keeping()) return NULL;
+    const char *chosen = free_folder(t);
+    if (chosen == NULL) return ons_status_out_of_memory();
+    t->config->checkpoint = chosen;
+    ons_status *status = ons_trainer_checkpoint(t);
+    t->config->checkpoint = NULL;
+    if (status == NULL)
+        *folder = chosen;
+    else
+        rmdir(chosen); /* what is left of it where there was no room; if it is not empty, it stays */
+    return status;
 }
 
 ons_status *ons_trainer_save(ons_trainer *t, const char *path) {

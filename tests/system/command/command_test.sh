@@ -289,6 +289,35 @@ fi
 begin "SIGTERM ends in good order"
 interrupt_with TERM
 if ((status == 8)); then ends_alike; else fail "$name" "exit code $status"; fi
+begin "Ctrl-C without --checkpoint keeps what would be lost, and says how to go on"
+rm -rf "$work/kept" && mkdir "$work/kept"
+ONSTAGE_KEEP_SECONDS=0 "$onstage" train "${long[@]}" --log-json log.jsonl --out "$work/kept/it's.onnx" >"$work/stdout" 2>"$work/stderr" &
+holder=$!
+for ((waited = 0; waited < 600; ++waited)); do
+    [[ -s log.jsonl && $(wc -l <log.jsonl) -gt 300 ]] && break
+    sleep 0.05
+done
+kill -INT $holder
+wait $holder
+status=$?
+again=$(sed -n 's/^    onstage train //p' "$work/stderr")
+if ((status != 8)) || [[ -z $again ]]; then fail "$name" "exit code $status: $(<"$work/stderr")"
+elif ! eval "\"$onstage\" train $again" >"$work/stdout" 2>"$work/stderr"; then fail "$name" "$again: $(<"$work/stderr")"
+elif ! cmp -s "$work/kept/it's.onnx" "$work/whole.onnx"; then fail "$name" "the models differ"
+else pass "$name"
+fi
+begin "Ctrl-C in the first minute keeps nothing without --checkpoint"
+"$onstage" train "${mlp[@]}" --steps 100000000 --log-json started.jsonl --out soon.onnx >/dev/null 2>"$work/stderr" &
+holder=$!
+until [[ -s started.jsonl ]] || ! kill -0 $holder 2>/dev/null; do sleep 0.05; done
+kill -INT $holder
+wait $holder
+status=$?
+if ((status == 8)) && grep -q "the model is not written; with --checkpoint it could go on" "$work/stderr" && [[ ! -e soon.onnx.checkpoint ]]; then
+    pass "$name"
+else
+    fail "$name" "exit code $status: $(<"$work/stderr")"
+fi
 begin "killed, and resumed from a checkpoint"
 interrupt_with KILL --checkpoint-every 100
 if ((status == 137)); then ends_alike --checkpoint-every 100; else fail "$name" "exit code $status"; fi
@@ -391,6 +420,15 @@ own_files() {
     cp -L "$golden/mlp/input.npy" own.npy
     chmod u+w own.onnx own.npy
 }
+begin "a run that diverges writes the weights of its best validation"
+own_files
+size=$(stat -c %s own.npy)
+printf '\xff\xff\xff\x7f' | dd of=own.npy bs=1 seek=$((size - 4)) conv=notrunc status=none # a NaN in the last sample
+run train own.onnx --input own.npy --target "$golden/mlp/target.npy" --loss cross_entropy --batch 32 --no-shuffle --val-rows 0:32 --val-every 1 --best \
+    --out best.onnx
+if ((status != 7)) || ! printed "wrote best.onnx: the weights of step [34],"; then fail "$name" "exit code $status"
+elif succeeds check best.onnx; then pass "$name"
+fi
 begin "data that are cut short while they are in use: the steps so far are kept"
 own_files
 begin_own --steps 100000000 --checkpoint runs
