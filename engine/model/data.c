@@ -106,6 +106,16 @@ static ons_status *add_memory(const ons_model *model, const ons_config *config, 
     return NULL;
 }
 
+/* What is fed once is the same for training and validation: its array is a part of the model that is trained. */
+static ons_status *check_validation_input(const ons_model *model, const sources *from, const char *name) {
+    for (size_t i = 0; from->validation && i < model->fed_once_count; ++i)
+        ONS_CHECK(
+            strcmp(model->fed_once[i], name) != 0, ONS_INVALID_ARGUMENT,
+            "--val-input %s: the input counts no samples, and is fed once, with the array of --input; leave it out",
+            name);
+    return NULL;
+}
+
 static ons_status *select_samples(const sources *from, ons_dataset *dataset) {
     if (from->rows != NULL) ONS_TRY(ons_dataset_select(dataset, from->option, from->rows));
     if (from->left_out != NULL) ONS_TRY(ons_dataset_leave_out(dataset, "val-rows", from->left_out));
@@ -117,6 +127,7 @@ static ons_status *fill_dataset(const ons_model *model, const ons_config *config
     if (from->tokens != NULL) ONS_TRY(add_tokens(model, config, from, dataset));
     for (size_t i = 0; i < from->inputs->count; ++i) {
         const char *field;
+        ONS_TRY(check_validation_input(model, from, from->inputs->items[i].name));
         if (is_no_field(model, from->inputs->items[i].name)) continue;
         ONS_TRY(check_input(model, from->inputs->items[i].name, &field));
         ONS_TRY(add_file(model, dataset, field, from->inputs->items[i].value));

@@ -411,7 +411,9 @@ ons_status *ons_check_fed_once(const ons_model *m, const ons_config *config, con
     ons_node_id found = ONS_NONE;
     ons_arena *arena = ons_arena_new();
     if (arena == NULL) return ons_status_out_of_memory();
-    ons_status *status = ons_bind_model(&options, (int64_t)ons_dataset_count(dataset), &bound);
+    int64_t rows = b->fixed ? b->rows : (int64_t)ons_dataset_count(dataset);
+    ons_status *status = ons_bind_model(&options, rows, &bound);
+    status = ons_status_at(status, "with '%s', which is fed once", m->fed_once[0]);
     if (status == NULL) status = find_mixing(m, bound, arena, &found);
     if (status == NULL && found != ONS_NONE)
         status = refuse_unless_whole(m, config, dataset, b, shuffles, ons_graph_node(bound, found));

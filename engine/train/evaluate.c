@@ -39,9 +39,10 @@ static ons_status *choose_rows(evaluation *e, ons_dataset_graphs_options *o) {
     ONS_TRY(ons_choose_batching(e->model, e->config, &batching));
     int64_t samples = (int64_t)ons_dataset_count(e->dataset_graphs.dataset);
     ONS_TRY(ons_check_samples(&batching, (uint64_t)samples, "data", "--rows, --input or --tokens"));
-    batching.micro_batches = 1;
-    ONS_TRY(ons_check_fed_once(e->model, e->config, e->dataset_graphs.dataset, &batching, false));
     int64_t rows = batching.fixed || batching.rows <= samples ? batching.rows : samples;
+    const ons_batching whole = {
+        .batch = rows, .micro_batches = 1, .replicas = 1, .rows = rows, .fixed = batching.fixed};
+    ONS_TRY(ons_check_fed_once(e->model, e->config, e->dataset_graphs.dataset, &whole, false));
     o->rows[ONS_WHOLE] = rows;
     o->rows[ONS_REST] = batching.fixed ? 0 : samples % rows;
     e->batch = (size_t)rows;

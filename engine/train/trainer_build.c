@@ -78,11 +78,11 @@ static ons_status *build_training(ons_trainer *t) {
     ONS_TRY(explain_micro_batches(t));
     int64_t samples = (int64_t)ons_dataset_count(t->training.dataset);
     ONS_TRY(ons_check_samples(&t->batching, (uint64_t)samples, "training data", "--rows, --input or --tokens"));
-    ONS_TRY(ons_check_fed_once(t->model, t->config, t->training.dataset, &t->batching, true));
     /* No memory for a batch that never comes; but a plan says what its batch is, and was made without these data. */
     bool never_full =
         !t->batching.fixed && ons_batching_micro_batches(&t->batching) == 1 && t->batching.batch > samples;
     if (never_full && t->config->plan == NULL) t->batching.batch = t->batching.rows = samples;
+    ONS_TRY(ons_check_fed_once(t->model, t->config, t->training.dataset, &t->batching, true));
     const ons_dataset_graphs_options options =
         ons_training_graphs_options(t->model, t->config, &t->batching, samples, ons_trainer_repeats(t));
     ONS_TRY(ons_explain_part(t->model, t->config, t->batching.batch, ons_batching_micro_batches(&t->batching),
@@ -99,8 +99,10 @@ static ons_status *build_validation(ons_trainer *t) {
     /* Now, not after the steps before the first validation. */
     ONS_TRY(ons_check_samples(&t->batching, (uint64_t)samples, "validation data",
                               "--val-rows, --val-input or --val-tokens"));
-    ONS_TRY(ons_check_fed_once(t->model, t->config, t->validation.dataset, &t->batching, false));
     int64_t rows = t->batching.fixed || t->batching.rows <= samples ? t->batching.rows : samples;
+    const ons_batching whole = {
+        .batch = rows, .micro_batches = 1, .replicas = 1, .rows = rows, .fixed = t->batching.fixed};
+    ONS_TRY(ons_check_fed_once(t->model, t->config, t->validation.dataset, &whole, false));
     const ons_dataset_graphs_options options = {
         .model = t->model,
         .config = t->config,

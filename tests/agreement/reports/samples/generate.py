@@ -180,6 +180,14 @@ def main():
     case("edges_in_batches", graph, {"x": flat, "e": edges}, [0, None], nodes, classes, code=1, says=["a step has to take all samples at once"])
     case("edges_in_replicas", graph, {"x": flat, "e": edges}, [0, None], nodes, classes, batch=SAMPLES, said="--replicas 2", code=1,
          says=["a step has to take all samples at once"])
+    few = {"v": flat[:4], "w": classes[:4], "f": edges[:, :3]}
+    for name, more, says, code in (
+            ("edges_evaluated", "", ["12 samples"], 0), ("edges_evaluated_in_batches", "--batch 5", ["a step has to take all samples at once"], 1)):
+        write_case(__file__, name, export(graph, {"x": flat, "e": edges}, nodes), {"x": flat, "e": edges, "t": classes},
+                   f"eval model.onnx --input x=x.npy --input e=e.npy --target t.npy --loss cross_entropy {more}", None, says, code)
+    write_case(__file__, "edges_of_validation", export(graph, {"x": flat, "e": edges}, nodes), {"x": flat, "e": edges, "t": classes, **few},
+               f"train model.onnx --input x=x.npy --input e=e.npy --target t.npy --loss cross_entropy {options.replace(f'--batch {BATCH}', '--batch 64')} "
+               "--val-input x=v.npy --val-input e=f.npy --val-target w.npy", None, ["--val-input e: the input counts no samples"], 1)
     matrix = (generator.random((SAMPLES, SAMPLES)) < 0.3).astype("f")
     dense = Net(lambda net, x, a: net.head((a @ net.first(x)).relu()), **layers)
     model = export(dense, {"x": flat, "a": matrix}, None)
