@@ -139,10 +139,24 @@ static ons_status *watch_memory(ons_trainer *t, ons_step_report *report) {
     return NULL;
 }
 
-/* Data are read before a step begins. Where they cannot be, the steps so far are good, and a checkpoint keeps them; of
- * several stages, some may have worked on the step already. Takes over the failure, and says so in it. */
+/* Whether a step's forward part changes what is kept from step to step. */
+static bool moves_statistics(const ons_trainer *t) {
+    const ons_graph *graph = t->training.graphs[ONS_WHOLE].graph;
+    bool any = false;
+    for (ons_value_id id = 0; id < graph->values.count; ++id) {
+        const ons_value *value = ons_graph_value(graph, id);
+        any |= value->kind == ONS_BUFFER && value->pair != ONS_NONE;
+    }
+    return any;
+}
+
+/* Data are read before a step begins, and numbers that a node cannot take end it before the weights change. The steps
+ * so far are good then, and a checkpoint keeps them; of several stages, some may have worked on the step already. Takes
+ * over the failure, and says so in it. */
 static ons_status *keep_steps(ons_trainer *t, ons_status *failure) {
-    bool untouched = ons_status_get_code(failure) == ONS_IO_ERROR && t->transports == NULL;
+    ons_status_code code = ons_status_get_code(failure);
+    bool before_update = code == ONS_IO_ERROR || (code == ONS_INVALID_DATA && !moves_statistics(t));
+    bool untouched = before_update && t->transports == NULL;
     if (!untouched || t->config->checkpoint == NULL) return failure;
     ons_status *kept = ons_trainer_checkpoint(t);
     if (kept == NULL)

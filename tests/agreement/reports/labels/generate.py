@@ -44,6 +44,15 @@ def main():
     case("behind_the_steps", wrong([11], 9), ["2 steps of 4"], 0, "--steps 2 --no-shuffle")
     case("of_validation", right, ["sample 1" + ends.format(-1)], 4, "--val-input v.npy --val-target w.npy", arrays={"v": x[:4], "w": wrong([1], -1)[:4]})
     case("of_eval", wrong([2], -1), ["target is no class of the model's output (element 2 is -1, the 3 classes are 0 to 2); --ignore-index leaves"], 4, command="eval")
+    # What ends a run late costs none of the steps before.
+    case("last_batch_ignored", wrong(slice(8, 12), -100), ["the run ends after step 2, which --checkpoint kept --resume goes on from: step 3: none"], 4,
+         "--no-shuffle --checkpoint kept")
+    table = nn.Sequential(nn.Embedding(5, 3), nn.Flatten(), nn.Linear(6, 3))
+    tokens = generator.integers(0, 5, (SAMPLES, 2))
+    tokens[9, 1] = 7
+    write_case(__file__, "late_token", export(table, torch.tensor(tokens[:4]), "tracing"), {"x": tokens, "t": right},
+               f"train model.onnx --input x.npy --target t.npy --loss cross_entropy {options} --no-shuffle --checkpoint kept", None,
+               ["the run ends after step 2, which --checkpoint kept --resume goes on from: step 3, node"], 4)
     case("all_right", right, ["3 steps of 4", "! note:"], 0)
 
 
