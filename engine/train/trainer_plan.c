@@ -300,14 +300,47 @@ static ons_status *plan_local_stages(ons_trainer *t, int64_t cap, int64_t whole)
     return refuse(&a, &options, whole > 0 && whole < bytes ? whole : bytes);
 }
 
+/* Whether the plan's first device is of the kind that this run computes on, as far as its name tells. */
+static ons_status *has_other_kind(ons_trainer *t, bool *other) {
+    const char *devices = t->lowering.plan.subject.device_profile;
+    const char *first =
+        devices == NULL ? NULL : ons_arena_format(t->arena, "%.*s", (int)strcspn(devices, "*,"), devices);
+    ons_device_profile profile;
+    *other = false;
+    if (devices == NULL) return NULL;
+    if (first == NULL) return ons_status_out_of_memory();
+    ons_status *status = ons_device_profile_load(first, t->arena, &profile);
+    if (status == NULL) *other = profile.processor == ons_config_uses_cuda(t->config);
+    ons_status_free(status); /* a measured profile that is not here tells nothing */
+    return NULL;
+}
+
+/* A plan names nodes, which a GPU's graph has others of. Takes over the failure to find them. */
+static ons_status *explain_nodes(ons_trainer *t, ons_status *failure) {
+    bool other;
+    if (failure == NULL || ons_status_get_code(failure) != ONS_INVALID_DATA) return failure;
+    ons_status *status = has_other_kind(t, &other);
+    if (status == NULL && !other) return failure;
+    ons_status_free(failure);
+    ONS_TRY(status);
+    bool cuda = ons_config_uses_cuda(t->config);
+    return ons_status_new(
+        ONS_INVALID_ARGUMENT,
+        "the plan was made for %s, and this run computes on a %s: on a GPU neighbouring nodes are joined "
+        "that a CPU computes one by one, so that the plan's stages have other nodes; plan with "
+        "--device-profile %s%s",
+        t->lowering.plan.subject.device_profile, cuda ? "GPU" : "CPU", cuda ? "and the GPU's name" : "cpu",
+        cuda ? "" : ", or train with --device cuda");
+}
+
 /* As the plan of a file says, whatever else would be better. */
 static ons_status *follow_file(ons_trainer *t, int64_t cap) {
     int64_t bytes;
     ONS_TRY_AT(ons_lowering_check(t->model, t->config, &t->training.graphs[ONS_WHOLE], &t->batching, &t->lowering),
                "--plan %s", t->config->plan);
-    ONS_TRY_AT(ons_lowering_check_decisions(t->training.graphs[ONS_WHOLE].graph, &t->lowering), "--plan %s",
-               t->config->plan);
-    ONS_TRY_AT(ons_lowering_place(t->training.graphs[ONS_WHOLE].graph, &t->lowering), "--plan %s", t->config->plan);
+    ons_status *nodes = ons_lowering_check_decisions(t->training.graphs[ONS_WHOLE].graph, &t->lowering);
+    if (nodes == NULL) nodes = ons_lowering_place(t->training.graphs[ONS_WHOLE].graph, &t->lowering);
+    ONS_TRY_AT(explain_nodes(t, nodes), "--plan %s", t->config->plan);
     ONS_TRY_AT(ons_plan_check_costs(&t->lowering.plan, t->lowering.arena), "--plan %s", t->config->plan);
     ONS_TRY(cut_training(t));
     ONS_TRY(make_local_stages(t, cap));

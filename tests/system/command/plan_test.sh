@@ -530,6 +530,12 @@ if succeeds plan "${planned[@]}" -o p.json && succeeds train "${both[@]}" "${dat
     else pass "$name"; fi
 fi
 
+begin "a plan for a GPU says so where a CPU's graph has other nodes"
+options=("${mlp[@]:0:7}" --threads 1 --batch 8 --micro-batches 1 --stages 2)
+if succeeds plan "${options[@]}" --device-profile a100-40gb -o gpu.json; then
+    refuses 1 "--plan gpu.json: the plan was made for a100-40gb, and this run computes on a CPU.*--device-profile cpu" train "${options[@]}" --steps 2 --plan gpu.json
+fi
+
 # The only step takes all samples, with the plan as without one.
 begin "a plan for more samples than the data have"
 options=("${mlp[@]:0:7}" --optimizer sgd --lr 0.1 --threads 1 --rows 34:39 --batch 9 --micro-batches 1 --stages 2)
