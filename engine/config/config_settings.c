@@ -191,11 +191,23 @@ static const ons_generator *find_generator(const ons_config *config) {
     return ons_generator_find(config->pipeline);
 }
 
-ons_status *ons_config_pipeline(const ons_config *config, ons_pipeline *pipeline) {
+/* --stages counts stages and --devices devices, whatever the schedule. */
+static ons_status *check_devices(const ons_config *config) {
+    const ons_generator *g = find_generator(config);
     ONS_CHECK(config->devices <= config->stages, ONS_INVALID_ARGUMENT,
               "--devices %" PRId64 ": %" PRId64 " stage%s cannot lie on more devices than that; take more --stages, or "
               "fewer --devices",
               config->devices, config->stages, config->stages == 1 ? "" : "s");
+    ONS_CHECK(
+        g == NULL || g->chunks < 2 || config->stages == 1 || config->devices < config->stages, ONS_INVALID_ARGUMENT,
+        "schedule %s puts several stages on every device, and %" PRId64 " stages on as many devices are 1f1b's; take "
+        "--stages %" PRId64 ", or --pipeline 1f1b",
+        g == NULL ? "" : g->name, config->stages, 2 * config->stages);
+    return NULL;
+}
+
+ons_status *ons_config_pipeline(const ons_config *config, ons_pipeline *pipeline) {
+    ONS_TRY(check_devices(config));
     ONS_CHECK(config->replicas == 1 || !ons_config_is_asynchronous(config), ONS_UNSUPPORTED,
               "--replicas %" PRId64 ": an asynchronous pipeline has no moment at which all gradients are there; take "
               "--pipeline 1f1b",
@@ -291,6 +303,7 @@ ons_status *ons_config_check_supported(const ons_config *config) {
     ONS_CHECK(config->transport.value != ONS_TRANSPORT_MPI || !ons_config_uses_cuda(config), ONS_UNSUPPORTED,
               "--device cuda --transport mpi: messages between the GPUs of several processes go by NCCL; give "
               "--transport nccl, or leave it out");
+    if (config->plan == NULL && config->replicas != ONS_REPLICAS_AUTO) ONS_TRY(check_devices(config));
     bool asynchronous = ons_config_is_asynchronous(config);
     ONS_CHECK(!asynchronous || config->clip_norm.value == 0, ONS_UNSUPPORTED,
               "--clip-norm: an asynchronous pipeline has no moment at which all gradients are there; leave it out, or "

@@ -91,6 +91,12 @@ begin "more devices than stages"
 refuses 1 "--devices 5: 4 stages cannot lie on more devices" "${cost[@]}" --stages 4 --devices 5
 begin "devices without stages"
 refuses 1 "--devices 2: 1 stage cannot lie on more devices" "${cost[@]}" --devices 2
+begin "training on more devices than stages"
+refuses 1 "--devices 2: 1 stage cannot lie on more devices" train "${mlp[@]}" --steps 1 --devices 2
+for schedule in interleaved looped v; do
+    begin "as many devices as stages, $schedule"
+    refuses 1 "schedule $schedule puts several stages on every device, .* take --stages 8" train "${mlp[@]}" --steps 1 --stages 4 --devices 4 --pipeline $schedule
+done
 begin "a schedule that puts each stage on a device of its own"
 refuses 1 "schedule 1f1b puts each stage on a device of its own" "${cost[@]}" --stages 4 --devices 2
 begin "devices that are no number"; refuses 1 "--devices: 'two' is not a whole number" "${cost[@]}" --devices two

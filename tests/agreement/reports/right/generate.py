@@ -237,7 +237,7 @@ def two_stages():
 
 @case
 def two_replicas():
-    return Run(mlp(5, 8, 3), [floats(SAMPLES, 5)], integers(3, SAMPLES), "cross_entropy", "--replicas 2 --devices 2")
+    return Run(mlp(5, 8, 3), [floats(SAMPLES, 5)], integers(3, SAMPLES), "cross_entropy", "--replicas 2")
 
 
 @case
