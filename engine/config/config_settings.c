@@ -15,8 +15,18 @@
 #include "planner/schedule/lanes.h"
 #include "planner/search/portfolio.h"
 
-/* The options that only losses with class targets have. */
-static ons_status *check_class_options(const ons_config *config, const ons_loss_options *loss) {
+/* Classes and axes are counted: 1.5 is none, and neither is what a double cannot count any more. */
+static ons_status *check_whole(const char *option, const ons_number *number) {
+    ONS_CHECK(!number->given || (number->value == rint(number->value) && fabs(number->value) < 0x1p53),
+              ONS_INVALID_ARGUMENT, "--%s %g is not a whole number", option, number->value);
+    return NULL;
+}
+
+/* The options that only some losses have. */
+static ons_status *check_loss_options(const ons_config *config, const ons_loss_options *loss) {
+    ONS_TRY(check_whole("ignore-index", &config->ignore_index));
+    ONS_TRY(check_whole("class-axis", &config->class_axis));
+    ONS_CHECK(loss->delta > 0, ONS_INVALID_ARGUMENT, "--delta %g is not above 0", loss->delta);
     ONS_CHECK(loss->label_smoothing >= 0 && loss->label_smoothing < 1, ONS_INVALID_ARGUMENT,
               "--label-smoothing %g does not lie in [0, 1)", loss->label_smoothing);
     ONS_CHECK(loss->label_smoothing == 0 || loss->role == ONS_ROLE_CROSS_ENTROPY, ONS_INVALID_ARGUMENT,
@@ -35,7 +45,7 @@ ons_status *ons_config_loss(const ons_config *config, ons_loss_options *loss) {
         .delta = config->delta.value,
         .label_smoothing = config->label_smoothing.value,
     };
-    if (config->loss.text != NULL) return check_class_options(config, loss);
+    if (config->loss.text != NULL) return check_loss_options(config, loss);
     char all[256];
     ons_words_print(ons_loss_words, ", ", all, sizeof all);
     return ons_status_new(ONS_INVALID_ARGUMENT, "--loss is needed, one of %s", all);

@@ -169,6 +169,15 @@ static ons_status *check_names(const ons_model *model, const char *option, const
     return NULL;
 }
 
+/* Outputs are written as .npy: a name that ends otherwise asks for what would not be in the file. */
+static ons_status *check_ending(const char *option, const char *path) {
+    const char *name = strrchr(path, '/') == NULL ? path : strrchr(path, '/') + 1, *ending = strrchr(name, '.');
+    ONS_CHECK(ending == NULL || ending == name || strcmp(ending, ".npy") == 0, ONS_INVALID_ARGUMENT,
+              "--%s %s: an array is written as .npy, not as %s; give a name that ends with .npy, or has no ending",
+              option, path, ending);
+    return NULL;
+}
+
 ons_status *ons_check_results(const ons_model *model, const ons_config *config) {
     ONS_TRY(check_names(model, "checkpoint", config->checkpoint));
     ONS_TRY(check_result(model, config, "out", config->out));
@@ -176,6 +185,7 @@ ons_status *ons_check_results(const ons_model *model, const ons_config *config) 
     ONS_TRY(check_result(model, config, "log-json", config->log_json));
     ONS_TRY(check_result(model, config, "trace", config->trace));
     for (size_t i = 0; i < config->outputs.count; ++i) {
+        ONS_TRY(check_ending("output", config->outputs.items[i].value));
         ONS_TRY(check_result(model, config, "output", config->outputs.items[i].value));
         for (size_t k = 0; k < i; ++k)
             ONS_TRY(check_results_apart((const result[]){{"output", config->outputs.items[i].value},
