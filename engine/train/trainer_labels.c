@@ -68,9 +68,17 @@ static bool takes_all_samples(const ons_trainer *t) {
     return t->config->steps == 0 || t->config->steps >= (samples + t->batching.batch - 1) / t->batching.batch;
 }
 
+/* How many classes there are, whatever the batch; 0: it may be another number for another batch, as where samples are
+ * told apart from each other, and each of them is a class. */
+static int64_t count_classes(const ons_model_graph *graph) {
+    return graph->classes > 0 && graph->classes % graph->rows == 0 && (graph->rows > 1 || graph->classes == 1)
+               ? 0
+               : graph->classes;
+}
+
 ons_status *ons_trainer_check_labels(const ons_trainer *t, const ons_dataset_graphs *set) {
     ons_type sample;
-    int64_t classes = set->graphs[ONS_WHOLE].classes;
+    int64_t classes = count_classes(&set->graphs[ONS_WHOLE]);
     uint32_t field = ons_dataset_graphs_target(set, &sample);
     if (classes == 0 || field == ONS_NO_FIELD || (set == &t->training && !takes_all_samples(t))) return NULL;
     wrong_labels wrong;

@@ -23,7 +23,7 @@ static data open_data(void) {
     d.target.view.dims = d.target.dims;
     set(&d.r, "optimizer", "sgd");
     set(&d.r, "lr", "0.01");
-    set(&d.r, "steps", "12");
+    set(&d.r, "steps", "11"); /* not all samples: their labels are looked at by the steps alone */
     return d;
 }
 
@@ -74,6 +74,14 @@ Test(fault, label_in_the_second_micro_batch) {
     ((int64_t *)d.target.data)[44] = 12345;
     set(&d.r, "micro-batches", "2");
     expect_fault(&d, ONS_INVALID_DATA, "12345");
+}
+
+/* A run that takes every sample looks at their labels before it begins. */
+Test(fault, label_of_a_whole_epoch) {
+    data d = open_data();
+    ((int64_t *)d.target.data)[191] = 10;
+    set(&d.r, "steps", "12");
+    expect_refused(&d, ONS_INVALID_DATA, "sample 191 has the target 10", "classes are 0 to 9");
 }
 
 Test(fault, weights_stay) { expect_wrong_label_changes_nothing((const char *const[]){NULL}, "one stage"); }

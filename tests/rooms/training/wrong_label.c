@@ -17,7 +17,7 @@ void expect_wrong_label_changes_nothing(const char *const *options, const char *
     must(ons_config_array(r.config, "target", false, &target.view));
     set(&r, "optimizer", "sgd");
     set(&r, "lr", "0.01");
-    set(&r, "steps", "12");
+    set(&r, "steps", "11"); /* not all samples: their labels are looked at by the steps alone */
     for (; *options != NULL; options += 2) set(&r, options[0], options[1]);
     run_open(&r);
     for (int i = 0; i < ROW / BATCH; ++i) run_step(&r);
