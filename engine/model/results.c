@@ -169,12 +169,16 @@ static ons_status *check_names(const ons_model *model, const char *option, const
     return NULL;
 }
 
-/* Outputs are written as .npy: a name that ends otherwise asks for what would not be in the file. */
+/* Outputs are written as .npy: a name that ends as files of another kind do asks for what would not be in the file. */
 static ons_status *check_ending(const char *option, const char *path) {
-    const char *name = strrchr(path, '/') == NULL ? path : strrchr(path, '/') + 1, *ending = strrchr(name, '.');
-    ONS_CHECK(ending == NULL || ending == name || strcmp(ending, ".npy") == 0, ONS_INVALID_ARGUMENT,
-              "--%s %s: an array is written as .npy, not as %s; give a name that ends with .npy, or has no ending",
-              option, path, ending);
+    static const char *const others[] = {".csv", ".tsv", ".txt",     ".json", ".jsonl", ".npz",
+                                         ".pb",  ".gz",  ".h5",      ".mat",  ".pt",    ".pth",
+                                         ".pkl", ".bin", ".parquet", ".png",  ".jpg",   ".onnx"};
+    const char *ending = strrchr(path, '.');
+    for (size_t i = 0; ending != NULL && i < sizeof others / sizeof *others; ++i)
+        ONS_CHECK(strcmp(ending, others[i]) != 0, ONS_INVALID_ARGUMENT,
+                  "--%s %s: an array is written as .npy, not as %s; give a name that ends with .npy", option, path,
+                  ending);
     return NULL;
 }
 
