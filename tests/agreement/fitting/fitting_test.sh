@@ -265,7 +265,7 @@ refuses 1 "--out: w.npy would take the place of what --class-weights reads" trai
 # --------------------------------------------------------------------------------------------- data of the wrong form
 begin "a target that is no class"
 repeat 192 '\x0c\x00\x00\x00\x00\x00\x00\x00' | array twelve.npy '<i8' '(192,)'
-refuses 4 "--new-head OUTPUT=N.*element 0 is 12, the 10 classes are 0 to 9" train "${mlp[@]}" --target twelve.npy
+refuses 4 "sample 0 has the target 12, and the model's 10 classes are 0 to 9; --new-head OUTPUT=13" train "${mlp[@]}" --target twelve.npy
 begin "one-hot targets"
 repeat 1920 '\x00\x00\x00\x00' | array hot.npy '<f4' '(192, 10)'
 refuses 4 "a number for each class .*one-hot.*argmax\(-1\)" train "${mlp[@]}" --target hot.npy

@@ -114,14 +114,14 @@ refuses "other kernels in one of the processes" 3 "replicas would not stay the s
 python3 - "$golden/mlp/target.npy" "$work/target.npy" <<'END' 2>/dev/null ||
 import sys
 data = bytearray(open(sys.argv[1], "rb").read())
-data[-8:] = (99).to_bytes(8, "little")
+data[128 + 23 * 8:128 + 24 * 8] = (99).to_bytes(8, "little")  # the last sample of the first step
 open(sys.argv[2], "wb").write(data)
 END
     cp "$golden/mlp/target.npy" "$work/target.npy"
 if ! cmp -s "$golden/mlp/target.npy" "$work/target.npy"; then
     make_plan 1,2 --batch 24 --micro-batches 6
     refuses "a target that is no class" 4 "stage 1: copy 1: .*99" "${mpirun[@]}" -n 3 "$onstage" train "$golden/mlp/model.onnx" \
-        --input "$golden/mlp/input.npy" --target "$work/target.npy" --loss cross_entropy --threads 1 --no-shuffle --epochs 1 --plan "$work/plan.json"
+        --input "$golden/mlp/input.npy" --target "$work/target.npy" --loss cross_entropy --threads 1 --no-shuffle --steps 1 --plan "$work/plan.json"
 fi
 
 # A copy that is killed ends the run.

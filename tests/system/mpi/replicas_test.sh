@@ -139,11 +139,11 @@ refuses "updates between micro-batches" 3 "asynchronous pipeline" \
 python3 - "$golden/mlp/target.npy" "$work/target.npy" <<'END' 2>/dev/null ||
 import sys
 data = bytearray(open(sys.argv[1], "rb").read())
-data[-8:] = (99).to_bytes(8, "little")
+data[128 + 7 * 8:128 + 8 * 8] = (99).to_bytes(8, "little")  # the last sample of the first step
 open(sys.argv[2], "wb").write(data)
 END
     cp "$golden/mlp/target.npy" "$work/target.npy"
 refuses "a target that is no class" 4 "replica 1, stage 0|99" "${mpirun[@]}" -n 2 "$onstage" train "$golden/mlp/model.onnx" \
-    --input "$golden/mlp/input.npy" --target "$work/target.npy" --loss cross_entropy --threads 1 --replicas 2 --batch 8 --no-shuffle --epochs 1
+    --input "$golden/mlp/input.npy" --target "$work/target.npy" --loss cross_entropy --threads 1 --replicas 2 --batch 8 --no-shuffle --steps 1
 
 report_and_exit
