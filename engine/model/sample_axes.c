@@ -23,7 +23,7 @@ static ons_value *input_value(const ons_graph *graph, size_t input) {
 /* The symbol at axis 0 of all inputs that have a symbol there; NULL: there is none, or there are several. */
 static const char *batch_symbol(const ons_graph *graph) {
     const char *symbol = NULL;
-    for (size_t i = 0; graph->symbols != NULL && i < graph->inputs.count; ++i) {
+    for (size_t i = 0; i < graph->inputs.count; ++i) {
         const char *here = input_value(graph, i)->type.shape.rank == 0 ? NULL : graph->symbols[i][0];
         if (here != NULL && symbol != NULL && strcmp(here, symbol) != 0) return NULL;
         if (here != NULL) symbol = here;
