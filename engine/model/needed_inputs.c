@@ -89,14 +89,10 @@ static bool can_leave_out(const search *s, const ons_config *config) {
 }
 
 static void keep_taken_outputs(ons_graph *graph, const ons_config *config) {
-    size_t kept = 0, count = graph->outputs.count;
-    bool *takes = calloc(count + 1, sizeof *takes);
-    if (takes == NULL) return; /* as without any of this */
-    for (size_t i = 0; i < count; ++i) takes[i] = takes_output(graph, config, i);
-    for (size_t i = 0; i < count; ++i)
-        if (takes[i]) graph->outputs.items[kept++] = graph->outputs.items[i];
+    size_t kept = 0;
+    for (size_t i = 0; i < graph->outputs.count; ++i) /* what is overwritten has been looked at */
+        if (takes_output(graph, config, i)) graph->outputs.items[kept++] = graph->outputs.items[i];
     graph->outputs.count = kept;
-    free(takes);
 }
 
 /* Takes the inputs that are not needed from the list. */

@@ -4,9 +4,9 @@
 
 #include "engine/model/model.h"
 
-/* Takes such inputs from the list of the graph, fresh from the import, and where they are not read by accident alone,
- * the outputs that need them: all but the first, of which the loss is taken, and those of --output. What is given for
- * them all the same is accepted, and not read: model->unread. */
+/* Takes such inputs from the list of the graph, fresh from the import. Where data are given, and none for an input that
+ * only other outputs need than this run takes, those outputs go as well: a run takes the first output, for its loss,
+ * and those of --output. Arrays given for such an input are accepted and not read: model->unread. */
 ons_status *ons_leave_out_inputs(ons_model *model, const ons_config *config);
 
 #endif
