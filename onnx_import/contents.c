@@ -392,7 +392,7 @@ ons_status *ons_contents_find_repeats(const ons_tensor *tensor, bool padded, ons
 
 /* ---------------------------------------------------------------------------------------------------------- overlap */
 
-/* Whether so many common numbers are more than chance gives, of which `expected` are expected. */
+/* Whether two tables have more numbers in common than the `expected` ones that chance gives. */
 static bool are_beyond_chance(int64_t common, double expected) {
     const double needed = expected < 1e-4 ? 1 : expected < 1e-2 ? 2 : 3 + 8 * expected;
     return (double)common >= needed;

@@ -32,7 +32,7 @@ typedef struct untied_part {
 
 /* A parameter of the module: "p_fc_weight" in calls is "fc.weight" in the file. */
 typedef struct declared_parameter {
-    const char *placeholder, *name;
+    const char *program_name, *name;
 } declared_parameter;
 
 typedef struct importer {

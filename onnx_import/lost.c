@@ -165,10 +165,10 @@ static ons_status *find_gone_operation(losses *l, const Onnx__NodeProto *node, c
     return NULL;
 }
 
-static const char *find_placeholder(const importer *in, const char *parameter) {
+static const char *find_program_name(const importer *in, const char *parameter) {
     const char *found = NULL;
     for (size_t i = 0; i < in->parameters.count && found == NULL; ++i)
-        if (strcmp(in->parameters.items[i].name, parameter) == 0) found = in->parameters.items[i].placeholder;
+        if (strcmp(in->parameters.items[i].name, parameter) == 0) found = in->parameters.items[i].program_name;
     return found;
 }
 
@@ -179,9 +179,9 @@ static ons_status *find_merged(const losses *l, const Onnx__NodeProto *node, con
         const ons_value *value = find_value(l, node->input[i]);
         if (value == NULL || value->kind != ONS_PARAMETER || value->origin != ONS_ORIGIN_PARAMETER) continue;
         const ons_tensor *tensor = ons_store_get(l->in->store, value->data);
-        const char *placeholder = find_placeholder(l->in, value->name);
-        if (tensor == NULL || !ons_tensor_holds_one_number(tensor) || placeholder == NULL ||
-            count_in_call(text, placeholder) > 0)
+        const char *program_name = find_program_name(l->in, value->name);
+        if (tensor == NULL || !ons_tensor_holds_one_number(tensor) || program_name == NULL ||
+            count_in_call(text, program_name) > 0)
             continue;
         ons_arena *arena = l->in->file->arena;
         ons_lost lost = {ons_arena_copy_text(arena, value->name), ons_arena_copy_text(arena, missing)};
@@ -237,7 +237,7 @@ static ons_status *has_statistics(const losses *l, ons_text_view layer, bool *fo
 }
 
 static bool is_absent(const losses *l, const declared_parameter *p) {
-    return !has(&l->s->names, p->name) && !has(&l->named, p->name) && !has(&l->named, p->placeholder);
+    return !has(&l->s->names, p->name) && !has(&l->named, p->name) && !has(&l->named, p->program_name);
 }
 
 /* Whether a node of the layer reads a parameter of another one: then they are tied, under the other's name. */

@@ -55,7 +55,7 @@ static const char *find_lost_operand(const importer *in, const Onnx__NodeProto *
     for (size_t at = 0; ons_call_next_name(&arguments, &at, &name);)
         for (size_t i = 0; i < in->parameters.count; ++i) {
             const declared_parameter *each = &in->parameters.items[i];
-            if (ons_text_view_equals((ons_text_view){name.text, name.size}, each->placeholder) &&
+            if (ons_text_view_equals((ons_text_view){name.text, name.size}, each->program_name) &&
                 ons_graph_find_value(in->top, each->name) == ONS_NONE)
                 return each->name;
         }

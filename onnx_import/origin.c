@@ -44,7 +44,7 @@ static ons_status *read_line(importer *in, const char *line) {
     if (!ons_quoted_next((ons_text_view){space, strlen(space)}, &at, &target)) return NULL;
     declared_parameter found;
     ONS_TRY(copy_piece(in->top->arena, target, &found.name));
-    ONS_TRY(copy_piece(in->top->arena, (ons_text_view){line, (size_t)(colon - line)}, &found.placeholder));
+    ONS_TRY(copy_piece(in->top->arena, (ons_text_view){line, (size_t)(colon - line)}, &found.program_name));
     if (ons_text_view_equals(kind, "PARAMETER")) ONS_PUSH(&in->parameters, found);
     return declare(in, found.name, kind);
 }

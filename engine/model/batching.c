@@ -13,7 +13,7 @@ static ons_status *try_batch(const ons_model *model, const ons_bind_options *opt
     ons_graph *graph;
     ons_status *status = ons_bind(model->graph, model->registry, options, NULL, &graph);
     if (status != NULL && ons_status_get_code(status) != ONS_OUT_OF_MEMORY) {
-        ons_status_free(status); /* whoever binds the model for good says so */
+        ons_status_free(status); /* the run binds the model again, and reports it */
         *obstacle = (ons_blocker){.node = model->path, .reason = "it cannot be bound"};
         return NULL;
     }

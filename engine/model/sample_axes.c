@@ -271,7 +271,7 @@ static ons_status *bind_structure(const ons_model *m, const ons_config *config, 
     ons_status *status = ons_bind_model(&options, exported > 0 ? exported : SAMPLES, bound);
     *bound = status == NULL ? *bound : NULL;
     if (status == NULL || ons_status_get_code(status) == ONS_OUT_OF_MEMORY) return status;
-    ons_status_free(status); /* whoever binds the model for good says so */
+    ons_status_free(status); /* the run binds the model again, and reports it */
     return NULL;
 }
 

@@ -241,7 +241,7 @@ static ons_status *write_header(ons_file_writer *file, const ons_type *type) {
     return ons_file_write(file, text, padded);
 }
 
-/* So many of a row, along an axis of their own. */
+/* The type of an array that holds `rows` rows along axis `axis`. */
 static ons_type with_rows(const ons_type *row, uint64_t rows, uint32_t axis) {
     ons_type whole = ons_type_make(row->dtype, (ons_shape){.rank = row->shape.rank + 1});
     for (uint32_t i = 0; i < row->shape.rank; ++i) whole.shape.dims[i + (i >= axis)] = row->shape.dims[i];

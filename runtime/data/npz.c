@@ -190,7 +190,8 @@ static ons_status *parse_packed(const uint8_t *packed, const entry *e, ons_array
     ons_status *status = ons_inflate(packed, e->packed, ONS_PACKING_DEFLATE, memory, e->unpacked, true, &made);
     if (status == NULL && checksum(memory, e->unpacked) != e->crc) status = damaged("a member's checksum is wrong");
     if (status == NULL) status = ons_npy_parse(memory, e->unpacked, array);
-    if (status != NULL || array->memory != NULL) /* a big-endian array has a copy of its own */
+    if (status != NULL ||
+        array->memory != NULL) /* a big-endian array, or one in Fortran's order, has a copy of its own */
         free(memory);
     else
         array->memory = memory;
