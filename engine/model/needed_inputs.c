@@ -3,36 +3,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graph/operator.h"
+#include "graph/passes/readers.h"
 
 typedef struct search {
     const ons_graph *graph;
     bool *needed; /* of each value */
 } search;
 
-static void need_captured(const search *s, const ons_graph *branch);
+static void need_captured(const search *s, const ons_graph *branch) {
+    for (ons_value_id id = 0; id < branch->values.count; ++id) {
+        ons_value_id outer = ons_graph_find_value(s->graph, ons_graph_value(branch, id)->name);
+        if (outer != ONS_NONE && ons_captured(s->graph, outer, branch) == id) s->needed[outer] = true;
+    }
+}
 
 static void need_node(const search *s, const ons_node *node) {
     for (uint32_t i = 0; i < node->input_count; ++i)
         if (node->inputs[i] != ONS_NONE) s->needed[node->inputs[i]] = true;
     for (uint32_t i = 0; node->op->attributes[i].name != NULL; ++i)
         if (node->attributes[i].kind == ONS_ATTRIBUTE_GRAPH) need_captured(s, node->attributes[i].graph);
-}
-
-/* What a branch or body reads from outside has the name of the outer value. Nesting was limited when the file was
- * opened. */
-static void need_captured(const search *s, const ons_graph *branch) {
-    for (ons_value_id id = 0; id < branch->values.count; ++id) {
-        ons_value_id outer = ons_graph_value(branch, id)->kind != ONS_INPUT
-                                 ? ONS_NONE
-                                 : ons_graph_find_value(s->graph, ons_graph_value(branch, id)->name);
-        if (outer != ONS_NONE) s->needed[outer] = true;
-    }
-    for (ons_node_id id = 0; id < branch->nodes.count; ++id) {
-        const ons_node *node = ons_graph_node(branch, id);
-        for (uint32_t i = 0; node->op->attributes[i].name != NULL; ++i)
-            if (node->attributes[i].kind == ONS_ATTRIBUTE_GRAPH) need_captured(s, node->attributes[i].graph);
-    }
 }
 
 /* Marks what the marked values depend on. */

@@ -8,6 +8,7 @@
 #include "engine/model/notes.h"
 #include "graph/operator.h"
 #include "graph/passes/batch.h"
+#include "graph/passes/readers.h"
 #include "graph/passes/samples.h"
 #include "onnx_import/tensor_file.h"
 #include "runtime/data/convert.h"
@@ -75,24 +76,16 @@ static ons_status *check_names(const ons_graph *graph, const ons_config *config)
 
 /* -------------------------------------------------------------------------------------------------- changing graphs */
 
-static bool is_captured(const ons_graph *graph, const char *name);
-
-static bool branch_reads(const ons_graph *branch, const char *name) {
-    ons_value_id id = ons_graph_find_value(branch, name);
-    bool outer = id != ONS_NONE && ons_graph_value(branch, id)->kind == ONS_INPUT;
-    for (size_t i = 0; outer && i < branch->inputs.count; ++i) outer = branch->inputs.items[i] != id;
-    return outer || is_captured(branch, name);
-}
-
-/* Whether a branch or body reads the graph's value: by its name. Nesting was limited when the file was opened. */
-static bool is_captured(const ons_graph *graph, const char *name) {
+/* Whether a branch or body reads the graph's value: by its name. */
+static bool is_captured(const ons_graph *graph, ons_value_id value) {
+    bool captured = false;
     for (ons_node_id id = 0; id < graph->nodes.count; ++id) {
         const ons_node *node = ons_graph_node(graph, id);
         for (uint32_t i = 0; node->op->attributes[i].name != NULL; ++i)
-            if (node->attributes[i].kind == ONS_ATTRIBUTE_GRAPH && branch_reads(node->attributes[i].graph, name))
-                return true;
+            captured |= node->attributes[i].kind == ONS_ATTRIBUTE_GRAPH &&
+                        ons_captured(graph, value, node->attributes[i].graph) != ONS_NONE;
     }
-    return false;
+    return captured;
 }
 
 static ons_status *rename_value(ons_graph *graph, ons_value_id id, const char *name) {
@@ -141,7 +134,7 @@ static ons_status *move_last_node_to_front(ons_graph *graph) {
 static ons_status *stand_in(ons_graph *graph, ons_value_id old, ons_value_kind kind, const ons_type *type,
                             ons_value_id *fresh) {
     const char *name = ons_graph_value(graph, old)->name;
-    ONS_CHECK(!is_captured(graph, name), ONS_UNSUPPORTED,
+    ONS_CHECK(!is_captured(graph, old), ONS_UNSUPPORTED,
               "--batch-axis: a branch or body reads '%s' itself; transpose it in the module before the export", name);
     ONS_TRY(ons_graph_add_value(graph, name, kind, type, fresh));
     const char *other = ons_graph_value(graph, *fresh)->name; /* made unique */

@@ -110,6 +110,13 @@ def main():
         [weight, helper.make_tensor("c", TensorProto.BOOL, [], [1])])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     write_case(__file__, "read_by_a_branch", model, arrays, one.replace("x=x.npy", "s=x.npy"), None, ["3 steps of 4"])
+    inner = helper.make_node("If", ["c"], ["b"], then_branch=branches[0], else_branch=branches[1])
+    outer = helper.make_graph([inner], "outer", [], [helper.make_tensor_value_info("b", TensorProto.FLOAT, ["N", 3])])
+    graph.node[0].CopyFrom(helper.make_node("If", ["c"], ["i"], then_branch=outer, else_branch=branches[1]))
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    write_case(__file__, "read_by_a_branch_of_a_branch", model, arrays, one.replace("x=x.npy", "s=x.npy"), None, ["3 steps of 4"])
+    write_case(__file__, "read_by_a_branch_of_a_branch_on_another_axis", model, arrays, one.replace("x=x.npy", "s=x.npy --batch-axis s=1"), None,
+               ["--batch-axis: a branch or body reads 's' itself"], 3)
 
 
 main()
