@@ -15,7 +15,7 @@ while read -r _ model classes options <&3; do
     set +f
     cp "$root/tests/agreement/$model"/*.npy .
     samples=$(grep -aoE "'shape': \([0-9]+" "$(ls -S ./*.npy | head -1)" | grep -oE '[0-9]+$')
-    for ((i = 0; i < samples; ++i)); do printf '%b' "\\x0$((i % classes))\\0\\0\\0\\0\\0\\0\\0"; done | array classes.npy '<i8' "($samples,)"
+    for ((i = 0; i < samples; ++i)); do printf "\\x$(printf %x $((i % classes)))\\0\\0\\0\\0\\0\\0\\0"; done | array classes.npy '<i8' "($samples,)"
     run train "$root/tests/agreement/$model/model.onnx" --target classes.npy --loss cross_entropy --new-head "$classes" --no-shuffle --threads 1 \
         --log-json log.jsonl --out trained.onnx "$@"
     differences=$(paste -d ' ' <(sed -nE 's/.*"loss": ?([-+.0-9a-zA-Z]+).*/\1/p' log.jsonl) \
