@@ -62,6 +62,15 @@ static int64_t rows_by_symbol(const ons_model *model, const ons_config *config) 
     return rows;
 }
 
+ons_status *ons_check_batch_symbol(const ons_model *model, const ons_config *config) {
+    int64_t rows = config->batch == 0 ? 0 : rows_by_symbol(model, config);
+    ONS_CHECK(rows == 0 || rows == config->batch, ONS_INVALID_ARGUMENT,
+              "--batch %" PRId64 " beside a --dim %" PRId64
+              " of the dimension that counts samples: leave one of them out",
+              config->batch, rows);
+    return NULL;
+}
+
 /* As many micro-batches as the batch that the model was exported for fits into the step's. */
 static ons_status *fit_micro_batches(ons_batching *b, int64_t exported) {
     if (b->micro_batches == 1) {

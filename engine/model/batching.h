@@ -29,6 +29,9 @@ static inline int64_t ons_batching_share(int64_t batch, int64_t micro_batches, i
 static inline int64_t ons_batching_replica_samples(const ons_batching *b) {
     return ons_batching_share(b->batch, b->micro_batches, b->replicas);
 }
+/* Fails where --batch and a --dim of the batch's symbol say different numbers. */
+ons_status *ons_check_batch_symbol(const ons_model *model, const ons_config *config);
+
 ons_status *ons_choose_batching(const ons_model *model, const ons_config *config, ons_batching *batching);
 
 /* The node at which a model that was exported for a fixed number of samples cannot be made to compute another one

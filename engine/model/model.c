@@ -5,6 +5,7 @@
 
 #include "base/c_locale.h"
 #include "engine/config/given.h"
+#include "engine/model/batching.h"
 #include "engine/model/needed_inputs.h"
 #include "engine/model/new_head.h"
 #include "engine/model/sample_axes.h"
@@ -102,6 +103,7 @@ static ons_status *open_model(ons_model *m, const char *path, const ons_config *
     ONS_TRY(classify(m, config));
     if (config != NULL) ONS_TRY(ons_leave_out_inputs(m, config));
     if (config != NULL) ONS_TRY_AT(ons_place_samples(m, config), "%s", path);
+    if (config != NULL) ONS_TRY_AT(ons_check_batch_symbol(m, config), "%s", path);
     return ons_arena_check(m->arena);
 }
 

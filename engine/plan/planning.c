@@ -452,14 +452,6 @@ static ons_status *prepare(ons_planning *p, const char *path) {
               "either a model (%s) or --cost-graph %s is planned, not both", path, cost_graph);
     ONS_CHECK(path != NULL || cost_graph != NULL, ONS_INVALID_ARGUMENT,
               "which model? Give MODEL.onnx or --cost-graph FILE");
-    ONS_CHECK(p->config->prices == NULL || p->config->report != NULL, ONS_INVALID_ARGUMENT,
-              "--prices are for the report; give --report FILE");
-    ONS_CHECK(p->config->samples == 0 || p->config->report != NULL, ONS_INVALID_ARGUMENT,
-              "--samples is for the report; give --report FILE");
-    ONS_CHECK(
-        (p->config->goal == NULL && p->config->disk_bandwidth == NULL && !p->config->device_failure_hours.given) ||
-            p->config->report != NULL,
-        ONS_INVALID_ARGUMENT, "--goal, --mtbf and --disk-bandwidth are for the report; give --report FILE");
     ONS_TRY(pose(p));
     if (path != NULL) ONS_TRY(ons_model_open(path, p->config, true, NULL, &p->model));
     if (p->model != NULL) ONS_TRY(ons_assumptions_refuse(p->model, p->config));

@@ -7,6 +7,7 @@
 #include "base/c_locale.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "engine/config/conditions.h"
 #include "engine/config/given.h"
 #include "engine/config/plan_libraries.h"
 #include "engine/config/schedule_file.h"
@@ -71,6 +72,7 @@ static ons_status *build(making *m) {
     int64_t cap;
     ons_device *device;
     ons_profile_program_options program;
+    ONS_TRY(ons_config_check_conditions(m->config, ONS_COMMAND_PROFILE));
     ons_config_load_early(m->config);
     ONS_TRY(ons_config_check_supported(m->config));
     ONS_TRY(ons_check_report(m->model, m->config));

@@ -7,7 +7,7 @@
 #include "base/c_locale.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "engine/config/config.h"
+#include "engine/config/conditions.h"
 #include "engine/config/given.h"
 #include "engine/config/profile_list.h"
 #include "planner/cost/node_costs.h"
@@ -131,6 +131,7 @@ ons_status *ons_link_profile_measure(const ons_config *config, ons_link_profile 
     ONS_GIVEN(config, "config");
     ONS_GIVEN(result, "profile");
     ONS_CHECK(config->links, ONS_INVALID_ARGUMENT, "which model? Give MODEL.onnx, or --links, which measures none");
+    ONS_TRY(ons_config_check_conditions(config, ONS_COMMAND_PROFILE));
     ONS_CHECK(!ons_profile_list_is_given(config), ONS_INVALID_ARGUMENT,
               "--links beside --profile %s: links are put into one profile; name it alone", config->profile);
     ons_link_profile *l = calloc(1, sizeof *l);

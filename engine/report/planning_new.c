@@ -1,5 +1,6 @@
 /* A plan, and the report of it: what the command asks for. */
 #include "base/c_locale.h"
+#include "engine/config/conditions.h"
 #include "engine/config/given.h"
 #include "engine/config/profile_list.h"
 #include "engine/plan/planning.h"
@@ -30,6 +31,7 @@ ons_status *ons_planning_new(const char *path, const ons_config *config, ons_pla
     ONS_IN_C_LOCALE;
     ONS_GIVEN(config, "config");
     ONS_GIVEN(result, "planning");
+    ONS_TRY(ons_config_check_conditions(config, ONS_COMMAND_PLAN));
     ons_planning *p;
     ons_status *status = make(path, config, &p);
     status = report(p, status);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/c_locale.h"
+#include "engine/config/conditions.h"
 #include "engine/config/given.h"
 #include "engine/model/notes.h"
 #include "engine/model/results.h"
@@ -121,6 +122,7 @@ static ons_status *check_loss(const evaluation *e) {
 }
 
 static ons_status *prepare(evaluation *e) {
+    ONS_TRY(ons_config_check_conditions(e->config, ONS_COMMAND_EVAL));
     ons_config_load_early(e->config);
     ONS_TRY(ons_config_check_supported(e->config));
     int threads;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "engine/config/conditions.h"
 #include "engine/config/schedule_file.h"
 #include "engine/model/exporter_calls.h"
 #include "engine/model/loss_division.h"
@@ -266,6 +267,7 @@ static ons_status *judge_data(ons_trainer *t) {
 }
 
 ons_status *ons_trainer_build(ons_trainer *t) {
+    ONS_TRY(ons_config_check_conditions(t->config, ONS_COMMAND_TRAIN));
     ONS_TRY(ons_trainer_divide_processors(t));
     ONS_TRY(check_options(t));
     ONS_TRY(ons_trainer_open_world(t));

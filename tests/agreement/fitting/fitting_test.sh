@@ -191,9 +191,9 @@ elif is_near "$found" "$wanted" 1e-3; then pass "$name"
 else fail "$name" "the loss is $found, not $wanted"; fi
 
 begin "--best without validation data"
-refuses 1 "--best goes by the validation loss; give --val-input" train "${mlp[@]}" --best
+refuses 1 "--best has no effect here: it goes by the validation; give --val-input" train "${mlp[@]}" --best
 begin "--early-stop without validation data"
-refuses 1 "--early-stop goes by the validation loss; give --val-input" train "${mlp[@]}" --early-stop 3
+refuses 1 "--early-stop has no effect here: it goes by the validation; give --val-input" train "${mlp[@]}" --early-stop 3
 begin "--early-stop below zero"
 refuses 1 "--early-stop: '-1'" train "${mlp[@]}" --early-stop=-1
 
@@ -250,13 +250,13 @@ repeat 10 $one | array w.npy '<f8' '(2, 5)'
 refuses 4 "holds float64\[2,5\]; a float vector" train "${mlp[@]}" --class-weights w.npy
 begin "no file of weights";    refuses 5 "--class-weights: cannot open 'nowhere.npy'" train "${mlp[@]}" --class-weights nowhere.npy
 begin "weights without classes"
-refuses 1 "--class-weights is for .*--loss mse" train "${mlp[@]}" --loss mse --class-weights "$here/weights.npy"
+refuses 1 "--class-weights has no effect here: it is of --loss cross_entropy and nll" train "${mlp[@]}" --loss mse --class-weights "$here/weights.npy"
 begin "a batch of no weight"
 repeat 192 '\x04\x00\x00\x00\x00\x00\x00\x00' | array four.npy '<i8' '(192,)' # class 4 has the weight 0
 refuses 4 "step 1: the classes of all its targets have the weight 0" train "${mlp[@]}" --target four.npy --class-weights "$here/weights.npy"
 begin "everything smoothed";   refuses 1 "--label-smoothing 1 does not lie in \[0, 1\)" train "${mlp[@]}" --label-smoothing 1
 begin "smoothed below zero";   refuses 1 "--label-smoothing -0.1 " train "${mlp[@]}" --label-smoothing=-0.1
-begin "smoothing of nll";      refuses 1 "--label-smoothing is for --loss cross_entropy" train "${mlp[@]}" --loss nll --label-smoothing 0.1
+begin "smoothing of nll";      refuses 1 "--label-smoothing has no effect here: it is of --loss cross_entropy" train "${mlp[@]}" --loss nll --label-smoothing 0.1
 
 begin "the model in the place of the weights' file"
 cp "$here/weights.npy" w.npy

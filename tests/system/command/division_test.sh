@@ -42,6 +42,7 @@ runs_as() {
     cmp -s chosen.json asked.json || wrong+=" another plan than asked for"
     succeeds train "${model[@]}" "${shared[@]}" --profile "$profiles" --steps 4 --log-json chosen.jsonl --out chosen.onnx || return
     grep -qE "$choice" "$work/stderr" || wrong+=" the run does not say what was chosen"
+    [[ " ${*:4} " != *" --stages 1 "* ]] || asked=("${shared[@]}" "${@:4}") # which needs no plan, and refuses a profile
     succeeds train "${model[@]}" "${asked[@]}" --steps 4 --log-json asked.jsonl --out asked.onnx || return
     cmp -s chosen.onnx asked.onnx || wrong+=" other weights than asked for"
     cmp -s <(grep -oE '"loss":[^,]+' chosen.jsonl) <(grep -oE '"loss":[^,]+' asked.jsonl) || wrong+=" other losses than asked for"
@@ -145,7 +146,7 @@ begin "a device elsewhere";       refuses 1 "beside --device-profile: " "${plan[
 begin "processes";                refuses 1 "beside --transport: " "${plan[@]}" --transport mpi
 begin "processes that were started"
 OMPI_COMM_WORLD_SIZE=2 refuses 1 "2 processes were started, .* name the file that was measured for that" train "${model[@]}" --profile "$both"
-begin "the largest batch";        refuses 1 "beside --max-batch: " "${plan[@]}" --max-batch
+begin "the largest batch";        refuses 1 "beside --max-batch: " plan "${model[@]:0:7}" --profile "$both" --max-batch
 begin "a plan";                   refuses 1 "beside --plan: " train "${model[@]}" --profile "$both" --plan plan.json
 begin "a cost graph";             refuses 1 "beside --cost-graph: " plan --cost-graph x.json --profile "$both"
 begin "links";                    refuses 1 "--links beside --profile .*: links are put into one profile" profile --links --profile "$both"
@@ -165,7 +166,7 @@ for result in --out --log-json --trace; do
     refuses 1 "$result: own.json would take the place of what --profile reads" train "${model[@]}" --profile "$work/two.json,own.json" "$result" own.json
     begin "$result in the place of a profile"
     cp "$work/one.json" own.json
-    refuses 1 "$result: own.json would take the place of what --profile reads" train "${model[@]}" --profile own.json "$result" own.json
+    refuses 1 "$result: own.json would take the place of what --profile reads" train "${model[@]}" --stages 2 --profile own.json "$result" own.json
 done
 begin "none divides the processors"
 sed 's/"threads":[[:space:]]*2/"threads": 3/' "$work/two.json" >three.json

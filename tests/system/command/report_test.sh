@@ -174,7 +174,7 @@ if succeeds "${plan[@]}" --input "$golden/mlp/input.npy" --target "$golden/mlp/t
     printed '^an epoch of [1-9][0-9]* samples takes ' && holds r.html 'samples, as the data hold'; then pass "$name"; fi
 
 begin "samples without a report"
-refuses 1 "samples is for the report" "${plan[@]}" --samples 10
+refuses 1 "--samples has no effect here: it is for the report" "${plan[@]}" --samples 10
 
 begin "data that are not there"
 refuses 5 "nothing.npy" "${plan[@]}" --input nothing.npy --report r.html
@@ -184,7 +184,7 @@ if succeeds "${plan[@]}" && [[ -z $(ls) ]]; then pass "$name"; else fail "$name"
 
 begin "prices without a report"
 echo '{}' >prices.json
-refuses 1 "prices are for the report" "${plan[@]}" --prices prices.json
+refuses 1 "--prices has no effect here: it is for the report" "${plan[@]}" --prices prices.json
 
 begin "prices of a device that does not exist"
 echo '{"a100-4gb": 1}' >prices.json
