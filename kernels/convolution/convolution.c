@@ -110,6 +110,28 @@ static void choose_direct(const ons_convolution *c, const ons_onednn_convolution
     *found = direct ? second : *found;
 }
 
+/* oneDNN's kernel for filters of one element leaves out what a stride passes over by a copy of the input (up to 3.x:
+ * cpu/x64/jit_uni_1x1_conv_utils.hpp, reduce to unit stride), whose place has as many channels as the input, while the
+ * copy has as many as fill a block: with channels last it writes over what lies behind it. The weight's gradient is
+ * wrong then, or threads wait for each other for ever. */
+static bool overwrites(const ons_convolution *c, const_dnnl_primitive_desc_t description) {
+    const char *name = ons_onednn_implementation(description);
+    int64_t stride = 1, block = strstr(name, "avx512") != NULL ? 16 : 8;
+    for (int d = 0; d < ONS_WINDOW_DIMS; ++d) stride *= c->window.stride[d];
+    return strncmp(name, "jit_1x1:", 8) == 0 && stride > 1 && c->x.shape.dims[1] % block != 0;
+}
+
+/* The implementation that oneDNN likes best of those that compute what they should. */
+static dnnl_status_t find_sound(const ons_convolution *c, const ons_onednn_convolution *d,
+                                dnnl_primitive_attr_t attributes, dnnl_engine_t engine, dnnl_primitive_desc_t *found) {
+    dnnl_status_t status = ons_onednn_describe_convolution(d, 0, attributes, engine, found);
+    for (int place = 1; status == dnnl_success && overwrites(c, *found); ++place) {
+        dnnl_primitive_desc_destroy(*found);
+        status = ons_onednn_describe_convolution(d, place, attributes, engine, found);
+    }
+    return status;
+}
+
 /* The implementation for the types' layouts, the weight's being free if `any_weight`; *found NULL where there is none.
  */
 static ons_status *find_primitive(const ons_operands *o, const ons_convolution *c, bool any_weight,
@@ -121,7 +143,7 @@ static ons_status *find_primitive(const ons_operands *o, const ons_convolution *
     ONS_TRY(ons_onednn_engine(&engine));
     dnnl_primitive_attr_t attributes;
     ONS_TRY(ons_onednn_attributes(o, &attributes));
-    dnnl_status_t status = ons_onednn_describe_convolution(&d, 0, attributes, engine, found);
+    dnnl_status_t status = find_sound(c, &d, attributes, engine, found);
     if (status == dnnl_success && ons_onednn_is_batched_gemm(*found)) choose_direct(c, &d, attributes, engine, found);
     dnnl_primitive_attr_destroy(attributes);
     return status == dnnl_unimplemented ? NULL : ons_onednn_check(o, status, "a convolution");
