@@ -46,9 +46,9 @@ static bool validates(const ons_config *c) {
 static bool has_tokens(const ons_config *c) { return c->tokens != NULL || c->val_tokens != NULL; }
 static bool logs(const ons_config *c) { return c->log_json != NULL || c->tensorboard != NULL; }
 
-/* Or may have: what is planned for is a file's to know. */
+/* Or may have: a file may say so, and processes without --stages are one each. */
 static bool has_stages(const ons_config *c) {
-    return c->stages > 1 || c->devices > 1 || c->plan != NULL || c->schedule != NULL || c->generator != NULL ||
+    return c->stages > 1 || c->devices > 1 || c->processes > 1 || c->plan != NULL || c->schedule != NULL || c->generator != NULL ||
            ons_profile_list_is_given(c);
 }
 

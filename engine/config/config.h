@@ -50,6 +50,7 @@ struct ons_config {
     struct ons_config *origin; /* of a copy: has the texts; held. NULL: it is none */
     bool given[112];           /* by option: it was set, and is no default */
     const char *texts[112];    /* what it was set to, its default included; all that was, where it is repeatable */
+    int64_t processes;         /* that were started together; 0: not known */
     int64_t stages_here;       /* that run on one machine, as is known once the processes are; 0: not known */
     /* data */
     ons_pairs inputs, val_inputs, normalize, outputs;

@@ -122,6 +122,8 @@ ons_status *ons_trainer_divide_processors(ons_trainer *trainer);
 ons_status *ons_trainer_open_world(ons_trainer *trainer);
 /* trainer_options.c: fails in all ranks where one was started with other options than rank 0 */
 ons_status *ons_trainer_compare_options(ons_trainer *trainer);
+/* trainer_alike.c: fails in all ranks where one has other data, another model or other weights than rank 0 */
+ons_status *ons_trainer_check_alike(ons_trainer *trainer);
 /* What `mine` is for everybody, as rank 0 has it. */
 ons_status *ons_trainer_tell_all(const ons_trainer *trainer, void *mine, size_t bytes);
 /* trainer_plan.c: the plan, and the stages of this process by it; once the graphs are there */

@@ -196,57 +196,6 @@ static ons_status *compute_digests(ons_trainer *t) {
     return compute_ungrouped_digest(t);
 }
 
-/* What makes processes do other things than each other. */
-typedef struct graphs_of_run {
-    uint64_t digest;
-    int64_t steps, validate_every, checkpoint_every, early_stop, validated;
-    int64_t threads; /* replicas compute alike with the same number of them */
-    double rate;
-    bool checkpoints, writes, resumes, best;
-    bool logs_norms; /* then sums of gradients are read, and squares go to rank 0 */
-} graphs_of_run;
-
-static bool is_alike(const graphs_of_run *a, const graphs_of_run *b) {
-    return a->digest == b->digest && a->steps == b->steps && a->validate_every == b->validate_every &&
-           a->checkpoint_every == b->checkpoint_every && a->rate == b->rate && a->checkpoints == b->checkpoints &&
-           a->writes == b->writes && a->resumes == b->resumes && a->early_stop == b->early_stop && a->best == b->best &&
-           a->validated == b->validated && a->logs_norms == b->logs_norms;
-}
-
-/* Of several processes each has its own command line. */
-static ons_status *check_alike(ons_trainer *t) {
-    const ons_config *c = t->config;
-    bool alone = t->batching.replicas == 1 && ons_local_stages_groups(t->local_stages)->most_copies == 1;
-    const graphs_of_run own = {
-        .digest = t->digest,
-        .steps = t->steps,
-        .validate_every = t->validate_every,
-        .checkpoint_every = c->checkpoint_every,
-        .rate = ons_config_base_rate(c),
-        .checkpoints = c->checkpoint != NULL,
-        .writes = c->out != NULL,
-        .resumes = c->resume,
-        .early_stop = c->early_stop,
-        .best = c->best,
-        .logs_norms = ons_config_logs_norms(c),
-        .validated = t->validation.dataset == NULL ? 0 : (int64_t)ons_dataset_count(t->validation.dataset),
-        .threads = alone ? 0 : t->threads,
-    };
-    graphs_of_run *all;
-    if (!t->remote) return NULL;
-    ONS_NEW(all, t->arena, ons_trainer_world(t)->ranks);
-    ONS_TRY(ons_trainer_meet(t, NULL, &own, all, sizeof own));
-    for (uint32_t i = 1; i < ons_trainer_world(t)->ranks; ++i) {
-        ONS_CHECK(all[i].threads == all[0].threads, ONS_INVALID_ARGUMENT,
-                  "rank %u computes with %" PRId64 " threads, and rank 0 with %" PRId64
-                  ": replicas and copies need the same number to have the same bits; give --threads",
-                  i, all[i].threads, all[0].threads);
-        ONS_CHECK(is_alike(&all[i], &all[0]), ONS_INVALID_ARGUMENT,
-                  "rank %u was started with other options, another model or other data than rank 0", i);
-    }
-    return NULL;
-}
-
 /* What options say against each other, or against the model, before anything is built. */
 static ons_status *check_options(ons_trainer *t) {
     ONS_TRY(ons_config_follow_schedule(t->config, t->arena));
@@ -267,6 +216,8 @@ static ons_status *judge_data(ons_trainer *t) {
 }
 
 ons_status *ons_trainer_build(ons_trainer *t) {
+    uint32_t processes = 1;
+    if (ons_mpi_is_launched(&processes)) t->config->processes = processes;
     ONS_TRY(ons_config_check_conditions(t->config, ONS_COMMAND_TRAIN));
     ONS_TRY(ons_trainer_divide_processors(t));
     ONS_TRY(check_options(t));
@@ -283,7 +234,7 @@ ons_status *ons_trainer_build(ons_trainer *t) {
     ONS_TRY(ons_trainer_gather_libraries(t));
     ONS_TRY(count_steps(t));
     ONS_TRY(compute_digests(t));
-    ONS_TRY(check_alike(t));
+    ONS_TRY(ons_trainer_check_alike(t));
     bool resumed;
     ONS_TRY(ons_trainer_resume(t, &resumed));
     ons_model_file_give_back(t->model->file); /* weights lie in the arena */

@@ -430,6 +430,25 @@ ons_status *ons_dataset_gather(ons_dataset *dataset, uint32_t index, const uint6
     return NULL;
 }
 
+/* Samples of a field that are hashed, at most, the first and the last among them; and of each sample so much. */
+enum { HASHED_SAMPLES = 64, HASHED_ELEMENTS = 4096 };
+
+ons_status *ons_dataset_hash_samples(ons_dataset *dataset, uint64_t *hash) {
+    int64_t buffer[HASHED_ELEMENTS];
+    uint64_t count = dataset->count, looked_at = count < HASHED_SAMPLES ? count : HASHED_SAMPLES;
+    for (size_t i = 0; i < dataset->fields.count; ++i) {
+        const field *f = dataset->fields.items[i];
+        size_t elements = f->elements < HASHED_ELEMENTS ? f->elements : HASHED_ELEMENTS;
+        for (uint64_t k = 0; k < looked_at; ++k) {
+            uint64_t row = looked_at == 1 ? 0 : k * (count - 1) / (looked_at - 1);
+            const uint8_t *from;
+            ONS_TRY(look_at(dataset, f, row, 0, elements, buffer, &from));
+            *hash = ons_hash_bytes(*hash, from, elements * ons_dtype_size(f->stored));
+        }
+    }
+    return NULL;
+}
+
 /* What the targets of a sample are counted or weighed by: each is `ignored`, or counts by its class. */
 typedef struct tally {
     int64_t ignored;

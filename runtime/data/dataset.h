@@ -58,6 +58,8 @@ uint64_t ons_dataset_place(const ons_dataset *dataset, uint64_t row);
 uint64_t ons_dataset_overlap(const ons_dataset *a, const ons_dataset *b, uint64_t *first);
 /* Continues the hash with which samples were left out or split off; the same hash where none were. */
 uint64_t ons_dataset_hash_left_out(const ons_dataset *dataset, uint64_t hash);
+/* Continues the hash with some samples of each field, evenly spread: what tells other data from the same. */
+ons_status *ons_dataset_hash_samples(ons_dataset *dataset, uint64_t *hash);
 /* ONS_NO_FIELD where there is none. */
 uint32_t ons_dataset_find(const ons_dataset *dataset, const char *name);
 /* Type of one sample as it is in the file, without the sample axis; int64 [N] for tokens. */
