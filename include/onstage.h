@@ -228,9 +228,10 @@ void ons_inspection_free(ons_inspection *inspection);
 typedef struct ons_trainer ons_trainer;
 
 /* Builds the training program, opens the data, takes the memory, and resumes where the configuration says so. `model`
- * and the arrays of `config` must outlive the trainer; `config` itself need not. */
+ * and the arrays of `config` must outlive the trainer; `config` itself need not. The trainer belongs to this process:
+ * after a fork, a child that uses it gets ONS_INVALID_ARGUMENT, and may make one of its own. */
 ons_status *ons_trainer_new(ons_model *model, const ons_config *config, ons_trainer **trainer);
-void ons_trainer_free(ons_trainer *trainer); /* NULL is fine */
+void ons_trainer_free(ons_trainer *trainer); /* NULL is fine; after a fork, the child's call does nothing */
 
 typedef struct ons_step_report {
     int64_t step; /* from 1 */

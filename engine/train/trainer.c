@@ -9,7 +9,6 @@
 #include "base/c_locale.h"
 #include "base/text.h"
 
-#include "engine/config/given.h"
 #include "engine/config/plan_libraries.h"
 #include "runtime/checkpoint/removal.h"
 #include "runtime/data/convert.h"
@@ -21,6 +20,7 @@ ons_status *ons_trainer_new(ons_model *model, const ons_config *config, ons_trai
     ONS_GIVEN(result, "trainer");
     ons_trainer *t = calloc(1, sizeof *t);
     if (t == NULL) return ons_status_out_of_memory();
+    t->process = getpid();
     t->model = model;
     t->arena = ons_arena_new();
     ons_status *status = t->arena == NULL ? ons_status_out_of_memory() : ons_config_copy(config, &t->config);
@@ -37,7 +37,7 @@ ons_status *ons_trainer_new(ons_model *model, const ons_config *config, ons_trai
 
 void ons_trainer_free(ons_trainer *t) {
     ONS_IN_C_LOCALE;
-    if (t == NULL) return;
+    if (t == NULL || t->process != getpid()) return; /* all of it is the process's that made it */
     ons_trainer_close_exchange(t);
     ons_trainer_close_best(t);
     ons_host_copy_free(&t->looked_at);
@@ -71,7 +71,7 @@ bool ons_trainer_stopping(const ons_trainer *t) {
 
 ons_status *ons_trainer_evaluate(ons_trainer *t, ons_evaluation *evaluation) {
     ONS_IN_C_LOCALE;
-    ONS_GIVEN(t, "trainer");
+    ONS_TRAINER_GIVEN(t);
     ONS_GIVEN(evaluation, "evaluation");
     ONS_CHECK(t->validation.dataset != NULL, ONS_INVALID_ARGUMENT,
               "there is nothing to validate on; give --val-input and --val-target, --val-tokens or --val-rows");
@@ -168,7 +168,7 @@ static ons_status *keep_steps(ons_trainer *t, ons_status *failure) {
 
 ons_status *ons_trainer_step(ons_trainer *t, ons_step_report *report) {
     ONS_IN_C_LOCALE;
-    ONS_GIVEN(t, "trainer");
+    ONS_TRAINER_GIVEN(t);
     ONS_GIVEN(report, "report");
     ONS_CHECK(t->step < t->steps, ONS_INVALID_ARGUMENT, "all %lld steps are done", (long long)t->steps);
     ONS_CHECK(!ons_trainer_stops_early(t), ONS_INVALID_ARGUMENT, "--early-stop %lld: the run has ended after step %lld",
@@ -239,7 +239,7 @@ static ons_status *fill_device(const ons_trainer *t, ons_trainer_status *status)
 
 ons_status *ons_trainer_get_status(ons_trainer *t, ons_trainer_status *status) {
     ONS_IN_C_LOCALE;
-    ONS_GIVEN(t, "trainer");
+    ONS_TRAINER_GIVEN(t);
     ONS_GIVEN(status, "status");
     ons_local_stages_memory memory;
     ONS_TRY(ons_local_stages_get_memory(t->local_stages, &memory));
@@ -301,7 +301,7 @@ static ons_status *read_values(ons_trainer *t, const char *initialiser, float *v
 }
 
 ons_status *ons_trainer_read(ons_trainer *t, const char *initialiser, float *values, size_t count) {
-    ONS_GIVEN(t, "trainer");
+    ONS_TRAINER_GIVEN(t);
     ONS_GIVEN(initialiser, "initialiser");
     ONS_GIVEN(values, "values");
     ONS_TRY(ons_local_stages_settle_versions(t->local_stages));

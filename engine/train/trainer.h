@@ -2,6 +2,9 @@
 #ifndef ONSTAGE_ENGINE_TRAIN_TRAINER_H
 #define ONSTAGE_ENGINE_TRAIN_TRAINER_H
 
+#include <unistd.h>
+
+#include "engine/config/given.h"
 #include "engine/model/assumptions.h"
 #include "engine/plan/lowering.h"
 #include "engine/stages/local_stages.h"
@@ -37,6 +40,7 @@ typedef struct ons_narrowed {
 } ons_narrowed;
 
 struct ons_trainer {
+    pid_t process; /* that has its threads */
     ons_model *model;
     ons_config *config; /* its own: a plan, or the number of processes, may change it */
     ons_arena *arena;
@@ -115,6 +119,15 @@ int64_t ons_trainer_processes(const ons_trainer *trainer);
 static inline ons_transport *ons_trainer_world(const ons_trainer *trainer) {
     return trainer->remote ? trainer->transports[0] : NULL;
 }
+
+/* Fails where no trainer is given to the public function, or one that was made before a fork: its threads are the other
+ * process's, and whoever waited for them here would wait for ever. */
+#define ONS_TRAINER_GIVEN(t)                                                                                           \
+    ONS_GIVEN(t, "trainer");                                                                                           \
+    ONS_CHECK((t)->process == getpid(), ONS_INVALID_ARGUMENT,                                                          \
+              "%s: the trainer was made before a fork, and its threads are in the process that made it; make one in "  \
+              "this process",                                                                                          \
+              __func__)
 
 /* trainer_division.c: with several --profile, sets what the fastest way to divide the processors is; first of all */
 ons_status *ons_trainer_divide_processors(ons_trainer *trainer);

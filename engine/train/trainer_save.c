@@ -5,7 +5,6 @@
 
 #include "base/c_locale.h"
 #include "base/environment.h"
-#include "engine/config/given.h"
 #include "engine/train/trainer.h"
 #include "onnx_import/export.h"
 
@@ -141,7 +140,7 @@ static const char *free_folder(const ons_trainer *t) {
 
 ons_status *ons_trainer_keep(ons_trainer *t, const char **folder) {
     ONS_IN_C_LOCALE;
-    ONS_GIVEN(t, "trainer");
+    ONS_TRAINER_GIVEN(t);
     ONS_GIVEN(folder, "folder");
     *folder = NULL;
     bool lost = t->config->out != NULL && t->config->checkpoint == NULL && !t->remote && t->begun != 0;
@@ -160,7 +159,7 @@ ons_status *ons_trainer_keep(ons_trainer *t, const char **folder) {
 
 ons_status *ons_trainer_save(ons_trainer *t, const char *path) {
     ONS_IN_C_LOCALE;
-    ONS_GIVEN(t, "trainer");
+    ONS_TRAINER_GIVEN(t);
     path = path == NULL ? t->config->out : path;
     ONS_CHECK(path != NULL, ONS_INVALID_ARGUMENT, "no file for the trained model; give --out FILE");
     ONS_TRY(ons_local_stages_settle_versions(t->local_stages));

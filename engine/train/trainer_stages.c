@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "engine/config/given.h"
 #include "engine/config/plan_libraries.h"
 #include "engine/train/trainer.h"
 #include "runtime/program/units.h"
@@ -142,7 +141,7 @@ ons_status *ons_trainer_gather_libraries(ons_trainer *t) {
 }
 
 ons_status *ons_trainer_get_stage(const ons_trainer *t, int64_t index, ons_stage_report *report) {
-    ONS_GIVEN(t, "trainer");
+    ONS_TRAINER_GIVEN(t);
     ONS_GIVEN(report, "report");
     ONS_CHECK(index >= 0 && index < ons_trainer_stage_count(t), ONS_INVALID_ARGUMENT, "no stage %lld",
               (long long)index);

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/c_locale.h"
-#include "engine/config/given.h"
 #include "engine/train/trainer.h"
 #include "planner/search/planner.h"
 #include "runtime/checkpoint/removal.h"
@@ -181,7 +180,7 @@ void ons_trainer_watch_room(ons_trainer *t, ons_step_report *report) {
 
 ons_status *ons_trainer_finish(ons_trainer *t) {
     ONS_IN_C_LOCALE;
-    ONS_GIVEN(t, "trainer");
+    ONS_TRAINER_GIVEN(t);
     ons_trainer_sync_log(t);
     ons_status *board = ons_tensorboard_close(t->board);
     t->board = NULL;

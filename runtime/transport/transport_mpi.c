@@ -4,6 +4,7 @@
 #include <time.h>
 
 #include "base/environment.h"
+#include "runtime/transport/mpi_start.h"
 #include "runtime/transport/mpi_world.h"
 
 static ons_mpi_world *world_of(ons_transport *transport) { return (ons_mpi_world *)transport; }
@@ -302,10 +303,13 @@ ons_status *ons_mpi_transport_new_in_pieces(double silence_seconds, size_t piece
     pthread_cond_init(&w->wake, &monotonic);
     pthread_cond_init(&w->stops, NULL);
     pthread_condattr_destroy(&monotonic);
+    ons_mpi_start start;
+    ons_mpi_start_begin(&start, silence_seconds);
     ons_status *status = begin_mpi(w);
     if (status == NULL) status = ons_mpi_watch_init(w, silence_seconds);
     if (status == NULL) status = ons_mpi_reads_init(w);
     if (status == NULL) status = open_gathers(w);
+    ons_mpi_start_end(&start);
     if (status == NULL) status = start_thread(w);
     if (status != NULL) {
         world_free(w);

@@ -109,6 +109,16 @@ for rank in 0 1; do
     resumes "rank $rank is stopped"
 done
 
+# MPI waits for a process that does not come: the others say so, and go on when it is there.
+rm -f "$work/trained.onnx"
+late=(timeout 60 "$onstage" train "$golden/model.onnx" "${options[@]}" --transport mpi --steps 2 --out "$work/trained.onnx")
+"${mpirun[@]}" -n 3 "${by_rank[@]}" 2 "${late[@]}" + 1 bash -c 'sleep 12; exec "$@"' late "${late[@]}" >"$work/stdout" 2>"$work/stderr" </dev/null
+status=$?
+if ((status != 0)) || [[ ! -e $work/trained.onnx ]]; then fail "a rank begins late" "exit code $status"
+elif (($(grep -cE "^onstage: MPI has not started for 10 seconds on host $host: another process was stopped" "$work/stderr") != 2)); then
+    fail "a rank begins late" "ranks 0 and 1 do not say it once each"
+else pass "a rank begins late, and the others say so"; fi
+
 # --------------------------------------------------------------------------------------------------------------- faults
 
 # A label that there is not, in the first of the samples, in a run too short to look at all before it begins: the last
