@@ -230,8 +230,30 @@ static ons_status *open_directly(ons_file_writer *writer, const char *path) {
     return NULL;
 }
 
+int ons_file_own_descriptor(const char *path) {
+    static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; ++i) {
+        size_t length = strlen(folders[i]);
+        const char *number = path + length;
+        if (strncmp(path, folders[i], length) == 0 && *number != '\0' && strlen(number) < 9 &&
+            number[strspn(number, "0123456789")] == '\0')
+            return atoi(number);
+    }
+    return -1;
+}
+
+/* What this process has open goes on from where it is, be it a file, a pipe or a socket. */
+static ons_status *go_on_with(ons_file_writer *writer, int descriptor, const char *path) {
+    writer->path = strdup(path);
+    if (writer->path == NULL) return ons_status_out_of_memory();
+    writer->descriptor = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+    return writer->descriptor >= 0 ? NULL : ons_status_system(errno, "cannot write '%s'", path);
+}
+
 static ons_status *open_writer(ons_file_writer *writer, const char *path) {
     struct stat information;
+    int own = ons_file_own_descriptor(path);
+    if (own >= 0) return go_on_with(writer, own, path);
     bool exists = stat(path, &information) == 0;
     ONS_CHECK(!exists || !S_ISDIR(information.st_mode), ONS_IO_ERROR, "cannot write '%s': it is a folder", path);
     if (exists && !S_ISREG(information.st_mode)) return open_directly(writer, path);

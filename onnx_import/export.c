@@ -86,6 +86,7 @@ static ons_status *list_splices(exporter *e, uint64_t *size) {
     ONS_TRY(ons_export_stated(e));
     ONS_TRY(ons_export_untied_nodes(e));
     if (e->options->inference) ONS_TRY(ons_export_inference_nodes(e));
+    if (e->options->cut != NULL) ONS_TRY(ons_export_cut(e));
     return ons_splice_copy(e->file->bytes, &e->file->frames, &e->splices, NULL, size);
 }
 

@@ -36,7 +36,11 @@ typedef struct ons_export_options {
     /* Bytes of the model file; 0: INT32_MAX, protobuf's limit. One that would be larger than the first has all large
      * initialisers outside of it; one that would still be larger than the second is refused. */
     uint64_t spill_above, refuse_above;
+    const char *cut; /* this output is left out, with the nodes, inputs and initialisers that it alone needs; or NULL */
 } ons_export_options;
+
+/* Fails where an export cannot leave out the output, which is the model's only one, or a tensor inside. */
+ons_status *ons_export_check_cut(const ons_model_file *file, const char *output);
 
 ons_status *ons_export(ons_model_file *file, const char *path, const ons_export_options *options);
 

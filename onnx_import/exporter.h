@@ -57,6 +57,9 @@ ons_status *ons_export_tensor(exporter *e, const Onnx__TensorProto *tensor, cons
 /* ---- export_stated.c: what is no initialiser of the model's graph */
 ons_status *ons_export_stated(exporter *e);
 
+/* ---- export_cut.c: last, since it also takes out the splices inside of what it leaves out */
+ons_status *ons_export_cut(exporter *e);
+
 /* ---- export_nodes.c */
 ons_status *ons_export_untied_nodes(exporter *e);
 ons_status *ons_export_inference_nodes(exporter *e);

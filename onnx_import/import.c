@@ -5,6 +5,7 @@
 
 #include "onnx_import/copies.h"
 #include "onnx_import/importer.h"
+#include "onnx_import/needed.h"
 
 static ons_status *check_opset(const scope *s) {
     const Onnx__ModelProto *model = s->in->file->model;
@@ -74,6 +75,27 @@ static ons_status *import_outputs(scope *s, const Onnx__GraphProto *proto) {
 
 /* -------------------------------------------------------------------------------------------------------------- all */
 
+/* Whether a node makes the tensor. */
+static bool is_made(const Onnx__GraphProto *graph, const char *name) {
+    for (size_t i = 0; i < graph->n_node; ++i)
+        for (size_t k = 0; k < graph->node[i]->n_output; ++k)
+            if (strcmp(graph->node[i]->output[k], name) == 0) return true;
+    return false;
+}
+
+/* in->needed, where the options name outputs. */
+static ons_status *find_needed(importer *in, const Onnx__GraphProto *graph) {
+    const ons_import_options *o = in->options;
+    bool *needed;
+    if (o->output_count == 0) return NULL;
+    for (size_t i = 0; i < o->output_count; ++i)
+        ONS_CHECK(is_made(graph, o->outputs[i]), ONS_INVALID_ARGUMENT,
+                  "no node of the model makes the tensor '%s' that is asked for as output", o->outputs[i]);
+    ONS_NEW(needed, in->top->arena, graph->n_node + 1);
+    in->needed = needed;
+    return ons_needed_nodes(graph, o->outputs, o->output_count, needed);
+}
+
 static ons_status *import_graph(scope *s, const Onnx__GraphProto *proto) {
     ONS_TRY(check_opset(s));
     ONS_TRY(ons_functions_index(s->in));
@@ -84,7 +106,7 @@ static ons_status *import_graph(scope *s, const Onnx__GraphProto *proto) {
     ONS_TRY(ons_copies_import(s));
     ONS_TRY(ons_shards_import(s));
     ONS_TRY(import_inputs(s, proto));
-    ONS_TRY(ons_needed_find(s->in, proto));
+    ONS_TRY(find_needed(s->in, proto));
     ONS_TRY(ons_import_nodes(s, proto->node, proto->n_node));
     ONS_TRY(import_outputs(s, proto));
     ONS_TRY(ons_untied_check(s->in));

@@ -130,11 +130,6 @@ ons_status *ons_import_note(importer *in, ons_status *problem, const char *kind,
  * `count` indices. Fails where a name is made twice or nodes depend on each other in a circle. */
 ons_status *ons_order_nodes(Onnx__NodeProto *const *nodes, size_t count, uint32_t *order);
 
-/* ---- needed.c */
-
-/* in->needed, where the options name outputs. */
-ons_status *ons_needed_find(importer *in, const Onnx__GraphProto *graph);
-
 /* ---- nodes.c */
 
 /* All nodes of a model's graph, branch or function, sorted. Names made by them are defined first. */

@@ -1,7 +1,6 @@
-/* Which nodes the outputs that were asked for depend on. */
-#include <stdlib.h>
+#include "onnx_import/needed.h"
 
-#include "onnx_import/importer.h"
+#include <stdlib.h>
 
 typedef struct search {
     const Onnx__GraphProto *graph;
@@ -30,27 +29,25 @@ static ons_status *need_inputs(search *s, const Onnx__NodeProto *node) {
     return NULL;
 }
 
-static ons_status *list_needed_nodes(search *s, const ons_import_options *options) {
+static ons_status *list_makers(search *s) {
     for (size_t i = 0; i < s->graph->n_node; ++i)
         for (size_t k = 0; k < s->graph->node[i]->n_output; ++k)
             if (s->graph->node[i]->output[k][0] != '\0')
                 ONS_TRY(ons_map_set(&s->makers, s->graph->node[i]->output[k], (uint32_t)i));
-    for (size_t i = 0; i < options->output_count; ++i) {
-        ONS_CHECK(ons_map_get(&s->makers, options->outputs[i]) != ONS_MAP_ABSENT, ONS_INVALID_ARGUMENT,
-                  "no node of the model makes the tensor '%s' that is asked for as output", options->outputs[i]);
-        ONS_TRY(need(s, options->outputs[i]));
-    }
+    return NULL;
+}
+
+static ons_status *list_needed_nodes(search *s, const char *const *outputs, size_t count) {
+    ONS_TRY(list_makers(s));
+    for (size_t i = 0; i < count; ++i) ONS_TRY(need(s, outputs[i]));
     while (s->waiting.count > 0) ONS_TRY(need_inputs(s, s->graph->node[s->waiting.items[--s->waiting.count]]));
     return NULL;
 }
 
-ons_status *ons_needed_find(importer *in, const Onnx__GraphProto *graph) {
-    if (in->options->output_count == 0) return NULL;
-    search s = {.graph = graph};
-    ONS_NEW(s.needed, in->top->arena, graph->n_node + 1);
-    ons_status *status = list_needed_nodes(&s, in->options);
+ons_status *ons_needed_nodes(const Onnx__GraphProto *graph, const char *const *outputs, size_t count, bool *needed) {
+    search s = {.graph = graph, .needed = needed};
+    ons_status *status = list_needed_nodes(&s, outputs, count);
     ons_map_free(&s.makers);
     ons_vector_free(&s.waiting);
-    in->needed = s.needed;
     return status;
 }

@@ -2,6 +2,7 @@
 
 #include <argp.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@ typedef struct parsing {
     const ons_subcommand *subcommand;
     ons_config *config;
     const char *model;
+    const char *to_output; /* the option that writes to the standard output; NULL: none */
     ons_status *failure;
 } parsing;
 
@@ -97,11 +99,43 @@ static ons_status *check_names(const ons_subcommand *s, int argc, char **argv) {
 
 /* ---------------------------------------------------------------------------------------------------------- parsing */
 
+/* Options whose file is written, and may be "-", the standard output. */
+static bool writes(const ons_option *option) {
+    static const char *const all[] = {"out", "output", "log-json", "trace", "report", "svg", "write-schedule"};
+    size_t i = 0;
+    while (i < sizeof all / sizeof *all && strcmp(all[i], option->name) != 0) ++i;
+    return i < sizeof all / sizeof *all;
+}
+
+/* Sets the option to what has been the standard output so far; what is printed goes to standard error from here on. */
+static ons_status *write_to_output(parsing *p, const ons_option *option, const char *argument) {
+    char *path = NULL;
+    ONS_CHECK(p->to_output == NULL, ONS_INVALID_ARGUMENT, "--%s and --%s would both go to the standard output",
+              p->to_output, option->name);
+    p->to_output = option->name;
+    fflush(stdout);
+    int output = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    if (output < 0 || dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+        return ons_status_system(errno, "--%s: no standard output", option->name);
+    if (asprintf(&path, "%.*s/dev/fd/%d", (int)strlen(argument) - 1, argument, output) < 0)
+        return ons_status_out_of_memory();
+    ons_status *status = ons_config_set(p->config, option->name, path);
+    free(path);
+    return status;
+}
+
+static ons_status *set_file(parsing *p, const ons_option *option, const char *argument) {
+    size_t length = strlen(argument);
+    bool to_output = strcmp(argument, "-") == 0 || (length > 1 && strcmp(argument + length - 2, "=-") == 0);
+    return to_output && writes(option) ? write_to_output(p, option, argument)
+                                       : ons_config_set(p->config, option->name, argument);
+}
+
 static ons_status *set_option(parsing *p, int key, const char *argument) {
     const ons_option *options = ons_options();
     if (key >= KEY_NEGATIVE) return ons_config_set(p->config, options[key - KEY_NEGATIVE].name, "false");
     const ons_option *option = &options[key - KEY_FIRST];
-    return ons_config_set(p->config, option->name, option->argument == NULL ? "true" : argument);
+    return set_file(p, option, option->argument == NULL ? "true" : argument);
 }
 
 static error_t parse_one(int key, char *argument, struct argp_state *state) {
@@ -115,7 +149,7 @@ static error_t parse_one(int key, char *argument, struct argp_state *state) {
         argp_error(state, "which %s? Give %s", file_kind(p->subcommand), file_of(p->subcommand));
     if (key == 'h') argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
     if (key == 'o') {
-        p->failure = ons_config_set(p->config, "out", argument);
+        p->failure = set_file(p, find_option(p->subcommand->command, "out", 3, true), argument);
         return p->failure == NULL ? 0 : EINVAL;
     }
     if (key < KEY_FIRST || key >= KEY_END) /* argp's own keys lie on both sides */

@@ -30,6 +30,7 @@ static bool is_rmsprop(const ons_config *c) { return optimizer_of(c) == ONS_ROLE
 static bool has_eps(const ons_config *c) { return !is_sgd(c); }
 static bool is_fp16(const ons_config *c) { return ons_config_precision(c) == ONS_PRECISION_FP16; }
 static bool has_loss(const ons_config *c) { return c->loss.text != NULL; }
+static bool is_own_loss(const ons_config *c) { return has_loss(c) && c->loss.value == ONS_ROLE_SAMPLE_MEAN; }
 static bool is_huber(const ons_config *c) { return has_loss(c) && c->loss.value == ONS_ROLE_HUBER; }
 static bool counts_classes(const ons_config *c) { return has_loss(c) && ons_loss_counts_classes(c->loss.value); }
 static bool smooths(const ons_config *c) { return has_loss(c) && c->loss.value == ONS_ROLE_CROSS_ENTROPY; }
@@ -48,8 +49,8 @@ static bool logs(const ons_config *c) { return c->log_json != NULL || c->tensorb
 
 /* Or may have: a file may say so, and processes without --stages are one each. */
 static bool has_stages(const ons_config *c) {
-    return c->stages > 1 || c->devices > 1 || c->processes > 1 || c->plan != NULL || c->schedule != NULL || c->generator != NULL ||
-           ons_profile_list_is_given(c);
+    return c->stages > 1 || c->devices > 1 || c->processes > 1 || c->plan != NULL || c->schedule != NULL ||
+           c->generator != NULL || ons_profile_list_is_given(c);
 }
 
 static bool exchanges(const ons_config *c) { return has_stages(c) || c->replicas != 1; }
@@ -82,6 +83,7 @@ static const condition conditions[] = {
      "is of --loss cross_entropy and nll"},
     {PLAN | PROFILE, " label-smoothing ", may_smooth, "is of --loss cross_entropy"},
     {STEP | EVAL, " delta ", is_huber, "is of --loss huber"},
+    {TRAIN, " cut-outputs ", is_own_loss, "leaves out the model's own loss, with --loss graph"},
     {TRAIN, " metric ", counts_classes, "is of --loss cross_entropy and nll"},
     {TRAIN, " best early-stop val-every metric ", validates,
      "goes by the validation; give --val-input and --val-target, --val-tokens, --val-rows or --val-split"},

@@ -108,7 +108,7 @@ struct ons_config {
     const char *out, *checkpoint;
     ons_word export_form;
     int64_t checkpoint_every, val_every, early_stop;
-    bool resume, best;
+    bool resume, best, cut_outputs;
     /* watching */
     const char *log_json, *tensorboard, *trace, *svg, *written_schedule;
     bool log_grad_norms;

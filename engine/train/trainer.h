@@ -129,6 +129,9 @@ static inline ons_transport *ons_trainer_world(const ons_trainer *trainer) {
               "this process",                                                                                          \
               __func__)
 
+/* The file's name of the output that --loss graph trains. */
+const char *ons_trainer_own_loss(const ons_trainer *trainer);
+
 /* trainer_division.c: with several --profile, sets what the fastest way to divide the processors is; first of all */
 ons_status *ons_trainer_divide_processors(ons_trainer *trainer);
 /* trainer_world.c: how many stages there are, and who talks to whom */

@@ -13,6 +13,7 @@
 #include "engine/model/results.h"
 #include "engine/model/sample_axes.h"
 #include "engine/train/trainer.h"
+#include "onnx_import/export.h"
 
 bool ons_trainer_repeats(const ons_trainer *t) {
     return ons_batching_micro_batches(&t->batching) > 1 && !ons_config_is_asynchronous(t->config);
@@ -204,9 +205,16 @@ static ons_status *check_options(ons_trainer *t) {
     ONS_CHECK(t->config->outputs.count == 0, ONS_INVALID_ARGUMENT,
               "--output: training writes no outputs; `onstage eval` does");
     ONS_TRY(ons_check_results(t->model, t->config));
+    if (t->config->cut_outputs) ONS_TRY(ons_export_check_cut(t->model->file, ons_trainer_own_loss(t)));
     t->rate_schedule = ons_config_rate_schedule(t->config);
     ONS_TRY(ons_assumptions_find(t->model, t->config, t->arena, &t->assumptions));
     return ons_assumptions_check(t->config, &t->assumptions);
+}
+
+const char *ons_trainer_own_loss(const ons_trainer *t) {
+    const ons_graph *graph = t->model->graph;
+    return t->config->loss_output != NULL ? t->config->loss_output
+                                          : ons_value_name_in_file(ons_graph_value(graph, graph->outputs.items[0]));
 }
 
 /* What the first batch shows. */

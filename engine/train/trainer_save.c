@@ -89,6 +89,7 @@ static ons_status *save(ons_trainer *t, const char *path) {
         .context = t,
         .inference = t->config->export_form.value == ONS_EXPORT_INFERENCE,
         .registry = t->model->registry,
+        .cut = t->config->cut_outputs ? ons_trainer_own_loss(t) : NULL,
     };
     ons_status *status = list_changed(t, names, &options.changed_count);
     if (status == NULL) status = ons_export(t->model->file, path, &options);

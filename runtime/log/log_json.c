@@ -36,13 +36,15 @@ static ons_status *write_all(void *context, const void *bytes, size_t size) {
 static ons_status *open_log(ons_log_json *log, const char *path, int flags) {
     log->path = strdup(path);
     if (log->path == NULL) return ons_status_out_of_memory();
-    log->descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK | flags, 0666);
+    int own = ons_file_own_descriptor(path);
+    log->descriptor = own >= 0 ? fcntl(own, F_DUPFD_CLOEXEC, 0)
+                               : open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK | flags, 0666);
     struct stat information;
     ONS_CHECK(log->descriptor >= 0 || errno != ENXIO, ONS_IO_ERROR,
               "cannot write the log '%s': no program reads this pipe; start the reader first", path);
     if (log->descriptor < 0 || fstat(log->descriptor, &information) != 0)
         return ons_status_system(errno, "cannot write the log '%s'", path);
-    log->regular = S_ISREG(information.st_mode);
+    log->regular = own < 0 && S_ISREG(information.st_mode);
     if (log->regular) ONS_TRY(ons_file_sync_name(path));
     int kept = fcntl(log->descriptor, F_GETFL); /* a reader that is slow is waited for */
     if (kept >= 0) (void)fcntl(log->descriptor, F_SETFL, kept & ~O_NONBLOCK);
