@@ -1,12 +1,23 @@
 /* What the CPU runs of resample.h. */
 #include "kernels/resampling/resample.h"
 
+/* Elements of an axis that is resampled: tables hold a few numbers for each. Longer ones are left to the reference. */
+enum { LONGEST = 1 << 19 };
+
+static ons_status *check_lengths(const ons_operands *o, const ons_resampling *r) {
+    for (uint32_t i = 0; i < r->input.rank; ++i)
+        if (r->axes[i].changes && (r->axes[i].input > LONGEST || r->axes[i].output > LONGEST))
+            return ons_node_error(o, "axis %u is longer than %d elements", i, LONGEST);
+    return NULL;
+}
+
 /* ---- kernel */
 
 ons_status *ons_resampling_prepare(ons_prepare *p, const ons_resampling *r, bool transposed) {
     ons_axis_map maps[ONS_RANK_MAX], ordered[ONS_RANK_MAX];
     uint32_t rank = r->input.rank;
     ONS_TRY(ons_require_float32(p->operands));
+    ONS_TRY(check_lengths(p->operands, r));
     ONS_TRY(ons_resampling_maps(r, p->arena, maps));
     ons_layout layout = p->operands->inputs[0].layout;
     for (uint32_t i = 0; i < rank; ++i) {

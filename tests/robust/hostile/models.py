@@ -167,17 +167,17 @@ def loop_many_nodes():
 def loop_within_budget():
     """As many nodes as a file of this size may have."""
     nodes = [node("Mul", "a w" if k == 0 else f"b{k - 1} w", f"b{k}") for k in range(15)]
-    return around([loop(nodes, "b14", state="h")], [integer("n", 155)])
+    return around([loop(nodes, "b14", state="h")], [integer("n", 145)])
 
 
 @hostile()
 def loop_collects_within_budget():
-    return around([loop([node("Mul", "a w", "b")], "b", state="h", outputs="q r", more=["b"])], [integer("n", 850)])
+    return around([loop([node("Mul", "a w", "b")], "b", state="h", outputs="q r", more=["b"])], [integer("n", 740)])
 
 
 @hostile()
 def scan_within_budget():
-    return around([scan([node("Mul", "a w", "b")], "h")], shape=(640, 2))
+    return around([scan([node("Mul", "a w", "b")], "h")], shape=(555, 2))
 
 
 @hostile()
@@ -357,6 +357,8 @@ def functions_twice():
 @hostile()
 def functions_within_budget():
     functions, call = tower(11, 2, node("Mul", "a a", "b"))
+    del functions[-1]
+    call = node("9", "h", "r", domain="f")
     return around([call], functions=functions)
 
 
@@ -410,8 +412,9 @@ def functions_of_branches():
 @hostile()
 def branches_deep():
     graph = Graph([node("Mul", "h h", "r")], outputs=[untyped("r")])
-    while len(wire.write(graph.fields)) < 840:
-        graph = Graph([node("If", "t", "r", then_branch=graph)], outputs=[untyped("r")])
+    other = Graph([], outputs=[untyped("h")])
+    while len(wire.write(graph.fields)) < 800:
+        graph = Graph([node("If", "t", "r", then_branch=graph, else_branch=other)], outputs=[untyped("r")])
     return around(graph_nodes(graph), [yes()])
 
 
@@ -659,6 +662,38 @@ def resize_2_30():
 
 
 @hostile()
+def resize_of_data_2_26():
+    return around([node("Resize", "h  k", "r", mode="cubic")], [floats("k", 1, 2.0**26)])
+
+
+@hostile()
+def resize_of_a_long_axis():
+    """Each of few results sees most of what is there."""
+    return around([node("Mul", "q o", "p"), node("Resize", "p  k", "r", mode="cubic", antialias=1)],
+                  [floats("k", 1, 2.0**-20), number("o", 2)], inputs=[value("q", [2, 2**26])], opset=18)  # fmt: skip
+
+
+@hostile()
+def pad_edge_2_26():
+    return around([node("Pad", "h k", "r", mode="edge")], [ints("k", 0, 2**25, 0, 2**25)])
+
+
+@hostile()
+def pad_wrap_2_26():
+    return around([node("Pad", "h k", "r", mode="wrap")], [ints("k", 0, 2**25, 0, 2**25)], opset=19)
+
+
+@hostile()
+def center_pad_2_40():
+    return around([node("CenterCropPad", "h k", "r", axes=[1])], [ints("k", 2**40)], opset=18)
+
+
+@hostile()
+def triangle_2_62():
+    return around([node("Trilu", "h k", "r")], [integer("k", 2**62)])
+
+
+@hostile()
 def upsample_2_26():
     return around([node("Upsample", "v k", "r")], [ONE, floats("k", 2.0**26)], opset=9)
 
@@ -794,7 +829,7 @@ def recurrent_hidden_2_40():
 def recurrent_long():
     """An LSTM of 2^30 steps, with weights as constants."""
     weights = [wire.tensor("k", [1, 4, 2], b"\0" * 32), wire.tensor("l", [1, 4, 1], b"\0" * 16)]
-    return around([node("LSTM", "q k l", "r", hidden_size=1)], weights, inputs=[value("q", [2**30, 2, 2])])
+    return around([node("LSTM", "q k l", "r", hidden_size=1, layout=1)], weights, inputs=[value("q", [2, 2**30, 2])])
 
 
 @hostile()
@@ -906,6 +941,52 @@ def batch_of_2_40():
 @hostile()
 def split_2_30():
     return around([node("Split", "q", "r r1", num_outputs=2**30)], inputs=[value("q", [2**30])], opset=18)
+
+
+@hostile()
+def fourier_of_a_long_axis():
+    return around([node("DFT", "q", "r", axis=1)], inputs=[value("q", [2, 2**26, 1])])
+
+
+@hostile()
+def fourier_of_short_times():
+    return around([node("STFT", "q m  n", "r")], [integer("m", 1), integer("n", 2**25)], inputs=[value("q", [2, 2**26, 1])])
+
+
+@hostile()
+def recurrent_of_many_steps():
+    weights = [wire.tensor("k", [1, 3, 2], b"\0" * 24), wire.tensor("l", [1, 3, 1], b"\0" * 12)]
+    return around([node("GRU", "q k l", "r", hidden_size=1, layout=1)], weights, inputs=[value("q", [2, 2**20, 2])])
+
+
+@hostile()
+def shape_of_much():
+    """A Shape reads nothing of the tensor."""
+    nodes = [node("Shape", "q", "s0"), node("Cast", "s0", "r", to=FLOAT)]
+    return around(nodes, inputs=[value("q", [2, 2**24])])
+
+
+@hostile()
+def unpool_2_62():
+    return around([node("MaxPool", "q", "p i", kernel_shape=[2, 2]), node("MaxUnpool", "p i k", "r", kernel_shape=[2, 2])],
+                  [ints("k", 2, 1, 2**31, 2**31)], inputs=[value("q", [2, 1, 8, 8])])  # fmt: skip
+
+
+@hostile()
+def conv_of_a_wide_map():
+    return around([node("Conv", "q k", "r", pads=[2**20] * 4)], [wire.tensor("k", [1, 1, 3, 3], b"\0" * 36)], inputs=[value("q", [2, 1, 8, 8])])
+
+
+@hostile()
+def groups_2_40():
+    return around([node("GroupNormalization", "q k l", "r", num_groups=2**40)], [wire.tensor("k", [2], b"\0" * 8), wire.tensor("l", [2], b"\0" * 8)],
+                  inputs=[value("q", [2, 2, 4])], opset=21)  # fmt: skip
+
+
+@hostile()
+def loss_of_2_40_classes():
+    nodes = [node("Cast", "j", "i", to=INT64), node("SoftmaxCrossEntropyLoss", "q i", "r")]
+    return around(nodes, inputs=[value("q", [2, 2**40]), value("j", [2], INT64)])
 
 
 @hostile()
