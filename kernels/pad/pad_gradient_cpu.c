@@ -4,14 +4,15 @@
 #include "kernels/pad/padding.h"
 #include "kernels/resampling/separable.h"
 
-/* Elements of an axis that is padded: tables hold a few numbers for each. Longer ones are left to the reference. */
-enum { LONGEST = 1 << 19 };
+/* Elements of an axis that is padded: tables hold a few numbers for each. */
+enum { LONGEST = 1 << 20 };
 
 static ons_status *check_lengths(const ons_operands *o, const ons_padding *padding) {
     for (uint32_t i = 0; i < padding->input.rank; ++i)
-        if ((padding->before[i] != 0 || padding->after[i] != 0) &&
-            (padding->input.dims[i] > LONGEST || padding->output.dims[i] > LONGEST))
-            return ons_node_error(o, "axis %u is longer than %d elements", i, LONGEST);
+        ONS_CHECK((padding->before[i] == 0 && padding->after[i] == 0) ||
+                      (padding->input.dims[i] <= LONGEST && padding->output.dims[i] <= LONGEST),
+                  ONS_UNSUPPORTED, "node '%s' (%s): axis %u is longer than %d elements; pad shorter pieces", o->name,
+                  o->op->name, i, LONGEST);
     return NULL;
 }
 

@@ -1,13 +1,15 @@
 /* What the CPU runs of resample.h. */
 #include "kernels/resampling/resample.h"
 
-/* Elements of an axis that is resampled: tables hold a few numbers for each. Longer ones are left to the reference. */
-enum { LONGEST = 1 << 19 };
+/* Elements of an axis that is resampled: tables hold a few numbers for each, and more where the kernel is wide. */
+enum { LONGEST = 1 << 19, LONGEST_WIDE = 1 << 18 };
 
 static ons_status *check_lengths(const ons_operands *o, const ons_resampling *r) {
+    int64_t longest = r->mode == ONS_CUBIC || r->antialias ? LONGEST_WIDE : LONGEST;
     for (uint32_t i = 0; i < r->input.rank; ++i)
-        if (r->axes[i].changes && (r->axes[i].input > LONGEST || r->axes[i].output > LONGEST))
-            return ons_node_error(o, "axis %u is longer than %d elements", i, LONGEST);
+        ONS_CHECK(!r->axes[i].changes || (r->axes[i].input <= longest && r->axes[i].output <= longest), ONS_UNSUPPORTED,
+                  "node '%s' (%s): axis %u is longer than %lld elements; resample shorter pieces", o->name, o->op->name,
+                  i, (long long)longest);
     return NULL;
 }
 

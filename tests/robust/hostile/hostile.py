@@ -22,7 +22,7 @@ BYTES_MOST = 1024
 SECONDS_MOST = 5  # of the processor: five times what is promised
 MEMORY_MOST = 100 << 20  # above what a trivial model takes
 ADDRESSES_MOST = 4 << 30
-COMMANDS = {"check": [], "inspect": [], "plan": ["--stages", "2", "--loss", "mse", "--threads", "1"]}
+COMMANDS = {"check": [], "inspect": [], "plan": ["--stages", "2", "--loss", "mse", "--threads", "1", "--memory", "8GiB"]}
 
 
 def run(program, command, model):
