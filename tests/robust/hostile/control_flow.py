@@ -64,6 +64,27 @@ def loop_collects():
     return around([loop([node("Mul", "a w", "b")], "b", state="h", outputs="q r", more=["b"])], [integer("n", 4096)])
 
 
+def parallel(steps):
+    """Steps beside each other: any order is legal, and the planner has a choice."""
+    nodes = [node("Cast", "i", "f", to=FLOAT), node("Mul", "h f", "g"), node("Mul", "g w", "b")]
+    return around([loop(nodes, "a", outputs="q r", more=["b"])], [integer("n", steps), ONE])
+
+
+@hostile(0, 0, 0)
+def loop_of_50_parallel_steps():
+    return parallel(50)
+
+
+@hostile(0, 0, 0)
+def loop_of_200_parallel_steps():
+    return parallel(200)
+
+
+@hostile(0, 0, 0)
+def loop_of_430_parallel_steps():
+    return parallel(430)
+
+
 @hostile(3, 3, 3)
 def loops_nested_2():
     inner = loop([node("Add", "d d", "e")], "e", trips="n", state="a", inner="d", outputs="b")
