@@ -89,6 +89,16 @@ ons_status *ons_external_open(ons_model_file *file, const char *location, ons_ma
     return status;
 }
 
+/* Of any file, and more for each of its bytes. */
+enum { BUDGET = 1 << 21, BUDGET_PER_BYTE = 1 << 9, BUDGET_MOST = 1 << 29 };
+
+int64_t ons_model_file_budget(const ons_model_file *file) {
+    uint64_t bytes = file->size;
+    for (size_t i = 0; i < file->externals.count; ++i) bytes += file->externals.items[i].mapping.size;
+    if (bytes > (BUDGET_MOST - BUDGET) / BUDGET_PER_BYTE) return BUDGET_MOST;
+    return BUDGET + (int64_t)bytes * BUDGET_PER_BYTE;
+}
+
 const char *ons_model_file_external(const ons_model_file *file, const char *path) {
     struct stat found;
     if (stat(path, &found) != 0) return NULL;

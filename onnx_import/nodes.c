@@ -212,8 +212,13 @@ static ons_status *import_in_order(scope *s, Onnx__NodeProto *const *nodes, size
 }
 
 ons_status *ons_import_nodes(scope *s, Onnx__NodeProto *const *nodes, size_t count) {
-    ONS_CHECK(count <= ONS_IMPORT_NODES_MAX - s->in->node_count, ONS_UNSUPPORTED,
-              "the model has more than %d nodes, those of its functions counted at every call", ONS_IMPORT_NODES_MAX);
+    int64_t most = ons_model_file_budget(s->in->file) / ONS_MODEL_NODE_UNITS;
+    if (most > ONS_IMPORT_NODES_MAX) most = ONS_IMPORT_NODES_MAX;
+    ONS_CHECK(
+        s->in->node_count + (uint64_t)count <= (uint64_t)most, ONS_UNSUPPORTED,
+        "the model has more than %lld nodes, those of its functions counted at every call: the most for a file of "
+        "its size; export it with fewer calls of functions",
+        (long long)most);
     s->in->node_count += (uint32_t)count;
     uint32_t *order = calloc(count + 1, sizeof *order);
     if (order == NULL) return ons_status_out_of_memory();

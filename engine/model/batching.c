@@ -30,7 +30,9 @@ static ons_status *try_batch(const ons_model *model, const ons_bind_options *opt
 
 ons_status *ons_find_batch_obstacle(const ons_model *model, const ons_config *config, ons_arena *arena,
                                     ons_blocker *obstacle) {
-    ons_bind_options options = {.batch = ons_exported_batch(model->graph), .fallback = ONS_ASSUMED_DIMENSION};
+    ons_bind_options options = {.batch = ons_exported_batch(model->graph),
+                                .fallback = ONS_ASSUMED_DIMENSION,
+                                .folded_most = ons_model_file_budget(model->file)};
     ons_binding *bindings;
     *obstacle = (ons_blocker){0};
     if (options.batch == 0) return NULL;

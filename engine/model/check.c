@@ -99,7 +99,8 @@ static ons_status *find_problems(const ons_model *model, const ons_config *confi
     ons_batching batching;
     ONS_TRY(ons_choose_batching(model, config, &batching));
     ons_bind_options options = {.batch = batching.fixed ? batching.rows : ASSUMED_BATCH,
-                                .fallback = ONS_ASSUMED_DIMENSION};
+                                .fallback = ONS_ASSUMED_DIMENSION,
+                                .folded_most = ons_model_file_budget(model->file)};
     ONS_TRY(ons_config_mode(config, true, &options.mode));
     ons_binding *bindings;
     ONS_TRY(ons_make_bindings(model, config, NULL, options.batch, arena, &bindings, &options.binding_count));

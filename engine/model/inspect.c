@@ -321,7 +321,7 @@ static ons_status *fill(owned_inspection *o, const ons_model *model, const ons_c
     o->inspection.opset = info.opset;
     ons_batching batching;
     ONS_TRY(ons_choose_batching(model, config, &batching));
-    ons_bind_options options = {.fallback = ONS_ASSUMED_DIMENSION};
+    ons_bind_options options = {.fallback = ONS_ASSUMED_DIMENSION, .folded_most = ons_model_file_budget(model->file)};
     bool chosen = config->batch > 0 || ons_exported_batch(model->graph) > 0;
     options.batch = chosen ? batching.rows : ASSUMED_BATCH;
     ONS_TRY(ons_config_mode(config, true, &options.mode));

@@ -12,7 +12,8 @@
 ons_status *ons_bind_model(const ons_binding_options *o, int64_t rows, ons_graph **graph) {
     ons_arena *arena = ons_arena_new();
     if (arena == NULL) return ons_status_out_of_memory();
-    ons_bind_options options = {.batch = rows, .fallback = o->fallback};
+    ons_bind_options options = {
+        .batch = rows, .fallback = o->fallback, .folded_most = ons_model_file_budget(o->model->file)};
     ons_binding *bindings = NULL;
     ons_status *status = ons_config_mode(o->config, o->training, &options.mode);
     if (status == NULL)

@@ -77,7 +77,9 @@ static ons_status *resize_head(heads *h, const char *name, int64_t classes) {
 ons_status *ons_bind_for_changes(const ons_model *model, const ons_config *config, ons_arena *arena,
                                  ons_graph **bound) {
     int64_t exported = ons_exported_batch(model->graph);
-    ons_bind_options options = {.batch = exported > 0 ? exported : ASSUMED_BATCH, .fallback = ONS_ASSUMED_DIMENSION};
+    ons_bind_options options = {.batch = exported > 0 ? exported : ASSUMED_BATCH,
+                                .fallback = ONS_ASSUMED_DIMENSION,
+                                .folded_most = ons_model_file_budget(model->file)};
     ons_binding *bindings;
     ONS_TRY(ons_config_mode(config, true, &options.mode));
     ONS_TRY(ons_make_bindings(model, config, NULL, options.batch, arena, &bindings, &options.binding_count));

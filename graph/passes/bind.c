@@ -105,10 +105,12 @@ static ons_status *rename_value(ons_graph *graph, ons_value_id id, const char *n
 
 /* ------------------------------------------------------------------------------------------------------------ nodes */
 
+/* That are read and written: a Shape reads nothing of a tensor that is not known. */
 static double count_elements(const ons_operands *o) {
     double elements = 0;
     for (uint32_t i = 0; i < o->input_count; ++i)
-        if (ons_has_input(o, i)) elements += (double)ons_shape_elements(&o->inputs[i].shape);
+        if (ons_has_input(o, i) && o->constants[i].data != NULL)
+            elements += (double)ons_shape_elements(&o->inputs[i].shape);
     for (uint32_t i = 0; i < o->output_count; ++i)
         if (ons_has_output(o, i)) elements += (double)ons_shape_elements(&o->outputs[i].shape);
     return elements;

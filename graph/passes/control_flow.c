@@ -7,8 +7,13 @@
 #include "graph/passes/binder.h"
 
 /* Steps of one loop; nodes of a graph with unrolled loops; nodes that are bound for all steps of all loops, also those
- * of which nothing is left: loops in loops multiply. */
-enum { STEPS_MAX = 1 << 12, NODES_MAX = 1 << 16, UNROLLED_MAX = 1 << 17 };
+ * of which nothing is left: loops in loops multiply. A node that is unrolled also takes as much of what may be computed
+ * beforehand (ons_bind_options.folded_most) as NODE_UNITS elements. */
+enum { STEPS_MAX = 1 << 12, NODES_MAX = 1 << 16, UNROLLED_MAX = 1 << 17, NODE_UNITS = 1000 };
+
+static int64_t folded_most(const binder *b) {
+    return b->options->folded_most > 0 ? b->options->folded_most : ONS_FOLDED_MOST;
+}
 
 /* ----------------------------------------------------------------------------------------------------------- bodies */
 
@@ -54,16 +59,26 @@ static ons_status *refuse_statistics(const body *y, size_t first_node) {
     return NULL;
 }
 
+/* Counts nodes that unrolling makes. */
+static ons_status *spend(binder *b, const ons_node *node, size_t nodes) {
+    int64_t most = folded_most(b) / NODE_UNITS;
+    if (most > UNROLLED_MAX) most = UNROLLED_MAX;
+    b->unrolled += nodes;
+    b->folded += (int64_t)nodes * NODE_UNITS;
+    ONS_CHECK(b->unrolled <= (size_t)most && b->folded <= folded_most(b), ONS_UNSUPPORTED,
+              "node '%s' (%s): unrolled, the loops of the model are more than %lld nodes, the most for a file of its "
+              "size; export it with shorter loops",
+              node->name, node->op->name, (long long)most);
+    return NULL;
+}
+
 /* Binds the body's nodes with the given inputs and resolves all its outputs. */
 static ons_status *run_body(body *y, const char *prefix, const ons_value_id *inputs, ons_value_id *outputs) {
     const ons_graph *graph = y->graph;
     size_t blockers = y->b->blockers == NULL ? 0 : y->b->blockers->count, nodes = y->b->to->nodes.count;
     scope inner = {.from = graph, .outer = y->outer, .map = y->map, .prefix = prefix};
     if (y->steps++ > 0) forget_results(y);
-    y->b->unrolled += graph->nodes.count + 1;
-    ONS_CHECK(y->b->unrolled <= UNROLLED_MAX, ONS_UNSUPPORTED,
-              "node '%s' (%s): unrolled, the loops of the model are more than %d nodes; export it with shorter loops",
-              y->p->node->name, y->p->node->op->name, UNROLLED_MAX);
+    ONS_TRY(spend(y->b, y->p->node, graph->nodes.count + 1));
     for (size_t i = 0; i < graph->inputs.count; ++i) y->map[graph->inputs.items[i]] = inputs[i];
     ONS_TRY(ons_bind_nodes(y->b, &inner));
     for (size_t i = 0; i < graph->outputs.count; ++i)
@@ -213,7 +228,14 @@ static ons_status *imagine_step(passage *g, const pending *p, uint32_t first_inp
 
 /* A tensor of that type. */
 static ons_status *make_zeros(binder *b, const char *name, const ons_type *type, ons_value_id *result) {
-    void *words = calloc((size_t)ons_shape_elements(&type->shape) + 1, 8);
+    int64_t elements = ons_shape_elements(&type->shape);
+    ONS_CHECK(
+        elements <= folded_most(b) - b->folded, ONS_UNSUPPORTED,
+        "node '%s': goes through no step of tensors of %lld elements, too many to make one for their type; export "
+        "the model without that node",
+        name, (long long)elements);
+    b->folded += elements;
+    void *words = calloc((size_t)elements + 1, 8);
     if (words == NULL) return ons_status_out_of_memory();
     *result = ons_build_constant(&b->builder, name, type, words);
     free(words);
@@ -234,6 +256,7 @@ static ons_status *join_result(passage *g, const pending *p, uint32_t result, in
         items->items[items->count - 1 - i] = items->items[i];
         items->items[i] = other;
     }
+    ONS_TRY(spend(g->y.b, p->node, items->count));
     uint32_t resolved, rank = ons_graph_value(g->y.b->to, items->items[0])->type.shape.rank + 1;
     ONS_CHECK(ons_axis_resolve(axis, rank, &resolved), ONS_INVALID_MODEL,
               "node '%s' (%s): output axis %lld of a tensor of rank %u", p->node->name, p->node->op->name,
@@ -376,6 +399,7 @@ static ons_status *run_scan(passage *g, const pending *p, const ons_value_id *in
         length = shape.dims[axis];
         ONS_CHECK(length <= STEPS_MAX, ONS_UNSUPPORTED, "node '%s' (%s): %lld steps are too many to unroll, at most %d",
                   where, what, (long long)length, STEPS_MAX);
+        ONS_TRY(spend(b, p->node, (size_t)length));
         pieces[i] = calloc((size_t)length + 1, sizeof *pieces[i]);
         if (pieces[i] == NULL) return ons_status_out_of_memory();
         ONS_TRY(ons_bind_unstack(b, p->name, value, axis, pieces[i]));
@@ -428,6 +452,7 @@ static ons_status *scan_samples(binder *b, scope *s, const pending *p, const ons
                   ONS_INVALID_MODEL, "node '%s' (%s): the operands do not have the same samples along axis 0", where,
                   what);
         samples = shape.dims[0];
+        ONS_TRY(spend(b, p->node, (size_t)samples));
         ONS_NEW(parts[i], scratch, (size_t)samples + 1);
         ONS_TRY(ons_bind_unstack(b, p->name, inputs[i], 0, parts[i]));
     }

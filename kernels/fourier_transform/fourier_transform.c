@@ -15,6 +15,9 @@
 
 enum { AXIS, LENGTH, BACKWARDS, SCALED, OUTPUTS, PARTS };
 
+/* The tables of a length that is no power of two take several times the memory. */
+enum { LONGEST = 1 << 19, LONGEST_POWER = 1 << 22 };
+
 ons_status *ons_fourier_transform_resolve(const ons_operands *o, ons_fourier_sizes *s, uint32_t *axis) {
     const ons_shape *x = &o->inputs[0].shape;
     ONS_TRY(ons_need_float(o, 0));
@@ -30,6 +33,12 @@ ons_status *ons_fourier_transform_resolve(const ons_operands *o, ons_fourier_siz
                              .backwards = ons_attribute_int(o, BACKWARDS) != 0};
     if (s->length < 1 || s->length > ONS_FOURIER_LENGTH_MAX || s->outputs < 0)
         return ons_node_error(o, "a transform of length %lld", (long long)s->length);
+    bool is_power = (s->length & (s->length - 1)) == 0;
+    if (s->length > (is_power ? LONGEST_POWER : LONGEST))
+        return ons_status_new(ONS_UNSUPPORTED,
+                              "node '%s' (%s): a transform of length %lld; at most %d, or %d if that is a power of "
+                              "two, can be computed: transform shorter pieces",
+                              o->name, o->op->name, (long long)s->length, LONGEST, LONGEST_POWER);
     if (s->in_parts < 1 || s->in_parts > 2 || s->out_parts < 1 || s->out_parts > 2)
         return ons_node_error(o, "the last axis has size %lld; 1 (real) or 2 (complex) is needed",
                               (long long)s->in_parts);

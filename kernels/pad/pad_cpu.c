@@ -42,7 +42,18 @@ static int64_t between(int64_t value, int64_t low, int64_t high) {
     return value < low ? low : value > high ? high : value;
 }
 
+/* Numbers in all lists. */
+enum { LISTED_MOST = 1 << 22 };
+
 static ons_status *prepare_lists(ons_prepare *p, const ons_padding *padding, state *s) {
+    int64_t listed = 0;
+    for (uint32_t i = 0; i < padding->output.rank; ++i)
+        ONS_CHECK(
+            padding->output.dims[i] <= LISTED_MOST && (listed += padding->output.dims[i]) <= LISTED_MOST,
+            ONS_UNSUPPORTED,
+            "node '%s' (%s): the axes of the result are longer than %d elements; pad shorter pieces, or with mode "
+            "'constant'",
+            p->operands->name, p->operands->op->name, LISTED_MOST);
     int64_t strides[ONS_RANK_MAX];
     uint32_t last = padding->output.rank - 1;
     ons_dense_strides(&padding->input, strides);

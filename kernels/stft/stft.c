@@ -21,6 +21,9 @@ static ons_status *read_number(const ons_operands *o, uint32_t input, const char
     return NULL;
 }
 
+/* Samples of all frames of one signal, frames overlapping: their places are a table. */
+enum { FRAMED_MOST = 1 << 22 };
+
 static ons_status *resolve_frames(const ons_operands *o, frames *f) {
     const ons_shape *signal = &o->inputs[SIGNAL].shape, *window = &o->inputs[WINDOW].shape;
     ONS_TRY(ons_need_float(o, SIGNAL));
@@ -46,7 +49,11 @@ static ons_status *resolve_frames(const ons_operands *o, frames *f) {
     f->count = (f->samples - f->length) / f->step + 1;
     f->bins = onesided ? f->length / 2 + 1 : f->length;
     ons_shape all = {4, {f->batch, f->count, f->length, f->parts}};
-    return ons_shape_check(&all);
+    ONS_TRY(ons_shape_check(&all));
+    ONS_CHECK(f->count <= FRAMED_MOST / f->length, ONS_UNSUPPORTED,
+              "node '%s' (%s): %lld frames of %lld samples, more than %d samples together; transform shorter pieces",
+              o->name, o->op->name, (long long)f->count, (long long)f->length, FRAMED_MOST);
+    return NULL;
 }
 
 static ons_status *stft_infer(ons_operands *o) {

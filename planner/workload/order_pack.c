@@ -19,6 +19,8 @@ enum {
 };
 #define WORK      6e7  /* steps that one trial of T may take, about */
 #define PRECISION 1e-6 /* of T, relative */
+#define COARSE    5e-3 /* instead, once all trials together have taken */
+#define LONG_WORK 3e6  /* nodes that were tried after a set */
 
 /* A set of taken nodes of a block. */
 typedef struct taken_set {
@@ -55,6 +57,7 @@ typedef struct packer {
     double *waste;   /* seconds, of each set of a level: see thin_out */
     uint32_t *ready; /* positions in the block that may be taken next */
     double total;    /* seconds of all nodes */
+    double tried;    /* nodes after sets, in all trials */
 } packer;
 
 /* ----------------------------------------------------------------------------------------------------------- blocks */
@@ -240,6 +243,7 @@ static void extend(packer *p, uint32_t begin, uint32_t count, double most) {
     p->next.count = 0;
     for (uint32_t s = 0; s < p->now.count; ++s) {
         uint32_t ready = find_ready(p, p->now.masks + (size_t)s * words, begin, count, words);
+        p->tried += ready;
         for (uint32_t i = 0; i < ready; ++i) take_node(p, s, begin, p->ready[i], most, words, slots);
     }
 }
@@ -363,7 +367,8 @@ static ons_status *search_order(packer *p, ons_arena *arena, uint32_t *order) {
     ONS_TRY(reserve(p, arena));
     /* Nothing is below `low`; `high` was reached. */
     double low = fmax(longest, p->total / p->stages), high = best_of_order(p, order, low);
-    for (double trial = low; high - low > PRECISION * high; trial = low + (high - low) / 2) {
+    for (double trial = low; high - low > (p->tried > LONG_WORK ? COARSE : PRECISION) * high;
+         trial = low + (high - low) / 2) {
         if (!pack(p, trial)) {
             low = trial;
             continue;
