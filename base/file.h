@@ -53,6 +53,10 @@ typedef struct ons_file_writer ons_file_writer;
  * for the bits that let a program run as the file's owner or group. */
 ons_status *ons_file_writer_open(const char *path, ons_file_writer **writer);
 
+/* The file that a writer of `path` replaces or makes: links are followed, also one that leads to nothing yet. The
+ * caller frees it. NULL: memory is short. */
+char *ons_file_target(const char *path);
+
 /* Buffered. After a failure the writer can only be discarded. */
 ons_status *ons_file_write(ons_file_writer *writer, const void *bytes, size_t size);
 

@@ -43,7 +43,8 @@ bool ons_is_same_file(const char *left, const char *right) {
 /* Whether two files that need not be there yet would be the same. */
 static bool is_same_name(const char *left, const char *right) {
     struct stat a, b;
-    char *folders[2] = {strdup(left), strdup(right)}, *names[2] = {strdup(left), strdup(right)};
+    char *folders[2] = {ons_file_target(left), ons_file_target(right)};
+    char *names[2] = {ons_file_target(left), ons_file_target(right)};
     bool same = false;
     if (folders[0] != NULL && folders[1] != NULL && names[0] != NULL && names[1] != NULL)
         same = strcmp(basename(names[0]), basename(names[1])) == 0 && stat(dirname(folders[0]), &a) == 0 &&

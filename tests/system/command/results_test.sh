@@ -167,4 +167,8 @@ if with_apart "a file called as the data would be is left alone"; then
         if cmp -s x.npy new.onnx.data && [[ -s new.onnx.1.data ]]; then pass "$name"; else fail "$name" "it was written over"; fi
     fi
 fi
+
+begin "two results through a link to a file that is not there yet"
+ln -s model link
+refuses 1 "--out and --trace would write the same file" train "${mlp[@]}" --out model --trace link
 report_and_exit
