@@ -70,25 +70,39 @@ judge_model() {
     "$onstage" check "$1/out.onnx" >"$work/output" 2>&1 || why="check: $(head -1 "$work/output")"
 }
 
-# The checkpoint of step 2 was there before.
+# STEPS: what a run with checkpoints is given.
+with_checkpoints() { echo "$mlp/model.onnx" --steps "$1" --checkpoint c --checkpoint-every 2 --log-json log.jsonl; }
+
+# The run goes from checkpoint $first_step, or from the beginning if that is 0, to $last_step.
 judge_checkpoints() {
-    local first=2 resumed
-    [[ $2 == early ]] || first=6
-    if ! "$onstage" train "$mlp/model.onnx" "${data[@]}" --steps 6 --checkpoint "$1/c" --checkpoint-every 2 --resume \
-        --log-json "$1/log.jsonl" --out "$1/out.onnx" >"$work/output" 2>&1; then
+    local least=$first_step resumed
+    [[ $2 == early ]] || least=$last_step
+    cd "$1" || exit 1
+    # shellcheck disable=SC2046
+    if ! "$onstage" train $(with_checkpoints "$last_step") "${data[@]}" --resume --out out.onnx >"$work/output" 2>&1; then
         why="it does not resume: $(head -1 "$work/output")"
         return
     fi
     resumed=$(sed -n 's/^resumed after step //p' "$work/output")
-    if ((${resumed:-0} < first)); then
-        why="resumed after step ${resumed:-0}, though that of step $first was complete"
-    elif ! cmp -s "$1/out.onnx" "$work/whole.onnx"; then
+    if ((${resumed:-0} < least)); then
+        why="resumed after step ${resumed:-0}, though that of step $least was complete"
+    elif ! cmp -s out.onnx "$work/whole.onnx"; then
         why="resumed, with other weights"
-    elif [[ $(grep -o '"step":[0-9]*' "$1/log.jsonl" | sort -u | wc -l) != 6 ]]; then
-        why="the log lacks steps: $(tr -d '\0' <"$1/log.jsonl" | grep -o '"step":[0-9]*' | tr '\n' ' ')"
-    elif compgen -G "$1/c/*.tmp" >/dev/null; then
-        why="left behind: $(echo "$1"/c/*.tmp)"
+    elif [[ $(grep -ao '"step":[0-9]*' log.jsonl | sort -u | wc -l) != "$last_step" ]]; then
+        why="the log lacks steps: $(grep -ao '"step":[0-9]*' log.jsonl | tr '\n' ' ')"
+    elif compgen -G "c/*.tmp" >/dev/null; then
+        why="left behind: $(echo c/*.tmp)"
     fi
+}
+
+# FIRST_STEP LAST_STEP
+try_checkpoints() {
+    first_step=$1 last_step=$2
+    train "$mlp/model.onnx" --steps "$last_step" --out "$work/whole.onnx"
+    # shellcheck disable=SC2046
+    (($1 == 0)) || train $(with_checkpoints "$1")
+    # shellcheck disable=SC2046
+    record $(with_checkpoints "$2") --resume && judge_all judge_checkpoints
 }
 
 "$power/spill" "$mlp/model.onnx" "$work/apart.onnx" || exit 1
@@ -115,10 +129,11 @@ begin "a model without data in the place of one with data"
 train "$work/apart.onnx" --steps 2 --out out.onnx
 record "$mlp/model.onnx" --steps 1 --out out.onnx && judge_all judge_model
 
-train "$mlp/model.onnx" --steps 6 --out "$work/whole.onnx"
-begin "checkpoints"
-train "$mlp/model.onnx" --steps 2 --checkpoint c --log-json log.jsonl
-record "$mlp/model.onnx" --steps 6 --checkpoint c --checkpoint-every 2 --resume --log-json log.jsonl && judge_all judge_checkpoints
+begin "checkpoints in a new folder"
+try_checkpoints 0 2
+
+begin "checkpoints after others"
+try_checkpoints 2 6
 
 echo "$passed passed, $failed failed"
 ((failed == 0))

@@ -47,7 +47,7 @@ read_by() {
     [[ $1 != schedule ]] || more=(--stages 2 --micro-batches 2)
     [[ $1 != profile && $1 != device-profile || $command != train ]] || more=(--stages 2) # one stage is not planned
     [[ $1 != checkpoint || $command != train ]] || more=(--resume)
-    [[ $1 == checkpoint ]] && cp -r "$fixed/checkpoints" . || cp "$fixed/$source" "$file"
+    if [[ $1 == checkpoint ]]; then cp -r "$fixed/checkpoints" .; else cp "$fixed/$source" "$file"; fi
     cp "$fixed/mlp.onnx" .
     arguments=("$command" mlp.onnx "${input[@]}" "${target[@]}" "${more[@]}" --loss cross_entropy --batch 16 "--$1" "$value")
     [[ $command == eval ]] || arguments+=(--threads 1)
