@@ -254,9 +254,10 @@ static ons_status *check_ending(const char *option, const char *path) {
 static ons_status *check_outputs(const sources *s, const ons_pairs *outputs) {
     for (size_t i = 0; i < outputs->count; ++i) {
         const char *path = outputs->items[i].value;
-        ONS_TRY(check_result(s, "output", path));
+        ONS_TRY(check_apart(s, "output", path));
         ONS_TRY(check_not_model(s->model, "output", path));
         ONS_TRY(check_ending("output", path));
+        ONS_TRY(check_writable("output", path));
         for (size_t k = 0; k < i; ++k)
             ONS_TRY(check_results_apart((const result[]){{"output", path}, {"output", outputs->items[k].value}}, 2));
     }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The power fails at any moment of a run: in every state that the disk may then be in (states.c), the model is the whole old
-# one or the whole new one, and a run that is resumed from its checkpoints ends with the same bits. Once a run has ended,
-# only the new ones count.
+# The power fails at any moment of a run: in every state that the disk may then be in (states.c), the model is the whole
+# old one or the whole new one, and a run that is resumed from its checkpoints ends with the same bits. Once a run has
+# ended, only the new ones count.
 set -uo pipefail
 root=$PWD
 onstage=$root/tools/onstage power=$root/tests/robust/power mlp=$root/tests/agreement/golden/mlp
@@ -79,7 +79,8 @@ judge_checkpoints() {
     [[ $2 == early ]] || least=$last_step
     cd "$1" || exit 1
     # shellcheck disable=SC2046
-    if ! "$onstage" train $(with_checkpoints "$last_step") "${data[@]}" --resume --out out.onnx >"$work/output" 2>&1; then
+    if ! "$onstage" train $(with_checkpoints "$last_step") "${data[@]}" --resume --out out.onnx \
+        >"$work/output" 2>&1; then
         why="it does not resume: $(head -1 "$work/output")"
         return
     fi

@@ -42,14 +42,15 @@ read_by() {
         plan | schedule | profile) source=$1 ;;
         device-profile) source=profile ;;
         prices) [[ $writer == report ]] || more=(--report report.html) ;;
-        checkpoint) source=checkpoints/step-00000004.safetensors file=checkpoints/step-00000004.safetensors value=checkpoints ;;
+        checkpoint) file=checkpoints/step-00000004.safetensors value=checkpoints ;;
     esac
     [[ $1 != schedule ]] || more=(--stages 2 --micro-batches 2)
     [[ $1 != profile && $1 != device-profile || $command != train ]] || more=(--stages 2) # one stage is not planned
     [[ $1 != checkpoint || $command != train ]] || more=(--resume)
     if [[ $1 == checkpoint ]]; then cp -r "$fixed/checkpoints" .; else cp "$fixed/$source" "$file"; fi
     cp "$fixed/mlp.onnx" .
-    arguments=("$command" mlp.onnx "${input[@]}" "${target[@]}" "${more[@]}" --loss cross_entropy --batch 16 "--$1" "$value")
+    arguments=("$command" mlp.onnx "${input[@]}" "${target[@]}" "${more[@]}" --loss cross_entropy --batch 16)
+    arguments+=("--$1" "$value")
     [[ $command == eval ]] || arguments+=(--threads 1)
 }
 
@@ -117,7 +118,8 @@ for option in cost-graph device-profile prices; do
     for writer in ${writers[plan]}; do
         begin "$command"
         cp "$fixed/profile" it.npy && file=it.npy reader="what --$option reads"
-        arguments=(plan --cost-graph "$examples/data/profiles/piper/bert32a100.json" --device-profile a100-40gb "--$option" it.npy)
+        arguments=(plan --cost-graph "$examples/data/profiles/piper/bert32a100.json" --device-profile a100-40gb)
+        arguments+=("--$option" it.npy)
         [[ $option != prices || $writer == report ]] || arguments+=(--report report.html)
         refuses_all_names "--$option of a cost graph" "$writer"
     done
@@ -130,12 +132,14 @@ lists() {
     for each in one two; do cp "$fixed/$3" $each; done
     refuses 1 "would take the place of what $2 reads" "${@:4}"
 }
+model=${mlp[0]} planned=(plan "${mlp[0]}" --loss cross_entropy --batch 16 --stages 2)
 lists "train: the second file of --profile" --profile profile train "${mlp[@]:0:7}" --profile one,two --out two
-lists "plan: the second file of --device-profile" --device-profile profile plan "${mlp[@]:0:1}" --loss cross_entropy --batch 16 --stages 2 \
-    --device-profile one,two --out two
-lists "plan: a file of --device-profile with a number" --device-profile profile plan "${mlp[@]:0:1}" --loss cross_entropy --batch 16 --stages 2 \
-    --device-profile "one*2" --report one
-lists "train: the archive of a member" --input array.npy train "${mlp[@]:0:1}" --input x=one:x --loss cross_entropy --out one
+lists "plan: the second file of --device-profile" --device-profile profile \
+    "${planned[@]}" --device-profile one,two --out two
+lists "plan: a file of --device-profile with a number" --device-profile profile \
+    "${planned[@]}" --device-profile "one*2" --report one
+lists "train: the archive of a member" --input array.npy \
+    train "$model" --input x=one:x --loss cross_entropy --out one
 
 # A model that is replaced takes its data files along.
 with_apart() {
@@ -159,12 +163,17 @@ if with_apart "… of a hard link"; then
     refuses 1 "$shared 'out.onnx.data'" train copy.onnx "${apart[@]}" --out out.onnx
 fi
 if with_apart "… that another option reads"; then
-    refuses 1 "$shared 'out.onnx.data', which --class-weights reads" train "${mlp[@]}" --class-weights out.onnx.data --out out.onnx
+    refuses 1 "$shared 'out.onnx.data', which --class-weights reads" \
+        train "${mlp[@]}" --class-weights out.onnx.data --out out.onnx
 fi
 if with_apart "a file called as the data would be is left alone"; then
     cp x.npy new.onnx.data
     if succeeds train weights_apart.onnx "${apart[@]:2}" --input x=new.onnx.data --out new.onnx; then
-        if cmp -s x.npy new.onnx.data && [[ -s new.onnx.1.data ]]; then pass "$name"; else fail "$name" "it was written over"; fi
+        if cmp -s x.npy new.onnx.data && [[ -s new.onnx.1.data ]]; then
+            pass "$name"
+        else
+            fail "$name" "it was written over"
+        fi
     fi
 fi
 
