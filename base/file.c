@@ -204,8 +204,7 @@ static char *follow_link(const char *path) {
     return asprintf(&whole, "%.*s/%s", (int)(slash - path), path, name) < 0 ? NULL : whole;
 }
 
-/* The file that is to be replaced or made: links are followed, also one that leads to nothing yet. */
-static char *find_target(const char *path) {
+char *ons_file_target(const char *path) {
     enum { LINKS_MAX = 40 };
     char *target = realpath(path, NULL), *next;
     if (target != NULL) return target;
@@ -257,7 +256,7 @@ static ons_status *open_writer(ons_file_writer *writer, const char *path) {
     bool exists = stat(path, &information) == 0;
     ONS_CHECK(!exists || !S_ISDIR(information.st_mode), ONS_IO_ERROR, "cannot write '%s': it is a folder", path);
     if (exists && !S_ISREG(information.st_mode)) return open_directly(writer, path);
-    writer->path = find_target(path);
+    writer->path = ons_file_target(path);
     if (writer->path == NULL) return ons_status_out_of_memory();
     if (!exists) return open_temporary(writer);
     /* Replacing would succeed where writing is forbidden: respect a read-only file. */

@@ -56,6 +56,9 @@ ons_status *ons_file_writer_open(const char *path, ons_file_writer **writer);
 /* The descriptor in the name /dev/fd/N of a file that this process has open; -1: it is another name. A writer of that
  * name goes on where the file is, and replaces nothing. */
 int ons_file_own_descriptor(const char *path);
+/* The file that a writer of `path` replaces or makes: links are followed, also one that leads to nothing yet. The
+ * caller frees it. NULL: memory is short. */
+char *ons_file_target(const char *path);
 
 /* Buffered. After a failure the writer can only be discarded. */
 ons_status *ons_file_write(ons_file_writer *writer, const void *bytes, size_t size);

@@ -89,14 +89,15 @@ ons_status *ons_external_open(ons_model_file *file, const char *location, ons_ma
     return status;
 }
 
-/* Of any file, and more for each of its bytes. */
-enum { BUDGET = 1 << 21, BUDGET_PER_BYTE = 1 << 9, BUDGET_MOST = 1 << 29 };
+/* Of a file that is no longer than SHORT bytes, and more for each byte beyond that. */
+enum { SHORT = 1 << 10, BUDGET = 5 << 19, BUDGET_PER_BYTE = 1 << 11, BUDGET_MOST = 1 << 29 };
 
 int64_t ons_model_file_budget(const ons_model_file *file) {
     uint64_t bytes = file->size;
     for (size_t i = 0; i < file->externals.count; ++i) bytes += file->externals.items[i].mapping.size;
-    if (bytes > (BUDGET_MOST - BUDGET) / BUDGET_PER_BYTE) return BUDGET_MOST;
-    return BUDGET + (int64_t)bytes * BUDGET_PER_BYTE;
+    if (bytes <= SHORT) return BUDGET;
+    if (bytes - SHORT > (BUDGET_MOST - BUDGET) / BUDGET_PER_BYTE) return BUDGET_MOST;
+    return BUDGET + (int64_t)(bytes - SHORT) * BUDGET_PER_BYTE;
 }
 
 const char *ons_model_file_external(const ons_model_file *file, const char *path) {

@@ -34,7 +34,7 @@ const char *ons_model_file_external(const ons_model_file *file, const char *path
  * it. A file of a few hundred bytes can ask for any amount, so this goes by the bytes of the file and of its external
  * data that was read. NODE_UNITS of control_flow.c is the price of a node; functions that are put in place of their
  * calls have the same. */
-enum { ONS_MODEL_NODE_UNITS = 1000 };
+enum { ONS_MODEL_NODE_UNITS = 400 };
 int64_t ons_model_file_budget(const ons_model_file *file);
 
 /* For when weights have been copied to where they are trained: gives back the memory that holds the file's bytes, which

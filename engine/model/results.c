@@ -1,5 +1,6 @@
 #include "engine/model/results.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <libgen.h>
 #include <stdio.h>
@@ -10,7 +11,9 @@
 
 #include "base/file.h"
 #include "base/text.h"
-#include "engine/config/profile_list.h"
+#include "base/vector.h"
+#include "onnx_import/data_file.h"
+#include "runtime/checkpoint/checkpoint_files.h"
 
 /* By making the file that would take the name, and removing it: a name that is too long, a folder that was removed and
  * a file system that is read-only fail here as they would at the end. */
@@ -40,7 +43,8 @@ bool ons_is_same_file(const char *left, const char *right) {
 /* Whether two files that need not be there yet would be the same. */
 static bool is_same_name(const char *left, const char *right) {
     struct stat a, b;
-    char *folders[2] = {strdup(left), strdup(right)}, *names[2] = {strdup(left), strdup(right)};
+    char *folders[2] = {ons_file_target(left), ons_file_target(right)};
+    char *names[2] = {ons_file_target(left), ons_file_target(right)};
     bool same = false;
     if (folders[0] != NULL && folders[1] != NULL && names[0] != NULL && names[1] != NULL)
         same = strcmp(basename(names[0]), basename(names[1])) == 0 && stat(dirname(folders[0]), &a) == 0 &&
@@ -69,82 +73,147 @@ static ons_status *check_results_apart(const result *results, size_t count) {
     return NULL;
 }
 
-static ons_status *check_apart(const char *option, const char *path, const char *other_option, const char *other) {
-    if (other == NULL) return NULL;
-    const char *colon = strrchr(other, ':'); /* FILE.npz:MEMBER */
-    char *file = colon == NULL ? NULL : strndup(other, (size_t)(colon - other));
-    bool same = ons_is_same_file(path, other) || (file != NULL && ons_is_same_file(path, file));
-    free(file);
-    ONS_CHECK(!same, ONS_INVALID_ARGUMENT, "--%s: %s would take the place of what %s reads; give another name", option,
-              path, other_option);
+/* ------------------------------------------------------------------------------------------------ files that are read
+ */
+
+/* A file that the command opens to read, and the option that names it or a noun for it. */
+typedef struct source {
+    const char *reader, *path;
+} source;
+
+typedef struct sources {
+    ons_arena *arena;       /* names */
+    const ons_model *model; /* its files of weights count as well; may be NULL */
+    ONS_VECTOR(source) list;
+} sources;
+
+static ons_status *add_source(sources *s, const char *reader, const char *path) {
+    if (path != NULL) ONS_PUSH(&s->list, (source){reader, path});
     return NULL;
 }
 
-static ons_status *check_profile_list(const ons_config *config, ons_arena *arena, const char *option,
-                                      const char *path) {
-    const char **files;
-    uint32_t count;
-    ONS_TRY(ons_profile_list_find(config, arena, &files, &count));
-    for (uint32_t i = 0; i < count; ++i) ONS_TRY(check_apart(option, path, "--profile", files[i]));
+/* The first `size` bytes of `text` name the file. */
+static ons_status *add_part(sources *s, const char *reader, const char *text, size_t size) {
+    const char *path = ons_arena_format(s->arena, "%.*s", (int)size, text);
+    return path == NULL ? ons_status_out_of_memory() : add_source(s, reader, path);
+}
+
+static ons_status *add_array(sources *s, const char *reader, const char *path) {
+    const char *colon = path == NULL ? NULL : strrchr(path, ':');
+    if (colon != NULL) ONS_TRY(add_part(s, reader, path, (size_t)(colon - path))); /* FILE.npz:MEMBER */
+    return add_source(s, reader, path);
+}
+
+static ons_status *add_arrays(sources *s, const char *reader, const ons_pairs *pairs) {
+    for (size_t i = 0; i < pairs->count; ++i) ONS_TRY(add_array(s, reader, pairs->items[i].value));
     return NULL;
 }
 
-static ons_status *check_profiles(const ons_config *config, const char *option, const char *path) {
-    if (!ons_profile_list_is_given(config)) return check_apart(option, path, "--profile", config->profile);
-    ons_arena *arena = ons_arena_new();
-    ons_status *status = arena == NULL ? ons_status_out_of_memory() : check_profile_list(config, arena, option, path);
-    ons_arena_free(arena);
+/* FILE, FILE,FILE or FILE*2,FILE: any of these texts may also be the name of one file. */
+static ons_status *add_list(sources *s, const char *reader, const char *text) {
+    ONS_TRY(add_source(s, reader, text));
+    for (const char *rest = text; rest != NULL; rest = strchr(rest, ',')) {
+        rest += *rest == ',';
+        ONS_TRY(add_part(s, reader, rest, strcspn(rest, ",*")));
+    }
+    return NULL;
+}
+
+static bool is_of_checkpoint(const char *name) {
+    uint64_t step;
+    return ons_checkpoint_is_data(name) || ons_checkpoint_parse_json_name(name, &step);
+}
+
+static ons_status *add_checkpoints(sources *s, const char *folder) {
+    DIR *directory = folder == NULL ? NULL : opendir(folder);
+    ons_status *status = NULL;
+    if (directory == NULL) return NULL;
+    for (struct dirent *entry; status == NULL && (entry = readdir(directory)) != NULL;) {
+        if (!is_of_checkpoint(entry->d_name)) continue;
+        const char *path = ons_arena_format(s->arena, "%s/%s", folder, entry->d_name);
+        status = path == NULL ? ons_status_out_of_memory() : add_source(s, "--checkpoint", path);
+    }
+    closedir(directory);
     return status;
 }
 
-static ons_status *check_external(const ons_model *model, const char *option, const char *path) {
-    const char *name = ons_model_file_external(model->file, path);
-    ONS_CHECK(name == NULL, ONS_INVALID_ARGUMENT,
+/* Every option that names a file to read; the subcommands refuse those that they do not take. */
+static ons_status *list_sources(const ons_config *config, sources *s) {
+    const source arrays[] = {{"--target", config->target},
+                             {"--val-target", config->val_target},
+                             {"--tokens", config->tokens},
+                             {"--val-tokens", config->val_tokens},
+                             {"--class-weights", config->class_weights}};
+    const source files[] = {{"--prices", config->prices},
+                            {"--plan", config->plan},
+                            {"--schedule", config->schedule},
+                            {"--cost-graph", config->cost_graph}};
+    ONS_TRY(add_arrays(s, "--input", &config->inputs));
+    ONS_TRY(add_arrays(s, "--val-input", &config->val_inputs));
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; ++i) ONS_TRY(add_array(s, arrays[i].reader, arrays[i].path));
+    for (size_t i = 0; i < sizeof files / sizeof *files; ++i) ONS_TRY(add_source(s, files[i].reader, files[i].path));
+    ONS_TRY(add_list(s, "--profile", config->profile));
+    ONS_TRY(add_list(s, "--device-profile", config->device_profile));
+    return add_checkpoints(s, config->checkpoint);
+}
+
+static ons_status *check_apart(const sources *s, const char *option, const char *path) {
+    const char *weights = s->model == NULL ? NULL : ons_model_file_external(s->model->file, path);
+    ONS_CHECK(weights == NULL, ONS_INVALID_ARGUMENT,
               "--%s: %s would take the place of '%s', where the model keeps its weights; give another name", option,
-              path, name);
+              path, weights);
+    for (size_t i = 0; i < s->list.count; ++i)
+        ONS_CHECK(!ons_is_same_file(path, s->list.items[i].path), ONS_INVALID_ARGUMENT,
+                  "--%s: %s would take the place of what %s reads; give another name", option, path,
+                  s->list.items[i].reader);
     return NULL;
 }
 
-/* Another model that keeps its weights where the one that is read does, as a renamed copy does: when it is replaced,
- * its data file goes. */
-static ons_status *check_shared_data(const ons_model *model, const char *out) {
-    if (out == NULL || ons_is_same_file(out, model->path)) return NULL;
-    char *data = NULL;
-    if (asprintf(&data, "%s.data", out) < 0) return ons_status_out_of_memory();
-    const char *name = ons_model_file_external(model->file, data);
-    free(data);
-    ONS_CHECK(
-        name == NULL, ONS_INVALID_ARGUMENT,
-        "--out: %s would take the place of a model that keeps its weights in '%s', as the model that is read does; "
-        "give another name",
-        out, name);
-    return NULL;
-}
-
-static ons_status *check_result(const ons_model *model, const ons_config *config, const char *option,
-                                const char *path) {
+static ons_status *check_result(const sources *s, const char *option, const char *path) {
     if (path == NULL) return NULL;
     ONS_TRY(check_writable(option, path));
-    ONS_TRY(check_external(model, option, path));
-    const struct {
-        const char *option, *path;
-    } read[] = {{"--target", config->target},
-                {"--val-target", config->val_target},
-                {"--tokens", config->tokens},
-                {"--val-tokens", config->val_tokens},
-                {"--class-weights", config->class_weights},
-                {"--device-profile", config->device_profile},
-                {"--prices", config->prices},
-                {"--plan", config->plan},
-                {"--schedule", config->schedule},
-                {"the model", strcmp(option, "out") == 0 ? NULL : model->path}};
-    for (size_t i = 0; i < sizeof read / sizeof read[0]; ++i)
-        ONS_TRY(check_apart(option, path, read[i].option, read[i].path));
-    for (size_t i = 0; i < config->inputs.count; ++i)
-        ONS_TRY(check_apart(option, path, "--input", config->inputs.items[i].value));
-    for (size_t i = 0; i < config->val_inputs.count; ++i)
-        ONS_TRY(check_apart(option, path, "--val-input", config->val_inputs.items[i].value));
-    return check_profiles(config, option, path);
+    return check_apart(s, option, path);
+}
+
+static ons_status *check_not_model(const ons_model *model, const char *option, const char *path) {
+    ONS_CHECK(path == NULL || !ons_is_same_file(path, model->path), ONS_INVALID_ARGUMENT,
+              "--%s: %s would take the place of what the model reads; give another name", option, path);
+    return NULL;
+}
+
+/* Whether both lead to one name: then replacing one replaces the other, unlike the names of a hard link. */
+static bool has_same_name(const char *left, const char *right) {
+    char *a = realpath(left, NULL), *b = realpath(right, NULL);
+    bool same = a != NULL && b != NULL && strcmp(a, b) == 0;
+    free(a);
+    free(b);
+    return same;
+}
+
+static ons_status *check_former(const sources *s, const char *out, const char *former) {
+    const char *weights = has_same_name(out, s->model->path) ? NULL : ons_model_file_external(s->model->file, former);
+    ONS_CHECK(weights == NULL, ONS_INVALID_ARGUMENT,
+              "--out: %s would take the place of a model that keeps its weights in '%s', as the model that is read "
+              "does; give another name",
+              out, weights);
+    for (size_t i = 0; i < s->list.count; ++i)
+        ONS_CHECK(!ons_is_same_file(former, s->list.items[i].path), ONS_INVALID_ARGUMENT,
+                  "--out: %s would take the place of a model that keeps its weights in '%s', which %s reads; give "
+                  "another name",
+                  out, former, s->list.items[i].reader);
+    return NULL;
+}
+
+/* When a model is replaced, its data files go: another model may keep its weights there, as a renamed copy does. */
+static ons_status *check_former_data(const sources *s, const char *out) {
+    ons_data_file file;
+    if (out == NULL) return NULL;
+    ONS_TRY_AT(ons_data_file_choose(out, s->arena, &file), "--out");
+    ons_status *status = NULL;
+    for (size_t i = 0; status == NULL && i < file.former.count; ++i)
+        status = check_former(s, out, file.former.items[i]);
+    ons_vector_free(&file.former);
+    return status;
 }
 
 static bool is_utf8(const char *name) {
@@ -182,28 +251,69 @@ static ons_status *check_ending(const char *option, const char *path) {
     return NULL;
 }
 
-ons_status *ons_check_results(const ons_model *model, const ons_config *config) {
-    ONS_TRY(check_names(model, "checkpoint", config->checkpoint));
-    ONS_TRY(check_result(model, config, "out", config->out));
-    ONS_TRY(check_shared_data(model, config->out));
-    ONS_TRY(check_result(model, config, "log-json", config->log_json));
-    ONS_TRY(check_result(model, config, "trace", config->trace));
-    for (size_t i = 0; i < config->outputs.count; ++i) {
-        ONS_TRY(check_ending("output", config->outputs.items[i].value));
-        ONS_TRY(check_result(model, config, "output", config->outputs.items[i].value));
+static ons_status *check_outputs(const sources *s, const ons_pairs *outputs) {
+    for (size_t i = 0; i < outputs->count; ++i) {
+        const char *path = outputs->items[i].value;
+        ONS_TRY(check_apart(s, "output", path));
+        ONS_TRY(check_not_model(s->model, "output", path));
+        ONS_TRY(check_ending("output", path));
+        ONS_TRY(check_writable("output", path));
         for (size_t k = 0; k < i; ++k)
-            ONS_TRY(check_results_apart((const result[]){{"output", config->outputs.items[i].value},
-                                                         {"output", config->outputs.items[k].value}},
-                                        2));
+            ONS_TRY(check_results_apart((const result[]){{"output", path}, {"output", outputs->items[k].value}}, 2));
     }
+    return NULL;
+}
+
+/* What follows works with the list of files that are read. */
+typedef ons_status *sources_check(const sources *s, const ons_config *config);
+
+static ons_status *with_sources(const ons_model *model, const ons_config *config, sources_check *check) {
+    sources s = {.arena = ons_arena_new(), .model = model};
+    ons_status *status = s.arena == NULL ? ons_status_out_of_memory() : list_sources(config, &s);
+    if (status == NULL) status = check(&s, config);
+    ons_vector_free(&s.list);
+    ons_arena_free(s.arena);
+    return status;
+}
+
+static ons_status *check_run(const sources *s, const ons_config *config) {
+    ONS_TRY(check_names(s->model, "checkpoint", config->checkpoint));
+    ONS_TRY(check_result(s, "out", config->out));
+    ONS_TRY(check_former_data(s, config->out));
+    ONS_TRY(check_result(s, "log-json", config->log_json));
+    ONS_TRY(check_not_model(s->model, "log-json", config->log_json));
+    ONS_TRY(check_result(s, "trace", config->trace));
+    ONS_TRY(check_not_model(s->model, "trace", config->trace));
+    ONS_TRY(check_outputs(s, &config->outputs));
     return check_results_apart(
         (const result[]){{"out", config->out}, {"log-json", config->log_json}, {"trace", config->trace}}, 3);
+}
+
+ons_status *ons_check_results(const ons_model *model, const ons_config *config) {
+    return with_sources(model, config, check_run);
+}
+
+static ons_status *check_report(const sources *s, const ons_config *config) {
+    const result results[] = {{"out", config->out}, {"report", config->report}};
+    size_t count = sizeof results / sizeof *results;
+    if (s->model != NULL) ONS_TRY(check_names(s->model, "out", config->out));
+    for (size_t i = 0; i < count; ++i) {
+        ONS_TRY(check_result(s, results[i].option, results[i].path));
+        if (s->model != NULL) ONS_TRY(check_not_model(s->model, results[i].option, results[i].path));
+    }
+    return check_results_apart(results, count);
+}
+
+ons_status *ons_check_report(const ons_model *model, const ons_config *config) {
+    return with_sources(model, config, check_report);
 }
 
 ons_status *ons_check_output(const char *option, const char *path, const char *reader, const char *reads) {
     if (path == NULL) return NULL;
     ONS_TRY(check_writable(option, path));
-    return check_apart(option, path, reader, reads);
+    ONS_CHECK(!ons_is_same_file(path, reads), ONS_INVALID_ARGUMENT,
+              "--%s: %s would take the place of what %s reads; give another name", option, path, reader);
+    return NULL;
 }
 
 ons_status *ons_check_replay(const char *plan, const ons_config *config) {
@@ -212,12 +322,4 @@ ons_status *ons_check_replay(const char *plan, const ons_config *config) {
     size_t count = sizeof results / sizeof *results;
     for (size_t i = 0; i < count; ++i) ONS_TRY(ons_check_output(results[i].option, results[i].path, "the plan", plan));
     return check_results_apart(results, count);
-}
-
-ons_status *ons_check_report(const ons_model *model, const ons_config *config) {
-    ONS_TRY(check_names(model, "out", config->out));
-    ONS_TRY(check_result(model, config, "out", config->out));
-    ONS_TRY(check_result(model, config, "report", config->report));
-    ONS_TRY(check_results_apart((const result[]){{"out", config->out}, {"report", config->report}}, 2));
-    return config->out == NULL ? NULL : check_apart("out", config->out, "the model", model->path);
 }

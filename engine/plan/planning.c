@@ -376,12 +376,6 @@ static ons_status *plan_file(ons_planning *p) {
     return plan_batch(p, batch, micro_batches);
 }
 
-static ons_status *check_out(const ons_planning *p) {
-    if (p->model != NULL) return ons_check_report(p->model, p->config);
-    ONS_TRY(ons_check_output("report", p->config->report, "--cost-graph", p->config->cost_graph));
-    return ons_check_output("out", p->config->out, "--cost-graph", p->config->cost_graph);
-}
-
 static ons_status *fill_one(ons_planning *p) {
     if (ons_planning_is_exact(p)) return fill_exact(p);
     if (!p->planned.partition.feasible) return refuse(p, 0);
@@ -455,7 +449,7 @@ static ons_status *prepare(ons_planning *p, const char *path) {
     ONS_TRY(pose(p));
     if (path != NULL) ONS_TRY(ons_model_open(path, p->config, true, NULL, &p->model));
     if (p->model != NULL) ONS_TRY(ons_assumptions_refuse(p->model, p->config));
-    ONS_TRY(check_out(p));
+    ONS_TRY(ons_check_report(p->model, p->config));
     return path != NULL ? plan_model(p) : plan_file(p);
 }
 

@@ -9,7 +9,7 @@
 /* Steps of one loop; nodes of a graph with unrolled loops; nodes that are bound for all steps of all loops, also those
  * of which nothing is left: loops in loops multiply. A node that is unrolled also takes as much of what may be computed
  * beforehand (ons_bind_options.folded_most) as NODE_UNITS elements. */
-enum { STEPS_MAX = 1 << 12, NODES_MAX = 1 << 16, UNROLLED_MAX = 1 << 17, NODE_UNITS = 1000 };
+enum { STEPS_MAX = 1 << 12, NODES_MAX = 1 << 16, UNROLLED_MAX = 1 << 17, NODE_UNITS = 400 };
 
 static int64_t folded_most(const binder *b) {
     return b->options->folded_most > 0 ? b->options->folded_most : ONS_FOLDED_MOST;
