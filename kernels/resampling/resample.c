@@ -278,9 +278,22 @@ ons_cost ons_resampling_cost(const ons_operands *o, const ons_resampling *r) {
 
 /* ---- Resize and Upsample */
 
+/* Elements of an axis that is resampled: tables hold a few numbers for each, and more where the kernel is wide. */
+enum { LONGEST = 1 << 19, LONGEST_WIDE = 1 << 18 };
+
+static ons_status *check_lengths(const ons_operands *o, const ons_resampling *r) {
+    int64_t longest = r->mode == ONS_CUBIC || r->antialias ? LONGEST_WIDE : LONGEST;
+    for (uint32_t i = 0; i < r->input.rank; ++i)
+        ONS_CHECK(!r->axes[i].changes || (r->axes[i].input <= longest && r->axes[i].output <= longest), ONS_UNSUPPORTED,
+                  "node '%s' (%s): axis %u is longer than %lld elements; resample shorter pieces", o->name, o->op->name,
+                  i, (long long)longest);
+    return NULL;
+}
+
 ons_status *ons_resize_infer(ons_operands *o) {
     ons_resampling r;
     ONS_TRY(ons_resampling_of(o, &o->inputs[ONS_RESAMPLE_X].shape, &r));
+    ONS_TRY(check_lengths(o, &r));
     o->outputs[0] = ons_type_make(o->inputs[ONS_RESAMPLE_X].dtype, r.output);
     return NULL;
 }

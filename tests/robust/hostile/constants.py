@@ -219,17 +219,17 @@ def resize_of_a_constant():
     return around([node("Resize", "v  k", "r")], [ONE, floats("k", 2.0**26)])
 
 
-@hostile(3, 2, 2)
+@hostile(3, 3, 3)
 def resize_2_30():
     return around([node("Resize", "h  k", "r", mode="linear")], [floats("k", 2.0**30, 2.0**30)])
 
 
-@hostile(0, 0, 3)
+@hostile(3, 3, 3)
 def resize_of_data_2_26():
     return around([node("Resize", "h  k", "r", mode="cubic")], [floats("k", 1, 2.0**26)])
 
 
-@hostile(0, 0, 3)
+@hostile(3, 3, 3)
 def resize_of_a_long_axis():
     """Each of few results sees most of what is there."""
     return around([node("Mul", "q o", "p"), node("Resize", "p  k", "r", mode="cubic", antialias=1)],
@@ -256,7 +256,7 @@ def triangle_2_62():
     return around([node("Trilu", "h k", "r")], [integer("k", 2**62)])
 
 
-@hostile(0, 0, 3)
+@hostile(3, 3, 3)
 def upsample_2_26():
     return around([node("Upsample", "v k", "r")], [ONE, floats("k", 2.0**26)], opset=9)
 

@@ -161,7 +161,7 @@ def loop_doubles_by_pad():
                   [integer("n", 4000), ints("z", 0), ONE])  # fmt: skip
 
 
-@hostile(3, 2, 2)
+@hostile(3, 3, 3)
 def loop_doubles_by_resize():
     return around([loop([node("Resize", "a  k", "b")], "b")], [integer("n", 4000), floats("k", 2), ONE])
 
