@@ -214,7 +214,7 @@ def pad_of_a_constant():
     return around([node("Pad", "v k", "r")], [ONE, ints("k", 2**25, 2**25)])
 
 
-@hostile(0, 0, 3)
+@hostile(3, 3, 3)
 def resize_of_a_constant():
     return around([node("Resize", "v  k", "r")], [ONE, floats("k", 2.0**26)])
 
