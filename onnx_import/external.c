@@ -100,6 +100,8 @@ int64_t ons_model_file_budget(const ons_model_file *file) {
     return BUDGET + (int64_t)(bytes - SHORT) * BUDGET_PER_BYTE;
 }
 
+bool ons_model_file_has_external(const ons_model_file *file) { return file->externals.count > 0; }
+
 const char *ons_model_file_external(const ons_model_file *file, const char *path) {
     struct stat found;
     if (stat(path, &found) != 0) return NULL;

@@ -30,6 +30,9 @@ ons_status *ons_model_file_check(const ons_model_file *file);
 /* What the model calls the file of its external data that `path` is; NULL: `path` is none of those that were read. */
 const char *ons_model_file_external(const ons_model_file *file, const char *path);
 
+/* Whether weights of the model were read from files of their own. */
+bool ons_model_file_has_external(const ons_model_file *file);
+
 /* How much of what follows from the model alone may be computed before it runs, as ons_bind_options.folded_most counts
  * it. A file of a few hundred bytes can ask for any amount, so this goes by the bytes of the file and of its external
  * data that was read. NODE_UNITS of control_flow.c is the price of a node; functions that are put in place of their

@@ -12,8 +12,7 @@ enum {
     STEP = TRAIN | PROFILE | PLAN,
 };
 
-/* -------------------------------------------------------------------------------------------------------- conditions
- */
+/* ------------------------------------------------------------------------------------------------------- conditions */
 
 static ons_role optimizer_of(const ons_config *c) { return (ons_role)c->optimizer.value; }
 
@@ -60,8 +59,7 @@ static bool has_report(const ons_config *c) { return c->report != NULL; }
 static bool takes_batch(const ons_config *c) { return !c->max_batch; }
 static bool has_model(const ons_config *c) { return c->cost_graph == NULL && !c->links; }
 
-/* ------------------------------------------------------------------------------------------------------------- table
- */
+/* ------------------------------------------------------------------------------------------------------------ table */
 
 typedef struct condition {
     unsigned commands;

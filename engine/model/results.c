@@ -73,8 +73,7 @@ static ons_status *check_results_apart(const result *results, size_t count) {
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------ files that are read
- */
+/* ---------------------------------------------------------------------------------------------- files that are read */
 
 /* A file that the command opens to read, and the option that names it or a noun for it. */
 typedef struct source {
@@ -208,6 +207,11 @@ static ons_status *check_former(const sources *s, const char *out, const char *f
 static ons_status *check_former_data(const sources *s, const char *out) {
     ons_data_file file;
     if (out == NULL) return NULL;
+    bool to_stream = ons_file_own_descriptor(out) >= 0;
+    ONS_CHECK(!to_stream || !ons_model_file_has_external(s->model->file), ONS_INVALID_ARGUMENT,
+              "--out: the model keeps its weights in files of their own, and two files cannot go to one stream; give "
+              "the name of a file");
+    if (to_stream) return NULL;
     ONS_TRY_AT(ons_data_file_choose(out, s->arena, &file), "--out");
     ons_status *status = NULL;
     for (size_t i = 0; status == NULL && i < file.former.count; ++i)

@@ -59,6 +59,11 @@ echo before >kept
 if [[ $(head -1 kept) == before ]] && (($(stat -c %s kept) > 1000)); then pass "$name"; else fail "$name" "$(head -c 20 kept)"; fi
 begin "a log to it, line by line"
 if [[ $("$onstage" train "${mlp[@]}" --steps 3 --log-json - 2>/dev/null </dev/null | grep -c '^{"step"') == 3 ]]; then pass "$name"; else fail "$name" "not three steps"; fi
+begin "a model with its weights apart to it"
+cp "$models/external.onnx" apart.onnx && repeat 64 '\1' >weights.bin
+repeat 32 '\0\0\x80\x3f' | array x.npy '<f4' '(8, 4)'
+refuses 1 "--out: the model keeps its weights in files of their own, and two files cannot go to one stream" train apart.onnx --input x.npy \
+    --target x.npy --loss mse --batch 2 --threads 1 --steps 1 --out -
 begin "two results to it"
 refuses 1 "--log-json and --out would both go to the standard output" train "${mlp[@]}" --log-json - --out -
 
