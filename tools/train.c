@@ -145,6 +145,24 @@ static ons_status *save_best(ons_trainer *trainer, ons_status *failure) {
     return failure;
 }
 
+/* Options that go into a file, which a caller of the library may do without. True: none was given in vain. */
+static bool check_files(const ons_config *config) {
+    static const struct {
+        const char *option, *one, *other, *needed;
+    } all[] = {{"log-grad-norms", "log-json", "tensorboard", "is written into --log-json and --tensorboard; give one"},
+               {"export", "out", "out", "is the form of the model that --out writes; give --out FILE"},
+               {"cut-outputs", "out", "out", "is about the model that --out writes; give --out FILE"},
+               {"best", "out", "checkpoint", "is about the model that --out writes; give --out FILE"}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; ++i) {
+        if (!ons_config_is_given(config, all[i].option) || ons_config_is_given(config, all[i].one) ||
+            ons_config_is_given(config, all[i].other))
+            continue;
+        fprintf(stderr, "onstage: --%s has no effect here: it %s; or leave it out\n", all[i].option, all[i].needed);
+        return false;
+    }
+    return true;
+}
+
 static ons_status *train_and_write(ons_trainer *trainer, const command_line *line) {
     ons_trainer_status s;
     ons_status *status = ons_trainer_get_status(trainer, &s);
@@ -168,6 +186,7 @@ int ons_command_train(int argc, char **argv) {
     code = ons_parse_arguments(&subcommand, argc, argv, config, &path);
     ons_catch_stops(interrupt);
     signal(SIGUSR1, handle_stop_signal);
+    if (code == 0 && !check_files(config)) code = ONS_INVALID_ARGUMENT;
     if (code == 0) code = ons_report_failure(ons_model_load(path, config, &model));
     if (code == 0) code = ons_report_failure(ons_trainer_new(model, config, &trainer));
     running = trainer;

@@ -52,6 +52,8 @@ static bool has_stages(const ons_config *c) {
            c->generator != NULL || ons_profile_list_is_given(c);
 }
 
+/* One stage goes its own way where updates come between micro-batches. */
+static bool is_scheduled(const ons_config *c) { return has_stages(c) || ons_config_is_asynchronous(c); }
 static bool exchanges(const ons_config *c) { return has_stages(c) || c->replicas != 1; }
 static bool is_planned(const ons_config *c) { return has_stages(c) || c->memory != NULL; }
 static bool has_folder(const ons_config *c) { return c->checkpoint != NULL; }
@@ -86,10 +88,11 @@ static const condition conditions[] = {
     {TRAIN, " best early-stop val-every metric ", validates,
      "goes by the validation; give --val-input and --val-target, --val-tokens, --val-rows or --val-split"},
     {STEP | EVAL, " seq ", has_tokens, "is of --tokens and --val-tokens"},
-    {TRAIN | PLAN, " log-grad-norms ", logs, "is written into --log-json and --tensorboard; give one of them"},
+    {PLAN, " log-grad-norms ", logs, "is written into --log-json and --tensorboard; give one of them"},
     {TRAIN, " checkpoint-every resume ", has_folder, "needs --checkpoint DIR"},
     {EVAL, " resume ", has_folder, "needs --checkpoint DIR"},
-    {TRAIN, " pipeline partition ", has_stages, "is about several stages; give --stages N"},
+    {TRAIN, " pipeline ", is_scheduled, "is about several stages; give --stages N"},
+    {TRAIN, " partition ", has_stages, "is about several stages; give --stages N"},
     {STEP, " transport ", exchanges, "is about what several stages or replicas exchange; give --stages or --replicas"},
     {TRAIN, " profile device-profile ", is_planned,
      "is for planning, and one stage without --memory needs no plan; give --stages or --memory"},

@@ -368,6 +368,7 @@ const char *ons_config_get(const ons_config *config, const char *option) {
 }
 
 bool ons_config_is_given(const ons_config *config, const char *option) {
+    if (config == NULL || option == NULL) return false;
     for (size_t i = 0; options[i].name != NULL; ++i)
         if (strcmp(options[i].name, option) == 0) return config->given[i];
     return false;

@@ -71,8 +71,9 @@ bool ons_trainer_stopping(const ons_trainer *t) {
 
 ons_status *ons_trainer_evaluate(ons_trainer *t, ons_evaluation *evaluation) {
     ONS_IN_C_LOCALE;
-    ONS_TRAINER_GIVEN(t);
+    ONS_GIVEN(t, "trainer");
     ONS_GIVEN(evaluation, "evaluation");
+    ONS_TRAINER_IS_HERE(t);
     ONS_CHECK(t->validation.dataset != NULL, ONS_INVALID_ARGUMENT,
               "there is nothing to validate on; give --val-input and --val-target, --val-tokens or --val-rows");
     ons_evaluation_result result;
@@ -168,8 +169,9 @@ static ons_status *keep_steps(ons_trainer *t, ons_status *failure) {
 
 ons_status *ons_trainer_step(ons_trainer *t, ons_step_report *report) {
     ONS_IN_C_LOCALE;
-    ONS_TRAINER_GIVEN(t);
+    ONS_GIVEN(t, "trainer");
     ONS_GIVEN(report, "report");
+    ONS_TRAINER_IS_HERE(t);
     ONS_CHECK(t->step < t->steps, ONS_INVALID_ARGUMENT, "all %lld steps are done", (long long)t->steps);
     ONS_CHECK(!ons_trainer_stops_early(t), ONS_INVALID_ARGUMENT, "--early-stop %lld: the run has ended after step %lld",
               (long long)t->config->early_stop, (long long)t->step);
@@ -239,8 +241,9 @@ static ons_status *fill_device(const ons_trainer *t, ons_trainer_status *status)
 
 ons_status *ons_trainer_get_status(ons_trainer *t, ons_trainer_status *status) {
     ONS_IN_C_LOCALE;
-    ONS_TRAINER_GIVEN(t);
+    ONS_GIVEN(t, "trainer");
     ONS_GIVEN(status, "status");
+    ONS_TRAINER_IS_HERE(t);
     ons_local_stages_memory memory;
     ONS_TRY(ons_local_stages_get_memory(t->local_stages, &memory));
     ONS_TRY(write_notes(t));
@@ -301,9 +304,10 @@ static ons_status *read_values(ons_trainer *t, const char *initialiser, float *v
 }
 
 ons_status *ons_trainer_read(ons_trainer *t, const char *initialiser, float *values, size_t count) {
-    ONS_TRAINER_GIVEN(t);
+    ONS_GIVEN(t, "trainer");
     ONS_GIVEN(initialiser, "initialiser");
     ONS_GIVEN(values, "values");
+    ONS_TRAINER_IS_HERE(t);
     ONS_TRY(ons_local_stages_settle_versions(t->local_stages));
     ons_status *status = ons_trainer_leads(t) ? ons_trainer_collected(t, read_values(t, initialiser, values, count))
                                               : ons_trainer_hand_over(t);

@@ -120,10 +120,9 @@ static inline ons_transport *ons_trainer_world(const ons_trainer *trainer) {
     return trainer->remote ? trainer->transports[0] : NULL;
 }
 
-/* Fails where no trainer is given to the public function, or one that was made before a fork: its threads are the other
- * process's, and whoever waited for them here would wait for ever. */
-#define ONS_TRAINER_GIVEN(t)                                                                                           \
-    ONS_GIVEN(t, "trainer");                                                                                           \
+/* Fails where the trainer was made before a fork: its threads are the other process's, and whoever waited for them here
+ * would wait for ever. */
+#define ONS_TRAINER_IS_HERE(t)                                                                                         \
     ONS_CHECK((t)->process == getpid(), ONS_INVALID_ARGUMENT,                                                          \
               "%s: the trainer was made before a fork, and its threads are in the process that made it; make one in "  \
               "this process",                                                                                          \

@@ -141,8 +141,9 @@ static const char *free_folder(const ons_trainer *t) {
 
 ons_status *ons_trainer_keep(ons_trainer *t, const char **folder) {
     ONS_IN_C_LOCALE;
-    ONS_TRAINER_GIVEN(t);
+    ONS_GIVEN(t, "trainer");
     ONS_GIVEN(folder, "folder");
+    ONS_TRAINER_IS_HERE(t);
     *folder = NULL;
     bool lost = t->config->out != NULL && t->config->checkpoint == NULL && !t->remote && t->begun != 0;
     if (!lost || (double)(ons_trace_now() - t->begun) * 1e-9 < seconds_before_keeping()) return NULL;
@@ -160,7 +161,8 @@ ons_status *ons_trainer_keep(ons_trainer *t, const char **folder) {
 
 ons_status *ons_trainer_save(ons_trainer *t, const char *path) {
     ONS_IN_C_LOCALE;
-    ONS_TRAINER_GIVEN(t);
+    ONS_GIVEN(t, "trainer");
+    ONS_TRAINER_IS_HERE(t);
     path = path == NULL ? t->config->out : path;
     ONS_CHECK(path != NULL, ONS_INVALID_ARGUMENT, "no file for the trained model; give --out FILE");
     ONS_TRY(ons_local_stages_settle_versions(t->local_stages));

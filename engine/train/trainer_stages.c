@@ -141,8 +141,9 @@ ons_status *ons_trainer_gather_libraries(ons_trainer *t) {
 }
 
 ons_status *ons_trainer_get_stage(const ons_trainer *t, int64_t index, ons_stage_report *report) {
-    ONS_TRAINER_GIVEN(t);
+    ONS_GIVEN(t, "trainer");
     ONS_GIVEN(report, "report");
+    ONS_TRAINER_IS_HERE(t);
     ONS_CHECK(index >= 0 && index < ons_trainer_stage_count(t), ONS_INVALID_ARGUMENT, "no stage %lld",
               (long long)index);
     const ons_local_stage_work *work = ons_local_stages_work(t->local_stages, (uint32_t)index);

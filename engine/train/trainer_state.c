@@ -238,7 +238,8 @@ static ons_status *write_checkpoint(ons_trainer *t, const named_tensors *list) {
 
 ons_status *ons_trainer_checkpoint(ons_trainer *t) {
     ONS_IN_C_LOCALE;
-    ONS_TRAINER_GIVEN(t);
+    ONS_GIVEN(t, "trainer");
+    ONS_TRAINER_IS_HERE(t);
     ONS_CHECK(t->config->checkpoint != NULL, ONS_INVALID_ARGUMENT, "no folder for checkpoints; give --checkpoint DIR");
     ONS_TRY(ons_local_stages_settle_versions(t->local_stages));
     kept_values values = {0};

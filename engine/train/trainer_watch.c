@@ -180,7 +180,8 @@ void ons_trainer_watch_room(ons_trainer *t, ons_step_report *report) {
 
 ons_status *ons_trainer_finish(ons_trainer *t) {
     ONS_IN_C_LOCALE;
-    ONS_TRAINER_GIVEN(t);
+    ONS_GIVEN(t, "trainer");
+    ONS_TRAINER_IS_HERE(t);
     ons_trainer_sync_log(t);
     ons_status *board = ons_tensorboard_close(t->board);
     t->board = NULL;

@@ -22,6 +22,16 @@ typedef struct ons_pipeline {
     uint32_t replicas;      /* copies of all of it, each with its own samples; 0: one */
 } ons_pipeline;
 
+/* Another way to run the same micro-batches on as many replicas. */
+static inline ons_pipeline ons_pipeline_by(const ons_pipeline *like, const ons_generator *generator, uint32_t stages,
+                                           uint32_t devices) {
+    ons_pipeline other = *like;
+    other.generator = generator;
+    other.stages = stages;
+    other.devices = devices;
+    return other;
+}
+
 /* `lists`: one for each of pipeline->devices, empty; the update of each stage comes behind its last gradient, or, where
  * the generator is asynchronous, behind each. Gradients are taken in ascending order of micro-batches. A number of
  * stages, devices or micro-batches with which there is no such schedule is ONS_INVALID_ARGUMENT, and says which there

@@ -104,11 +104,8 @@ static bool has_chunks(const listing *l, uint32_t chunks) {
 static ons_status *add_generator(listing *l, const ons_generator *g) {
     uint32_t chunks = l->chunks > 0 ? l->chunks : g->chunks;
     if (!has_chunks(l, chunks)) return NULL;
-    ons_portfolio_candidate c = {.name = g->name,
-                                 .pipeline = {.generator = g,
-                                              .stages = l->devices * chunks,
-                                              .micro_batches = l->problem->pipeline.micro_batches,
-                                              .devices = l->devices}};
+    ons_portfolio_candidate c = {
+        .name = g->name, .pipeline = ons_pipeline_by(&l->problem->pipeline, g, l->devices * chunks, l->devices)};
     return add(l, &c, make_schedule(l, &c));
 }
 
@@ -212,10 +209,8 @@ static ons_status *add_graph(listing *l) {
 static ons_status *add_shards(listing *l) {
     ons_portfolio_candidate c = {.name = "shards",
                                  .strategy = l->options->strategy->name,
-                                 .pipeline = {.generator = &ons_generator_one_f_one_b,
-                                              .stages = l->devices * (l->chunks > 0 ? l->chunks : 1),
-                                              .micro_batches = l->problem->pipeline.micro_batches,
-                                              .devices = l->devices},
+                                 .pipeline = ons_pipeline_by(&l->problem->pipeline, &ons_generator_one_f_one_b,
+                                                             l->devices * (l->chunks > 0 ? l->chunks : 1), l->devices),
                                  .step_seconds = INFINITY,
                                  .estimate = INFINITY};
     ONS_TRY(note_refusal(l, make_schedule(l, &c), &c));

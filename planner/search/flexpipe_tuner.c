@@ -56,13 +56,15 @@ static ons_status *set_limits(const ons_flexpipe_type *t, uint32_t stages, ons_a
 }
 
 static ons_status *make_lists(const tuning *t, const group *g, ons_arena *arena, point *p) {
+    const ons_generator *generator;
     ons_flexpipe_options *options;
     uint32_t stages = ons_flexpipe_stages(&t->tuner->space, g->placement, g->sizes.devices);
     ons_pipeline *pipeline = &p->problem.pipeline;
     ONS_NEW(options, arena, 1);
     ONS_TRY(set_limits(&p->type, stages, arena, options));
-    *pipeline = (ons_pipeline){.stages = stages, .micro_batches = g->sizes.micro_batches, .devices = g->sizes.devices};
-    ONS_TRY(ons_generator_of_flexpipe(options, "flexpipe", arena, &pipeline->generator));
+    ONS_TRY(ons_generator_of_flexpipe(options, "flexpipe", arena, &generator));
+    *pipeline = ons_pipeline_by(&t->problem->pipeline, generator, stages, g->sizes.devices);
+    pipeline->micro_batches = g->sizes.micro_batches;
     return ons_schedule_make(pipeline, arena, &p->schedule);
 }
 

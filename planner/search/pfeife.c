@@ -42,11 +42,9 @@ static ons_status *make_vectors(const pfeife *s, uint32_t loops, uint32_t loop_m
 static ons_status *make_plan(const pfeife *s, ons_looped_vectors *vectors, ons_pfeife_plan *plan) {
     const ons_generator *generator;
     ONS_TRY(ons_generator_of_vectors(vectors, "looped", s->arena, &generator));
-    *plan = (ons_pfeife_plan){.vectors = vectors,
-                              .pipeline = {.generator = generator,
-                                           .stages = vectors->loops * s->devices,
-                                           .micro_batches = s->micro_batches,
-                                           .devices = s->devices}};
+    *plan = (ons_pfeife_plan){
+        .vectors = vectors,
+        .pipeline = ons_pipeline_by(&s->problem->pipeline, generator, vectors->loops * s->devices, s->devices)};
     ONS_NEW(plan->schedule, s->arena, 1);
     return ons_schedule_make(&plan->pipeline, s->arena, plan->schedule);
 }

@@ -191,7 +191,7 @@ elif is_near "$found" "$wanted" 1e-3; then pass "$name"
 else fail "$name" "the loss is $found, not $wanted"; fi
 
 begin "--best without validation data"
-refuses 1 "--best has no effect here: it goes by the validation; give --val-input" train "${mlp[@]}" --best
+refuses 1 "--best has no effect here: it goes by the validation; give --val-input" train "${mlp[@]}" --best --out best.onnx
 begin "--early-stop without validation data"
 refuses 1 "--early-stop has no effect here: it goes by the validation; give --val-input" train "${mlp[@]}" --early-stop 3
 begin "--early-stop below zero"

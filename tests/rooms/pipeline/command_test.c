@@ -57,9 +57,10 @@ static run configure(const setting *s, const char *log) {
     set_number(&r, "batch", ons_json_find(golden, "batch")->valueint * strtoll(micro_batches, NULL, 10));
     ons_json_free(golden);
     set(&r, "micro-batches", micro_batches);
+    bool several = s->stages != NULL && strcmp(s->stages, "1") != 0;
     set_unless_null(&r, "stages", s->stages);
-    set_unless_null(&r, "pipeline", s->pipeline);
-    set_unless_null(&r, "memory-strategy", s->memory_strategy);
+    set_unless_null(&r, "pipeline", several ? s->pipeline : NULL);
+    set_unless_null(&r, "memory-strategy", several || s->memory > 0 ? s->memory_strategy : NULL);
     set_unless_null(&r, "clip-norm", s->clip_norm);
     if (s->memory > 0) set_number(&r, "memory", s->memory);
     return r;

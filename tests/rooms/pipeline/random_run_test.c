@@ -70,8 +70,8 @@ static run configure(const draw *d) {
 
 static void set_stages(const run *r, const draw *d, int stages, long long cap) {
     set_number(r, "stages", stages);
-    set(r, "pipeline", d->pipeline);
-    set(r, "memory-strategy", d->strategy);
+    if (stages > 1) set(r, "pipeline", d->pipeline);
+    if (stages > 1 || cap > 0) set(r, "memory-strategy", d->strategy);
     if (cap > 0) set_number(r, "memory", cap);
 }
 

@@ -40,15 +40,15 @@ static run prepare(const setting *s, int stages) {
     if (s->rows[0] != '\0') {
         set(&r, "rows", ":"); /* trained on as well */
         set(&r, "val-rows", s->rows);
+        set(&r, "val-every", "1");
     }
-    set(&r, "val-every", "1");
     set(&r, "optimizer", "adamw");
     set(&r, "lr", "0.01");
     set(&r, "threads", "1");
     set_number(&r, "steps", STEPS);
     set_number(&r, "micro-batches", s->micro_batches);
     set_number(&r, "stages", stages);
-    set(&r, "pipeline", s->pipeline);
+    if (stages > 1 || strcmp(s->pipeline, "pipedream-async") == 0) set(&r, "pipeline", s->pipeline);
     return r;
 }
 

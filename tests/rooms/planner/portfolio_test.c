@@ -2,6 +2,7 @@
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "planner/search/portfolio.h"
 #include "planner/simulate/pipeline_simulation.h"
@@ -117,6 +118,37 @@ Test(portfolio, nothing_fits) {
     ons_portfolio found = search(&p, "auto");
     cr_expect_eq(found.taken, found.count);
     expect_true_reasons(&p, &found, 0);
+}
+
+/* Replicas add up the gradients of all weights in each step, whichever schedule is taken. */
+static void expect_sums(const ons_planning_problem *p, const ons_planning_problem *alone) {
+    ons_portfolio found = search(p, "auto"), single = search(alone, "auto");
+    uint32_t compared = 0;
+    print(&found);
+    for (uint32_t i = 0; i < found.count; ++i) {
+        const ons_portfolio_candidate *c = &found.candidates[i];
+        cr_expect_eq(c->pipeline.replicas, p->pipeline.replicas, "%s has %u replicas", c->name, c->pipeline.replicas);
+        if (c->outcome == ONS_TAKEN) cr_expect_float_eq(simulate(&c->planned), c->step_seconds, 1e-9 * c->step_seconds);
+        for (uint32_t k = 0; k < single.count && isfinite(c->step_seconds); ++k) {
+            if (strcmp(single.candidates[k].name, c->name) != 0 || !isfinite(single.candidates[k].step_seconds))
+                continue;
+            cr_expect_gt(c->step_seconds, 1.2 * single.candidates[k].step_seconds, "%s: %g s, and %g s alone", c->name,
+                         c->step_seconds, single.candidates[k].step_seconds);
+            ++compared;
+        }
+    }
+    cr_expect_gt(compared, 1);
+}
+
+Test(portfolio, replicas_are_counted_by_every_candidate) {
+    ons_planning_problem alone = pose(small_vit(3), 4, 8), p;
+    alone.link_bandwidth = 1e9;
+    p = alone;
+    p.pipeline.replicas = 4;
+    expect_sums(&p, &alone);
+    alone.pipeline.devices = 4, alone.pipeline.stages = 8;
+    p.pipeline.devices = 4, p.pipeline.stages = 8;
+    expect_sums(&p, &alone);
 }
 
 /* ------------------------------------------------------------------------------------------------------- properties */

@@ -27,7 +27,7 @@ run "${mpirun[@]}" -n 2 "${train[@]}" "${options[@]}" --transport mpi --checkpoi
 run "${mpirun[@]}" -n 2 "${train[@]}" "${options[@]}" --transport mpi --checkpoint "$work/kept" --resume --out "$work/together.onnx"
 compare "the same, resumed"
 
-run "${mpirun[@]}" -n 2 "${by_rank[@]}" 1 "${train[@]}" --transport mpi --best + 1 "${train[@]}" --transport mpi
+run "${mpirun[@]}" -n 2 "${by_rank[@]}" 1 "${train[@]}" --transport mpi --out "$work/none.onnx" --best + 1 "${train[@]}" --transport mpi --out "$work/none.onnx"
 if ((status == 1)) && grep -q "rank 1 was started with other options" "$work/stderr"; then pass "a rank without --best"
 else fail "a rank without --best" "exit code $status"; fi
 

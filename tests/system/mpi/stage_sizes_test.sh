@@ -58,8 +58,9 @@ for divided in "" --shard-optimizer; do
     rm -rf "$work/c"
     # shellcheck disable=SC2086
     {
-        run "${mpirun[@]}" -n 6 "$onstage" "${train[@]}" $divided --steps 4 --checkpoint "$work/c"
-        run "${mpirun[@]}" -n 6 "$onstage" "${train[@]}" $divided --steps 9 --checkpoint "$work/c" --resume --out "$work/resumed.onnx"
+        run "${mpirun[@]}" -n 6 "$onstage" "${train[@]}" $divided --steps 4 --checkpoint "$work/c" --log-json "$work/resumed.jsonl"
+        run "${mpirun[@]}" -n 6 "$onstage" "${train[@]}" $divided --steps 9 --checkpoint "$work/c" --resume --log-json "$work/resumed.jsonl" \
+            --out "$work/resumed.onnx"
         compare "… resumed ${divided:-with whole updates}" "$work/threads.onnx" "$work/resumed.onnx"
     }
 done
