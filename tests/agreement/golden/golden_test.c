@@ -133,10 +133,9 @@ static void configure(const training *t, const golden_run *param) {
     set(t->config, "log-grad-norms", "true");
     set_flags(t->config, ons_json_find(t->golden, "options"));
     set_flags(t->config, ons_json_find(t->run, "flags"));
-    if (strcmp(param->precision, "fp32") != 0) {
-        set(t->config, "precision", param->precision);
+    if (strcmp(param->precision, "fp32") != 0) set(t->config, "precision", param->precision);
+    if (strcmp(param->precision, "fp16") == 0)
         set(t->config, "loss-scale", "256"); /* no step is to be skipped: PyTorch has not skipped it either */
-    }
 }
 
 /* Of all words and classes half on each device; false: the model has no vocabulary. */
