@@ -94,8 +94,6 @@ static const condition conditions[] = {
     {TRAIN, " pipeline ", is_scheduled, "is about several stages; give --stages N"},
     {TRAIN, " partition ", has_stages, "is about several stages; give --stages N"},
     {STEP, " transport ", exchanges, "is about what several stages or replicas exchange; give --stages or --replicas"},
-    {TRAIN, " profile device-profile ", is_planned,
-     "is for planning, and one stage without --memory needs no plan; give --stages or --memory"},
     {TRAIN, " memory-strategy ", is_planned, "is about what does not fit under --memory; give that, or --stages"},
     {PLAN, " prices samples goal mtbf disk-bandwidth ", has_report, "is for the report; give --report FILE"},
     {PLAN, " batch ", takes_batch, "is what --max-batch finds"},

@@ -197,6 +197,19 @@ static ons_status *compute_digests(ons_trainer *t) {
     return compute_ungrouped_digest(t);
 }
 
+/* One stage without a cap needs no plan, and none of these; that one is not there, or no profile, is told all the same.
+ */
+static ons_status *read_profiles(const ons_trainer *t) {
+    const ons_config *c = t->config;
+    const char *const names[] = {c->profile, c->device_profile};
+    bool planned = c->stages > 1 || c->memory != NULL || c->plan != NULL || t->remote;
+    for (size_t i = 0; i < sizeof names / sizeof *names && !planned; ++i) {
+        ons_device_profile profile;
+        if (names[i] != NULL) ONS_TRY(ons_device_profile_load(names[i], t->arena, &profile));
+    }
+    return NULL;
+}
+
 /* What options say against each other, or against the model, before anything is built. */
 static ons_status *check_options(ons_trainer *t) {
     ONS_TRY(ons_config_follow_schedule(t->config, t->arena));
@@ -205,6 +218,7 @@ static ons_status *check_options(ons_trainer *t) {
     ONS_CHECK(t->config->outputs.count == 0, ONS_INVALID_ARGUMENT,
               "--output: training writes no outputs; `onstage eval` does");
     ONS_TRY(ons_check_results(t->model, t->config));
+    ONS_TRY(read_profiles(t));
     if (t->config->cut_outputs) ONS_TRY(ons_export_check_cut(t->model->file, ons_trainer_own_loss(t)));
     t->rate_schedule = ons_config_rate_schedule(t->config);
     ONS_TRY(ons_assumptions_find(t->model, t->config, t->arena, &t->assumptions));

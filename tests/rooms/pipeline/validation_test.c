@@ -115,6 +115,7 @@ Test(validation, stage_fails) {
     run r = prepare(&s, 3);
     must(ons_config_array(r.config, "x", true, &input.view));
     must(ons_config_array(r.config, "target", true, &target.view));
+    set(&r, "val-every", "1");
     /* With as many samples as classes, which may be classes of the batch, labels are not looked at before. */
     set(&r, "batch", "10");
     set(&r, "micro-batches", "1");

@@ -217,6 +217,8 @@ bad "an output as text";            refuses 1 "y.csv: an array is written as .np
 bad "an output as an archive";      refuses 1 "a.b/y.npz: .* not as .npz" eval "${mlp[@]}" --output logits=a.b/y.npz
 bad "a class that is not whole";    refuses 1 "--ignore-index 1.5 is not a whole number" train "${mlp[@]}" --ignore-index 1.5
 bad "an axis that is not whole";    refuses 1 "--class-axis 0.5 is not a whole number" train "${mlp[@]}" --class-axis 0.5
+bad "no profile, and no plan";      refuses 5 "cannot open .nonesuch" train "${mlp[@]}" --profile nonesuch
+bad "no device, and no plan";       refuses 5 "device profile .nonsense.: neither" train "${mlp[@]}" --device-profile nonsense
 bad "a form of no model";         refuses 1 "--export has no effect here: it is the form of the model that --out writes" train "${mlp[@]}" --export inference
 bad "the best weights of no model"; refuses 1 "--best has no effect here: it is about the model that --out writes" train "${mlp[@]}" --best --val-split 0.5
 bad "huber without a turn";         refuses 1 "--delta -5 is not above 0" train "${mlp[@]}" --loss huber --delta -5
