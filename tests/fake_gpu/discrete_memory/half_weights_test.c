@@ -178,10 +178,11 @@ static result train_in_parts(const char *folder, const char *pipeline, const cha
                              const bool casts[2]) {
     result found = {.kernels = 0};
     for (int part = 0; part < 2; ++part) {
+        const char *partition = strcmp(stages[part], "1") == 0 ? "auto" : "uniform";
         run r =
             prepare("mlp",
                     OPTIONS("batch", "16", "micro-batches", "2", "stages", stages[part], "checkpoint", folder,
-                            "checkpoint-every", "2", "resume", "true", "pipeline", pipeline, "partition", "uniform"),
+                            "checkpoint-every", "2", "resume", "true", "pipeline", pipeline, "partition", partition),
                     casts[part], 3);
         take_steps(&r, part * STEPS / 2, STEPS / 2, &found);
         if (part == 1) found.weights = read_weights(&r);
