@@ -39,8 +39,9 @@ static void unbind_name(tree *t, int folder, const char *name, int file) {
 }
 
 static void resize(contents *c, size_t size) {
-    c->bytes = realloc(c->bytes, size + 1);
-    check(c->bytes != NULL, "out of memory", "contents");
+    unsigned char *bytes = realloc(c->bytes, size + 1);
+    if (bytes == NULL) abort(); /* out of memory */
+    c->bytes = bytes;
     if (size > c->size) memset(c->bytes + c->size, 0, size - c->size);
     c->size = size;
 }
