@@ -12,9 +12,12 @@ static void stop(const char *why, const char *what) {
     exit(1);
 }
 
-static void check(bool right, const char *why, const char *what) {
-    if (!right) stop(why, what);
+static _Noreturn void give_up(const char *why, const char *what) {
+    fprintf(stderr, "%s: %s\n", why, what);
+    exit(2);
 }
+
+#define check(right, why, what) ((right) ? (void)0 : give_up(why, what))
 
 /* ------------------------------------------------------------------------------------------------------------- tree */
 
@@ -39,8 +42,8 @@ static void unbind_name(tree *t, int folder, const char *name, int file) {
 }
 
 static void resize(contents *c, size_t size) {
-    unsigned char *bytes = realloc(c->bytes, size + 1);
-    if (bytes == NULL) abort(); /* out of memory */
+    char *bytes = realloc(c->bytes, size + 1);
+    check(bytes != NULL, "out of memory", "contents");
     c->bytes = bytes;
     if (size > c->size) memset(c->bytes + c->size, 0, size - c->size);
     c->size = size;
