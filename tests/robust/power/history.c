@@ -7,17 +7,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static void stop(const char *why, const char *what) {
+static _Noreturn void stop(const char *why, const char *what) {
     fprintf(stderr, "%s: %s\n", why, what);
     exit(1);
 }
 
-static _Noreturn void give_up(const char *why, const char *what) {
-    fprintf(stderr, "%s: %s\n", why, what);
-    exit(2);
-}
-
-#define check(right, why, what) ((right) ? (void)0 : give_up(why, what))
+#define check(right, why, what) ((right) ? (void)0 : stop(why, what))
 
 /* ------------------------------------------------------------------------------------------------------------- tree */
 
