@@ -5,8 +5,8 @@
 #include "engine/config/config.h"
 
 /* Fails where an option is set to something else than its default, and changes nothing in what `command`
- * (ONS_COMMAND_…) does with the other options; the message says beside what it would. Before the model is read: what
- * depends on the model is told by notes (engine/model/notes.inc). */
+ * (ONS_COMMAND_…) does with the other options; the message says beside which options it would. Does not look at the
+ * model: for options without effect on a model there are notes (engine/model/notes.inc). */
 ons_status *ons_config_check_conditions(const ons_config *config, unsigned command);
 
 #endif

@@ -120,8 +120,8 @@ static inline ons_transport *ons_trainer_world(const ons_trainer *trainer) {
     return trainer->remote ? trainer->transports[0] : NULL;
 }
 
-/* Fails where the trainer was made before a fork: its threads are the other process's, and whoever waited for them here
- * would wait for ever. */
+/* Fails where the trainer was made before a fork. Its threads exist only in the process that made it, so a child that
+ * waited for one of them would never return. */
 #define ONS_TRAINER_IS_HERE(t)                                                                                         \
     ONS_CHECK((t)->process == getpid(), ONS_INVALID_ARGUMENT,                                                          \
               "%s: the trainer was made before a fork, and its threads are in the process that made it; make one in "  \

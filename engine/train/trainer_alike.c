@@ -30,7 +30,7 @@ static uint64_t hash_weights(const ons_model *model) {
     return hash;
 }
 
-/* The first that differs is told: a cause comes before what it has as a consequence. */
+/* The message names the first entry that differs, so a cause stands before its consequences. */
 static ons_status *list_things(const ons_trainer *t, thing things[static THINGS]) {
     const ons_config *c = t->config;
     const int64_t steps[] = {t->steps, t->validate_every};

@@ -197,8 +197,8 @@ static ons_status *compute_digests(ons_trainer *t) {
     return compute_ungrouped_digest(t);
 }
 
-/* One stage without a cap needs no plan, and none of these; that one is not there, or no profile, is told all the same.
- */
+/* Training makes no plan for one stage without a cap, so nothing else opens these files then. They are read here, so
+ * that a wrong name or a file that is no profile fails all the same. */
 static ons_status *read_profiles(const ons_trainer *t) {
     const ons_config *c = t->config;
     const char *const names[] = {c->profile, c->device_profile};

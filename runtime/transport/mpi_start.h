@@ -1,4 +1,4 @@
-/* MPI's start waits for every process, for ever and without a word: where it takes long, the user is told why. */
+/* MPI_Init waits for every process without a limit, and prints nothing. Where that takes long, this prints why. */
 #ifndef ONSTAGE_RUNTIME_TRANSPORT_MPI_START_H
 #define ONSTAGE_RUNTIME_TRANSPORT_MPI_START_H
 
@@ -13,8 +13,9 @@ typedef struct ons_mpi_start {
     bool started, over;
 } ons_mpi_start;
 
-/* From here on the start has so many seconds; then ranks 0 and 1 write one line each to standard error: either may be
- * the one that does not come. Without a thread to spare nothing is told. */
+/* Starts a thread that prints one line to standard error unless ons_mpi_start_end is called within so many seconds.
+ * Only ranks 0 and 1 do so: one of the two may be the process that is missing. Prints nothing where no thread can be
+ * made. */
 void ons_mpi_start_begin(ons_mpi_start *start, double seconds);
 /* The processes are there, or will not be. */
 void ons_mpi_start_end(ons_mpi_start *start);
