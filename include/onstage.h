@@ -82,8 +82,8 @@ ons_status *ons_config_set(ons_config *config, const char *option, const char *v
 
 /* What an option of kind text was set to, or its default; NULL: neither. Lives as long as the configuration. */
 const char *ons_config_get(const ons_config *config, const char *option);
-/* Whether the option was set, be it to its default. */
-bool ons_config_is_given(const ons_config *config, const char *option);
+/* Whether the option was set to something else than its default. */
+bool ons_config_is_changed(const ons_config *config, const char *option);
 
 /* Element types of arrays, numbered as in ONNX. */
 typedef enum ons_element_type {

@@ -154,8 +154,8 @@ static bool check_files(const ons_config *config) {
                {"cut-outputs", "out", "out", "is about the model that --out writes; give --out FILE"},
                {"best", "out", "checkpoint", "is about the model that --out writes; give --out FILE"}};
     for (size_t i = 0; i < sizeof all / sizeof *all; ++i) {
-        if (!ons_config_is_given(config, all[i].option) || ons_config_is_given(config, all[i].one) ||
-            ons_config_is_given(config, all[i].other))
+        if (!ons_config_is_changed(config, all[i].option) || ons_config_is_changed(config, all[i].one) ||
+            ons_config_is_changed(config, all[i].other))
             continue;
         fprintf(stderr, "onstage: --%s has no effect here: it %s; or leave it out\n", all[i].option, all[i].needed);
         return false;

@@ -89,8 +89,7 @@ static const condition conditions[] = {
      "goes by the validation; give --val-input and --val-target, --val-tokens, --val-rows or --val-split"},
     {STEP | EVAL, " seq ", has_tokens, "is of --tokens and --val-tokens"},
     {PLAN, " log-grad-norms ", logs, "is written into --log-json and --tensorboard; give one of them"},
-    {TRAIN, " checkpoint-every resume ", has_folder, "needs --checkpoint DIR"},
-    {EVAL, " resume ", has_folder, "needs --checkpoint DIR"},
+    {TRAIN | EVAL, " checkpoint-every resume ", has_folder, "needs --checkpoint DIR"},
     {TRAIN, " pipeline ", is_scheduled, "is about several stages; give --stages N"},
     {TRAIN, " partition ", has_stages, "is about several stages; give --stages N"},
     {STEP, " transport ", exchanges, "is about what several stages or replicas exchange; give --stages or --replicas"},
@@ -99,9 +98,9 @@ static const condition conditions[] = {
     {PLAN, " batch ", takes_batch, "is what --max-batch finds"},
     {PLAN | PROFILE,
      " input batch-axis target tokens seq rows normalize dim train freeze batchnorm batchnorm-of sync-batchnorm "
-     "dropout "
-     "tie untie new-head strict loss loss-output class-axis ignore-index class-weights label-smoothing delta clip-norm "
-     "loss-scale optimizer lr lr-of momentum nesterov beta1 beta2 alpha eps weight-decay seed vocabulary-shards ",
+     "dropout tie untie new-head strict loss loss-output class-axis ignore-index class-weights label-smoothing delta "
+     "clip-norm loss-scale optimizer lr lr-of momentum nesterov beta1 beta2 alpha eps weight-decay seed "
+     "vocabulary-shards ",
      has_model, "is about a model, and there is none"},
 };
 
@@ -113,12 +112,11 @@ static bool is_listed(const char *list, const char *name) {
     return false;
 }
 
-static ons_status *check_option(const ons_config *c, unsigned command, size_t index) {
-    const ons_option *option = &ons_options()[index];
+static ons_status *check_option(const ons_config *c, unsigned command, const char *option) {
     for (size_t i = 0; i < sizeof conditions / sizeof conditions[0]; ++i) {
         const condition *k = &conditions[i];
-        if ((k->commands & command) == 0 || !is_listed(k->options, option->name) || k->holds(c)) continue;
-        return ons_status_new(ONS_INVALID_ARGUMENT, "--%s has no effect here: it %s; or leave it out", option->name,
+        if ((k->commands & command) == 0 || !is_listed(k->options, option) || k->holds(c)) continue;
+        return ons_status_new(ONS_INVALID_ARGUMENT, "--%s has no effect here: it %s; or leave it out", option,
                               k->needed);
     }
     return NULL;
@@ -126,10 +124,7 @@ static ons_status *check_option(const ons_config *c, unsigned command, size_t in
 
 ons_status *ons_config_check_conditions(const ons_config *c, unsigned command) {
     const ons_option *options = ons_options();
-    for (size_t i = 0; options[i].name != NULL; ++i) {
-        const char *usual = options[i].default_value;
-        bool set = c->given[i] && (usual == NULL || strcmp(ons_config_text(c, i), usual) != 0);
-        if (set) ONS_TRY(check_option(c, command, i));
-    }
+    for (size_t i = 0; options[i].name != NULL; ++i)
+        if (ons_config_is_changed(c, options[i].name)) ONS_TRY(check_option(c, command, options[i].name));
     return NULL;
 }

@@ -368,10 +368,17 @@ const char *ons_config_get(const ons_config *config, const char *option) {
 }
 
 bool ons_config_is_given(const ons_config *config, const char *option) {
-    if (config == NULL || option == NULL) return false;
     for (size_t i = 0; options[i].name != NULL; ++i)
         if (strcmp(options[i].name, option) == 0) return config->given[i];
     return false;
+}
+
+bool ons_config_is_changed(const ons_config *config, const char *option) {
+    if (config == NULL || option == NULL) return false;
+    size_t i = 0;
+    while (options[i].name != NULL && strcmp(options[i].name, option) != 0) ++i;
+    if (options[i].name == NULL || !config->given[i]) return false;
+    return options[i].default_value == NULL || strcmp(config->texts[i], options[i].default_value) != 0;
 }
 
 ons_status *ons_config_array(ons_config *config, const char *name, bool validation, const ons_array_view *array) {

@@ -123,6 +123,9 @@ ons_status *ons_config_copy(const ons_config *config, ons_config **copy);
 /* What the option (by its place in ons_options()) was set to, as text, or its default; "" where it has neither. */
 const char *ons_config_text(const ons_config *config, size_t option);
 
+/* Whether the user has set the option, be it to its default. */
+bool ons_config_is_given(const ons_config *config, const char *option);
+
 /* Sets an option to a whole number. */
 ons_status *ons_config_set_count(ons_config *config, const char *option, int64_t value);
 

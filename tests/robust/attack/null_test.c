@@ -18,7 +18,7 @@ Test(null, configuration) {
     refused(ons_config_array(config, "x", false, &array), "ons_config_array", "data");
     cr_expect_null(ons_config_get(NULL, "loss"));
     cr_expect_null(ons_config_get(config, NULL));
-    cr_expect_not(ons_config_is_given(NULL, "loss") || ons_config_is_given(config, NULL));
+    cr_expect_not(ons_config_is_changed(NULL, "loss") || ons_config_is_changed(config, NULL));
     ons_config_free(config);
     ons_config_free(NULL);
 }
